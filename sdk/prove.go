@@ -108,7 +108,8 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 	if err != nil || shown == nil {
 		return err
 	}
-	if m.Kind == admm.ProbeReply && shown.Generation < r.generation { // whoever takes this device's word holds that
+	// Who takes this device's word shows what it has signed, and all that is older was told in the recovery.
+	if m.Kind == admm.ProbeReply && shown.Generation < r.generation && shown.Round > r.recovered {
 		return ending{r.overtaken(peer.name, shown)}
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
@@ -133,7 +134,7 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 		}
 	}
 	if shown.Generation < r.generation { // of the lost device, with a ledger of its own
-		if shown.Round > r.recovered+2 {
+		if shown.Round > max(r.recovered+2, r.machine.Status().Round) {
 			return ending{r.overtaken(by, shown)}
 		}
 		return nil
