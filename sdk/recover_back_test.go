@@ -106,9 +106,17 @@ func (w *wreck) forgotten() (old, spare *host) {
 		}
 	}
 	// With two releases a successor cannot be told from one that began one release later.
-	if at := spare.node.Status(); at.Recovered == 0 || at.Round != at.Recovered+1 || at.Done ||
-		slices.ContainsFunc(w.neighbors(), w.stored) {
+	if at := spare.node.Status(); at.Recovered == 0 || at.Round != at.Recovered+1 || at.Done {
 		return old, nil
+	}
+	for _, j := range w.neighbors() {
+		store, err := w.hosts[j].open()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if w.stored(store) {
+			return old, nil
+		}
 	}
 	return old, spare
 }

@@ -73,6 +73,7 @@ type host struct {
 	err         error
 	log         *journal
 	rounds      []int // that Observer.Released was told of, in this incarnation
+	kept        bool  // its store held what a successor of the lost device has signed, when it was started
 	looked      int   // the first round in which the data were asked for, on this device; 0 if none
 }
 
@@ -128,21 +129,16 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 }
 
 // remembers reports whether a neighbor knows that the lost device has a successor: it has heard so since it was
-// started, or has stored a release of its own since.
+// started, or had stored a release of its own after it had.
 func (w *wreck) remembers(i int) bool {
 	w.mu.Lock()
-	told := w.told[i] == w.hosts[i].incarnation
-	w.mu.Unlock()
-	return told || w.stored(i)
+	defer w.mu.Unlock()
+	return w.told[i] == w.hosts[i].incarnation || w.hosts[i].kept
 }
 
-// stored reports whether a member has stored anything that a successor of the lost device has signed.
-func (w *wreck) stored(i int) bool {
-	store, err := w.hosts[i].open()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	saved, err := store.Load()
+// stored reports whether a store holds anything that a successor of the lost device has signed.
+func (w *wreck) stored(s state.Store) bool {
+	saved, err := s.Load()
 	if err != nil || len(saved) == 0 {
 		return false
 	}
@@ -250,6 +246,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	h.kept = w.stored(store)
 	pause := time.Duration(1+w.chance.IntN(60)) * time.Microsecond
 	cfg := sdk.Config{
 		Fleet: w.fleet, Name: w.fleet.Members[i], Samples: samples[i], Transport: h.tr, Store: store,
