@@ -20,6 +20,7 @@ type Influence struct {
 	// method, and counts no more. It is judged anew in each round.
 	Aside bool
 
+	Still   int     // the first release that has less noise in it than any member's; 0 if there was none
 	Outside Outside // the first release that no member's noise explains
 }
 
@@ -37,6 +38,8 @@ func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside.Round > 0:
 		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside.Round)
+	case in.Still > 0:
+		return fmt.Sprintf("set aside, for release %d has less noise in it than a member's", in.Still)
 	case in.Aside:
 		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
 	}
@@ -109,9 +112,15 @@ func (m *Machine) farthest(release int) float64 {
 	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * sum
 }
 
-// look compares a neighbor's release with the start.
-func (m *Machine) look(i int, xj []float32) {
+// look compares a neighbor's release with the start, and with the one before.
+func (m *Machine) look(i int, xj []float32, steps []int32) {
 	seen := &m.robust.seen[i]
+	if m.still(steps) {
+		m.robust.cut[i] = limit
+		if seen.Still == 0 {
+			seen.Still = m.round
+		}
+	}
 	if seen.Outside.Round > 0 {
 		return
 	}
@@ -126,6 +135,29 @@ func (m *Machine) look(i int, xj []float32) {
 	if distance, most := math.Sqrt(sum), m.farthest(m.round); distance > most {
 		seen.Outside = Outside{m.round, distance, most}
 	}
+}
+
+// still reports whether a neighbor's release lies too close to the one before: it has less noise in it than a member's.
+//
+// A release is a point that is given before its noise is drawn, and the noise. So the square of the way from the release
+// before is at least, in distribution, sigma^2 times a chi-square of d, wherever that point is. That this is n*t or less,
+// with t < 1 and n = d, has a probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). Rounding to
+// the grid takes off half a step a coordinate at most. For the logarithm stands a bound that is the same on every processor:
+// -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
+func (m *Machine) still(steps []int32) bool {
+	c := m.cfg
+	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
+		return false
+	}
+	sum, n := 0.0, float64(len(steps))
+	for _, s := range steps {
+		sum += float64(float64(s) * float64(s))
+	}
+	g := c.Privacy[min(c.Data(m.round), len(c.Privacy))-1] // what neighbors share comes on top
+	t := float64(math.Sqrt(sum)+float64(0.5*math.Sqrt(n))) * c.GridStep / g.Sigma
+	t = float64(t*t) / n
+	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
+	return t < 1 && float64(n*(32*(1-root)/(1+root)-(1-t))) > 34
 }
 
 // gain returns tau*eta*mu*beta of the round in progress: how far its release goes down the penalty.
@@ -195,12 +227,16 @@ func (m *Machine) bound() {
 		if r.seen[i].Aside {
 			inside, scale = false, 0
 		}
+		away := r.cut[i] >= limit // as if it had never been a neighbor
 		for c, before := range moved {
 			to := next(i, c)
 			if inside {
 				m.p[c] -= m.pull(z, c)
 			} else {
 				centre := float64(r.centre[c])
+				if away {
+					centre = 0
+				}
 				to = centre + float64(scale*(to-centre))
 				m.p[c] -= float32((to - float64(before)) / gain)
 			}

@@ -312,7 +312,7 @@ func (m *Machine) updateZ() {
 			}
 		}
 		if m.robust != nil {
-			m.look(i, xj)
+			m.look(i, xj, in.Grid)
 		}
 		m.message(mji, peerZ, xj)
 		m.message(mij, z, m.x)
