@@ -9,13 +9,18 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 		return nil, err
 	}
 	said := make([]int, m.Len())
-	var ones []float64
-	for i := range said {
-		said[i] = m.predict(x, i)
-		if m.head.classes == 2 {
-			ones = append(ones, sigmoid(m.score(x, i)))
+	if m.head.classes != 2 {
+		for i := range said {
+			said[i] = m.predict(x, i)
 		}
+		return JudgeClasses(m.head.classes, m.data.Y, said, nil)
 	}
+	ones := make([]float64, m.Len())
+	for i := range said {
+		ones[i] = m.score(x, i)
+		said[i] = sign(ones[i])
+	}
+	sigmoids(ones)
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 

@@ -328,13 +328,7 @@ func (l linear) logit(w, a []float32, class int) float64 {
 // predict returns the most probable class of a sample, or -1 if a logit is NaN.
 func (l linear) predict(w, a []float32) int {
 	if l.classes == 2 {
-		switch z := vec.Dot(w, a); {
-		case z > 0:
-			return 1
-		case z <= 0:
-			return 0
-		}
-		return -1
+		return sign(vec.Dot(w, a))
 	}
 	best, at := math.Inf(-1), -1
 	for k := range l.classes {
@@ -349,6 +343,17 @@ func (l linear) predict(w, a []float32) int {
 	return at
 }
 
+// sign returns the more probable of two classes, or -1 if the logit is NaN.
+func sign(logit float64) int {
+	switch {
+	case logit > 0:
+		return 1
+	case logit <= 0:
+		return 0
+	}
+	return -1
+}
+
 // sigmoidSquare is the loss of two classes: the square of the probability of the wrong one.
 func sigmoidSquare(z float64) float64 {
 	wrong := sigmoid(z)
@@ -357,6 +362,14 @@ func sigmoidSquare(z float64) float64 {
 
 // sigmoidSquares replaces each z by its sigmoidSquare.
 func sigmoidSquares(z []float64) {
+	sigmoids(z)
+	for i, wrong := range z {
+		z[i] = float64(wrong * wrong)
+	}
+}
+
+// sigmoids replaces each z by its sigmoid.
+func sigmoids(z []float64) {
 	for len(z) > 0 {
 		var room [16]float64
 		e := room[:min(len(z), len(room))]
@@ -365,8 +378,7 @@ func sigmoidSquares(z []float64) {
 		}
 		vec.Exps(e)
 		for i := range e {
-			wrong := sigmoidOf(z[i], e[i])
-			z[i] = float64(wrong * wrong)
+			z[i] = sigmoidOf(z[i], e[i])
 		}
 		z = z[len(e):]
 	}
