@@ -18,7 +18,7 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	ones := make([]float64, m.Len())
 	for i := range said {
 		ones[i] = m.score(x, i)
-		said[i] = sign(ones[i])
+		said[i] = sideOf(ones[i])
 	}
 	sigmoids(ones)
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)

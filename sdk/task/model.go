@@ -328,7 +328,7 @@ func (l linear) logit(w, a []float32, class int) float64 {
 // predict returns the most probable class of a sample, or -1 if a logit is NaN.
 func (l linear) predict(w, a []float32) int {
 	if l.classes == 2 {
-		return sign(vec.Dot(w, a))
+		return sideOf(vec.Dot(w, a))
 	}
 	best, at := math.Inf(-1), -1
 	for k := range l.classes {
@@ -343,12 +343,12 @@ func (l linear) predict(w, a []float32) int {
 	return at
 }
 
-// sign returns the more probable of two classes, or -1 if the logit is NaN.
-func sign(logit float64) int {
+// sideOf returns the more probable of two classes, or -1 for a NaN. z are the log odds of class 1.
+func sideOf(z float64) int {
 	switch {
-	case logit > 0:
+	case z > 0:
 		return 1
-	case logit <= 0:
+	case z <= 0:
 		return 0
 	}
 	return -1
