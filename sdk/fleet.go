@@ -90,11 +90,11 @@ func (m Method) Phase(release int) string {
 
 // LastGain returns what is left of Gain in the last round, which the cool-down has too: all of it but for Decay.
 func (m Method) LastGain() float64 {
-	return m.Gain * admm.Config{Eta: admm.Schedule{1}, Decay: m.Decay}.Step(m.Rounds-1)
+	return m.Gain * (&admm.Config{Eta: admm.Schedule{1}, Decay: m.Decay}).Step(m.Rounds-1)
 }
 
-func (m Method) releases() admm.Config {
-	return admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+func (m Method) releases() *admm.Config {
+	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
 // Privacy says what protects the members' data: noise or nothing.

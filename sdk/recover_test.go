@@ -662,8 +662,8 @@ func (w *wreck) checkCertificate(out outcome) {
 
 // A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has
 // been sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and
-// the lost device is stopped when it comes back. 60 times, or as often as SPADE_RECOVERIES says; SPADE_RECOVERY_SEED
-// plays one alone.
+// the lost device is stopped when it comes back. 20 times, 60 with SPADE_LONG, or as often as SPADE_RECOVERIES says;
+// SPADE_RECOVERY_SEED plays one alone.
 func TestRecoveries(t *testing.T) { testRecoveries(t, false) }
 
 // The same where neighbors share noise, with mixing rounds: no key makes the noise of two releases, or of two devices;
@@ -674,7 +674,7 @@ func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 // recoveries returns how many to play, and which is the first.
 func recoveries(t *testing.T, usually int) (count, first int) {
 	count = usually
-	if testing.Short() {
+	if os.Getenv("SPADE_LONG") == "" || testing.Short() {
 		count /= 3
 	}
 	for name, to := range map[string]*int{"SPADE_RECOVERIES": &count, "SPADE_RECOVERY_SEED": &first} {

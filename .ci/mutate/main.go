@@ -107,12 +107,15 @@ var mutations = []mutation{
 }`, crashes},
 
 	{"division by mu", "zoest/estimator.go",
-		"coefficient: float32(loss)}", "coefficient: float32(loss) / e.mu}", oracle},
+		"c := e.open[i].Sample, float32(loss)", "c := e.open[i].Sample, float32(loss)/e.mu", oracle},
 	{"table never refreshed", "zoest/estimator.go",
-		"vec.SignReplace(e.table.at(a.h)[from:to], v,",
-		"vec.SignReplace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
+		"vec.SignReplaceRows(e.table.flat, rows,",
+		"vec.SignReplaceRows(append([]float32(nil), e.table.flat...), rows,", oracle},
+	{"table of long rows never refreshed", "zoest/estimator.go",
+		"vec.SignReplace(e.table.at(rows[i])[from:to], v,",
+		"vec.SignReplace(append([]float32(nil), e.table.at(rows[i])[from:to]...), v,", oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
-		"v, abar, a.coefficient,", "v, append([]float32(nil), abar...), a.coefficient,", oracle},
+		"e.v, e.abar, e.held,", "e.v, append([]float32(nil), e.abar...), e.held,", oracle},
 	{"batch with replacement", "zoest/estimator.go",
 		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
 	for i := range out {
@@ -121,8 +124,7 @@ var mutations = []mutation{
 	return out
 `, oracle},
 	{"baseline from the same query", "zoest/estimator.go",
-		"e.last[a.h], a.coefficient = a.coefficient, a.coefficient-e.last[a.h]",
-		"e.last[a.h] = a.coefficient\n			a.coefficient -= e.last[a.h]", oracle},
+		"e.last[h], c = c, c-e.last[h]", "e.last[h] = c\n			c -= e.last[h]", oracle},
 	{"trust from the stage's own losses", "zoest/tracking.go",
 		"m.trust*along)", "min(1, max(0, m.both/m.self))*along)", oracle},
 	{"slope of the table forgotten in the estimate", "zoest/estimator.go",

@@ -89,13 +89,13 @@ type Config struct {
 
 // Learning returns how many releases there are up to the last one with data and the mixing rounds after it:
 // K*(1+Mixing), or End*(1+Mixing).
-func (c Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
+func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 
 // Last returns the number of the last release: C more than Learning.
-func (c Config) Last() int { return c.Learning() + c.Cooldown }
+func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
 // Data returns how many of the first so many releases touch data. In a private run only these have noise and a cost.
-func (c Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
+func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule is a parameter over the rounds: one value for all of them, or one for each.
 type Schedule []float64
@@ -104,7 +104,7 @@ type Schedule []float64
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
 // Step returns eta_k, the same bits on every processor.
-func (c Config) Step(k int) float64 {
+func (c *Config) Step(k int) float64 {
 	eta := c.Eta.At(k)
 	if c.Decay == 0 {
 		return eta

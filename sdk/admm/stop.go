@@ -6,7 +6,7 @@ package admm
 // releases be of a round that it has left behind, or has not come to. The machine waits for none of them.
 
 // rounds returns how many rounds touch data.
-func (c Config) rounds() int {
+func (c *Config) rounds() int {
 	if c.End > 0 {
 		return c.End
 	}
