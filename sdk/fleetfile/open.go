@@ -54,7 +54,7 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("oracle.oneshot: %w", err)
 		}
-		return external(program, program.Samples(), o.OneShot.Workers, program.Close), nil
+		return ofProgram(program, program.Samples(), o.OneShot.Workers, program.Close), nil
 	}
 	program, err := scorer.OpenStream(ctx, *o.Stream)
 	if err != nil {
@@ -64,18 +64,24 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 		err := mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", program.Dim(), dim)
 		return nil, errors.Join(err, program.Close())
 	}
-	return external(program, program.Samples(), o.Stream.Workers, program.Close), nil
+	return ofProgram(program, program.Samples(), o.Stream.Workers, program.Close), nil
 }
 
-// external is a source whose losses come from a program.
-func external(program zoest.BatchOracle, samples, workers int, end func() error) *Source {
+// External is a source whose losses come from a program of somebody else's. Its Close does nothing.
+func External(program zoest.BatchOracle, samples int) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
-	s := &Source{
-		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: end,
+	return &Source{
+		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: func() error { return nil },
 		ConditionalOn: []string{
 			"the losses come from an external program; what else that does with the data is outside the guarantee",
 		},
 	}
+}
+
+// ofProgram is a source whose losses come from processes of a node file's program.
+func ofProgram(program zoest.BatchOracle, samples, workers int, end func() error) *Source {
+	s := External(program, samples)
+	s.Close = end
 	if 2*workers > 16 {
 		s.Window = 2 * workers
 	}
