@@ -2,27 +2,44 @@
 // error of a thread. User pointers go to Go as integers: they may be any number, and Go's own pointers may not.
 #include "spade_edge.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "_cgo_export.h"
 
-static _Thread_local struct {
+// The error of a thread is of the heap: a library that is loaded while a program runs has next to no room for thread
+// local variables beside those of Go.
+struct error {
 	size_t length;
 	char text[4096];
-} last;
+};
+
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void make_key(void) { pthread_key_create(&key, free); }
 
 void spade_go_set_error(const char *text, size_t length) {
-	last.length = length < sizeof last.text ? length : sizeof last.text - 1;
-	memcpy(last.text, text, last.length);
+	pthread_once(&once, make_key);
+	struct error *e = pthread_getspecific(key);
+	if (e == NULL && ((e = malloc(sizeof *e)) == NULL || pthread_setspecific(key, e) != 0)) {
+		free(e);
+		return;
+	}
+	e->length = length < sizeof e->text ? length : sizeof e->text - 1;
+	memcpy(e->text, text, e->length);
 }
 
 int64_t spade_error(char *text, size_t size) {
+	pthread_once(&once, make_key);
+	struct error *e = pthread_getspecific(key);
+	size_t length = e == NULL ? 0 : e->length, n = length < size ? length : size - 1;
 	if (text != NULL && size > 0) {
-		size_t n = last.length < size ? last.length : size - 1;
-		memcpy(text, last.text, n);
+		if (n > 0)
+			memcpy(text, e->text, n);
 		text[n] = 0;
 	}
-	return (int64_t)last.length;
+	return (int64_t)length;
 }
 
 double spade_go_loss(uintptr_t loss, const float *x, size_t d, size_t sample, uintptr_t user) {

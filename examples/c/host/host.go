@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -140,7 +139,7 @@ func (n *Node) Model() ([]float32, error) { return n.device.Model() }
 func (n *Node) Certificate() ([]byte, error) {
 	text, err := n.device.Certificate()
 	if err != nil {
-		return nil, fmt.Errorf("no certificate of %s: %w", filepath.Base(n.device.File.State), err)
+		return nil, fmt.Errorf("host: no certificate in %s: %w", n.device.File.State, err)
 	}
 	return text, nil
 }

@@ -60,6 +60,8 @@ static double loss(const float *x, size_t d, size_t sample, void *user) {
 		spade_stop(node);
 	if (is("sleep"))
 		sleep_ms(200);
+	if (is("overrun"))
+		return ((const volatile float *)x)[d]; // a fault of the host's, for a checker to find
 	if (is("signal")) {
 		sigset_t set;
 		pthread_kill(pthread_self(), SIGUSR1);
@@ -263,6 +265,8 @@ int main(int argc, char **argv) {
 			continue;
 		}
 		int64_t d = spade_model(node, x, MOST);
+		if (is("nan") || is("infinite"))
+			printf("model %lld\n", (long long)d);
 		if (code != SPADE_DONE || d <= 0 || spade_model(node, x, (size_t)d - 1) != d)
 			return 93;
 		for (int sig = 1; sig < 32; sig++) { // the library has taken none that programs wait for
