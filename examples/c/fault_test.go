@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/examples/c/host"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
@@ -40,7 +41,7 @@ func TestLossIsNoNumber(t *testing.T) {
 			}
 			return square(0)(ctx, x, sample)
 		}
-		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples, Oracle: own{asGo}, Transport: tr,
+		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples, Oracle: host.OneByOne{OracleFunc: asGo}, Transport: tr,
 			Window: sdk.Window(fleet.Dim)})
 		if err != nil {
 			t.Fatal(err)
@@ -211,11 +212,11 @@ func TestSensor(t *testing.T) {
 
 // A panic becomes an error before it leaves Go.
 func TestPanic(t *testing.T) {
-	_, err := guarded(func() (int64, error) { panic("planted") })
+	_, err := host.Guard(func() (int64, error) { panic("planted") })
 	if err == nil || !strings.Contains(err.Error(), "panic: planted") {
 		t.Error(err)
 	}
-	n, err := guarded(func() (int64, error) { return 5, context.Canceled })
+	n, err := host.Guard(func() (int64, error) { return 5, context.Canceled })
 	if n != 5 || !errors.Is(err, context.Canceled) {
 		t.Error(n, err)
 	}

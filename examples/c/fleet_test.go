@@ -33,20 +33,6 @@ func square(number int) zoest.OracleFunc {
 	}
 }
 
-// own makes a loss of the host's of a function.
-type own struct{ zoest.OracleFunc }
-
-func (o own) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
-	for i, q := range queries {
-		if losses[i], err = o.Loss(ctx, q.Point, q.Sample); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (own) Close() error { return nil }
-
 // newFleet writes the files of a fleet in a row, of which every other member listens, and returns the fleet. The node
 // files have the gap that "spade-edge init -dim" leaves.
 func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet)) *sdk.Fleet {

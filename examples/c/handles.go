@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"math"
-	"runtime/debug"
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/examples/c/host"
@@ -44,14 +42,4 @@ func (h *handles[T]) remove(handle int32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.open, handle)
-}
-
-// guarded makes an error of a panic: one that left Go would end the host.
-func guarded(call func() (int64, error)) (n int64, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("spade_edge: panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return call()
 }

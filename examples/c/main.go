@@ -18,7 +18,6 @@ import (
 	"unsafe"
 
 	"github.com/spade-dfl/spade-edge/examples/c/host"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 func main() {}
@@ -40,10 +39,7 @@ type loss struct {
 	x          *C.float // C's memory: no pointer of Go's leaves this package; nil before the first call
 }
 
-func (l *loss) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
-	if err := ctx.Err(); err != nil {
-		return math.NaN(), err
-	}
+func (l *loss) ask(_ context.Context, x []float32, sample int) (float64, error) {
 	if l.x == nil {
 		l.x = (*C.float)(C.malloc(C.size_t(4 * len(x))))
 	}
@@ -51,19 +47,9 @@ func (l *loss) Loss(ctx context.Context, x []float32, sample int) (float64, erro
 	return float64(C.spade_go_loss(l.call, l.x, C.size_t(len(x)), C.size_t(sample), l.user)), nil
 }
 
-func (l *loss) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
-	for i, q := range queries {
-		if losses[i], err = l.Loss(ctx, q.Point, q.Sample); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *loss) Close() error {
+func (l *loss) end() {
 	C.free(unsafe.Pointer(l.x))
 	l.x = nil
-	return nil
 }
 
 // say passes a line on to the host.
@@ -77,7 +63,7 @@ func (n *node) say(line string) {
 
 // result makes a number of what call returns, and keeps the text of its error for the thread.
 func result(call func() (int64, error)) C.int64_t {
-	n, err := guarded(call)
+	n, err := host.Guard(call)
 	if err == nil {
 		return C.int64_t(n)
 	}
@@ -135,7 +121,8 @@ func spade_go_open(
 		}
 		var oracle host.Loss
 		if call != 0 {
-			oracle = &loss{call: call, user: user}
+			l := &loss{call: call, user: user}
+			oracle = host.OneByOne{OracleFunc: l.ask, End: l.end}
 		}
 		if samples > math.MaxInt32 {
 			return 0, host.Usagef("there are %d samples, want 1..%d", samples, math.MaxInt32)

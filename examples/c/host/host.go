@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -43,6 +44,35 @@ type Node struct {
 type Loss interface {
 	zoest.BatchOracle
 	Close() error
+}
+
+// OneByOne makes a Loss of a function that is asked one query after the other. End, if not nil, is its Close.
+type OneByOne struct {
+	zoest.OracleFunc
+	End func()
+}
+
+// Losses asks for each loss, until ctx ends.
+func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
+	for i, q := range queries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		loss, err := o.Loss(ctx, q.Point, q.Sample)
+		if err != nil {
+			loss = math.NaN()
+		}
+		losses[i] = loss
+	}
+	return nil
+}
+
+// Close calls End.
+func (o OneByOne) Close() error {
+	if o.End != nil {
+		o.End()
+	}
+	return nil
 }
 
 // Open reads the files of a node. It locks nothing and connects to nobody: a node that is never run needs no end. With a
@@ -142,6 +172,16 @@ func (n *Node) Certificate() ([]byte, error) {
 		return nil, fmt.Errorf("host: no certificate in %s: %w", n.device.File.State, err)
 	}
 	return text, nil
+}
+
+// Guard makes an error of a panic in call: one that left Go would end the host.
+func Guard[T any](call func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("host: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return call()
 }
 
 // usage is a mistake of the caller or in a file.
