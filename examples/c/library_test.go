@@ -4,12 +4,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/examples/c/host"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
 // Three nodes, two of C in processes of their own and one of Go: the bits of three nodes of Go.
 func TestSameBits(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	for _, to := range []*target{native, arm64, arm6} {
 		t.Run(to.name, func(t *testing.T) {
 			shared, archive := to.host(t, "c-shared"), to.host(t, "c-archive")
@@ -52,6 +55,7 @@ func TestSameBits(t *testing.T) {
 // signal in its own thread, stops the node itself; and other threads ask all the time.
 func TestCallbacks(t *testing.T) {
 	program := native.host(t, "c-shared")
+	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // of the host's
 	for _, c := range []struct {
 		mode string
 		want []string
@@ -63,17 +67,42 @@ func TestCallbacks(t *testing.T) {
 		{"crowd", []string{"crowd 1\n"}},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			fleet := newFleet(t, dir, []string{"alone"}, nil)
 			out := filepath.Join(dir, "model")
 			said := native.start(t, nil, program, c.mode, nodeFile(dir, "alone"), out, "0").wait(t, 0)
 			for _, w := range c.want {
-				if !strings.Contains(said, w) {
+				if strings.Contains(said, "taken") || !strings.Contains(said, w) {
 					t.Errorf("it prints %q, want %q", said, w)
 				}
 			}
 			same(t, c.mode, model(t, out), ofGo(t, fleet)[0])
 		})
+	}
+}
+
+// The commands status and stop of spade-edge reach a node in another program, through its state folder.
+func TestStoppedFromOutside(t *testing.T) {
+	program := native.host(t, "c-shared")
+	dir := t.TempDir()
+	newFleet(t, dir, []string{"alone"}, nil)
+	p := native.start(t, nil, program, "slow", nodeFile(dir, "alone"), filepath.Join(dir, "model"), "0")
+	folder := filepath.Join(dir, "alone.state")
+	for {
+		st, err := device.AskStatus(t.Context(), folder)
+		if err == nil && st.Running {
+			break
+		}
+		select {
+		case <-p.over:
+			t.Fatalf("it is over, and was never seen to run: %v\n%s", err, &p.out)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if err := device.AskStop(t.Context(), folder); err != nil {
+		t.Error(err)
+	}
+	if said := p.wait(t, 0); !strings.Contains(said, "run: -5: stopped, as asked; run again to go on\n") {
+		t.Errorf("it prints %q", said)
 	}
 }

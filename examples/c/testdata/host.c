@@ -60,6 +60,8 @@ static double loss(const float *x, size_t d, size_t sample, void *user) {
 		spade_stop(node);
 	if (is("sleep"))
 		sleep_ms(200);
+	if (is("slow"))
+		sleep_ms(20);
 	if (is("overrun"))
 		return ((const volatile float *)x)[d]; // a fault of the host's, for a checker to find
 	if (is("signal")) {
@@ -275,6 +277,8 @@ int main(int argc, char **argv) {
 			    sigaction(sig, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
 				printf("signal %d is taken\n", sig);
 		}
+		if (getenv("NOTIFY_SOCKET") == NULL)
+			printf("NOTIFY_SOCKET is taken\n");
 		printf("done nested %d signals %d asked %d\n", nested, signals == asked && asked > 0, asked > 0);
 		int64_t n = spade_certificate(node, text, sizeof text);
 		if (n > 0)
