@@ -25,6 +25,8 @@ type Source struct {
 	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
 	// say. It comes from the data directly.
 	Asked func() float64
+	// Failure returns why the newest query that failed has no loss, nil if none has; nil where nobody says so.
+	Failure func() error
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
@@ -78,10 +80,16 @@ func External(program zoest.BatchOracle, samples int) *Source {
 	}
 }
 
+// asked is a program that gives losses.
+type asked interface {
+	zoest.BatchOracle
+	LastFailure() error
+}
+
 // ofProgram is a source whose losses come from processes of a node file's program.
-func ofProgram(program zoest.BatchOracle, samples, workers int, end func() error) *Source {
+func ofProgram(program asked, samples, workers int, end func() error) *Source {
 	s := External(program, samples)
-	s.Close = end
+	s.Failure, s.Close = program.LastFailure, end
 	if 2*workers > 16 {
 		s.Window = 2 * workers
 	}
