@@ -36,7 +36,7 @@ func TestSameBits(t *testing.T) {
 				t.Error(err)
 			}
 			for _, p := range []*process{a, c} {
-				if said := p.wait(t, 0); !strings.Contains(said, `"phase":"ended"`) || strings.Contains(said, "taken") {
+				if said := p.wait(t, 0); !strings.Contains(said, `"phase":"ended"`) || strings.Contains(said, "is taken") {
 					t.Errorf("%v prints %q", p.cmd.Args, said)
 				}
 			}
@@ -72,7 +72,7 @@ func TestCallbacks(t *testing.T) {
 			out := filepath.Join(dir, "model")
 			said := native.start(t, nil, program, c.mode, nodeFile(dir, "alone"), out, "0").wait(t, 0)
 			for _, w := range c.want {
-				if strings.Contains(said, "taken") || !strings.Contains(said, w) {
+				if strings.Contains(said, "is taken") || !strings.Contains(said, w) {
 					t.Errorf("it prints %q, want %q", said, w)
 				}
 			}
