@@ -109,8 +109,8 @@ func (to *target) host(t *testing.T, mode string, flags ...string) string {
 	return to.once(t, "host "+mode+strings.Join(flags, ""), func() (string, error) {
 		dir := filepath.Dir(library)
 		file := filepath.Join(dir, "host"+strings.Join(flags, ""))
-		args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-ffp-contract=off", "-I.", "testdata/host.c", library,
-			"-Wl,-rpath," + dir, "-lm", "-lpthread", "-o", file}
+		args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-ffp-contract=off",
+			"-I.", "testdata/host.c", library, "-Wl,-rpath," + dir, "-lm", "-lpthread", "-o", file}
 		return file, quietly(exec.Command(cc, append(args, flags...)...))
 	})
 }

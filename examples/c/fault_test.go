@@ -41,8 +41,8 @@ func TestLossIsNoNumber(t *testing.T) {
 			}
 			return square(0)(ctx, x, sample)
 		}
-		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples, Oracle: host.OneByOne{OracleFunc: asGo}, Transport: tr,
-			Window: sdk.Window(fleet.Dim)})
+		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples,
+			Oracle: host.OneByOne{OracleFunc: asGo}, Transport: tr, Window: sdk.Window(fleet.Dim)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +96,10 @@ model: -1: no model yet: the node has made no release: `
 		t.Errorf("it prints\n%s\nwant\n%s", said, want)
 	}
 	for _, w := range []string{
-		"certificate: -1: host: no certificate in ", "flags: -2: host: the flags are 0x40, want ", "status 1\nstop 0\nrun: -5: ",
-		"again: -2: host: the node has run", "lines: -2: host: the node has run", "close 0\nclosed: -2: host: 1 is no open node\n",
+		"certificate: -1: host: no certificate in ",
+		"flags: -2: host: the flags are 0x40, want ", "status 1\nstop 0\nrun: -5: ",
+		"again: -2: host: the node has run",
+		"lines: -2: host: the node has run", "close 0\nclosed: -2: host: 1 is no open node\n",
 	} {
 		if !strings.Contains(said, w) {
 			t.Errorf("it prints\n%s\nwithout %q", said, w)
@@ -155,7 +157,8 @@ func TestCheckers(t *testing.T) {
 	t.Run("valgrind", func(t *testing.T) {
 		need(t, "valgrind")
 		check(t, native.host(t, "c-shared"), "Invalid read of size 4", "valgrind", "--quiet", "--error-exitcode=9",
-			"--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", "--suppressions=testdata/valgrind.txt")
+			"--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+			"--suppressions=testdata/valgrind.txt")
 	})
 }
 
@@ -166,7 +169,8 @@ func TestLoaded(t *testing.T) {
 	if err := quietly(exec.Command(cc, "-Wall", "-Werror", "testdata/loader.c", "-ldl", "-o", program)); err != nil {
 		t.Fatal(err)
 	}
-	if said := native.start(t, nil, program, library).wait(t, 0); said != "abi 1\nonstack 1\nignored 1\nforwarded 11\n" {
+	said := native.start(t, nil, program, library).wait(t, 0)
+	if said != "abi 1\nonstack 1\nignored 1\nforwarded 11\n" {
 		t.Errorf("it prints %q", said)
 	}
 }
@@ -190,7 +194,9 @@ func TestHeader(t *testing.T) {
 func TestSensor(t *testing.T) {
 	cc, library := native.compilerOf(t), native.library(t, "c-archive")
 	program := filepath.Join(scratch, "sensor")
-	if err := quietly(exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-I.", "sensor/sensor.c", library, "-lm", "-lpthread", "-o", program)); err != nil {
+	build := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-I.", "sensor/sensor.c", library, "-lm", "-lpthread",
+		"-o", program)
+	if err := quietly(build); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

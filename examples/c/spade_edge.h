@@ -16,16 +16,16 @@
  * THREADS. Every function may be called from any thread, at the same time, and from within a callback. None may be
  * called from a signal handler, or in a child after fork.
  *
- * OWNERSHIP. What is passed in belongs to the caller and is not kept, except for callbacks and their user pointers. What
- * comes out is copied into the caller's memory.
+ * OWNERSHIP. What is passed in belongs to the caller and is not kept, except for callbacks and their user pointers.
+ * What comes out is copied into the caller's memory.
  *
  * TEXT is UTF-8. A function that returns text writes as much of it as fits, ends it with a zero if size is not 0, and
  * returns the length of the whole text without the zero, as snprintf does. With size 0 the pointer may be NULL.
  *
  * SIGNALS. The library takes over no signal that a program waits for: not SIGINT, SIGTERM or SIGHUP. The Go runtime in
  * it installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGPIPE and SIGURG when it is loaded, which call those that were
- * there before. It sets SA_ONSTACK in all handlers that it finds; a handler that is installed later must set it as well,
- * for it may run in a thread with a small stack. README.md says more.
+ * there before. It sets SA_ONSTACK in all handlers that it finds; a handler that is installed later must set it as
+ * well, for it may run in a thread with a small stack. README.md says more.
  */
 #ifndef SPADE_EDGE_H
 #define SPADE_EDGE_H
@@ -49,14 +49,14 @@ extern "C" {
 #define SPADE_STOPPED -5  /* spade_stop, or "spade-edge stop"; opened and run again, the node goes on */
 
 /*
- * spade_loss returns the loss of a sample, 0..samples-1, at the model x of d numbers. x is valid during the call. A loss
- * that cannot be had is NaN. It, and whatever is infinite or beyond 1e30, is asked for again, three times in all. After
- * that a run without privacy ends with SPADE_FAILED; a private one goes on with a public constant in its place, for
- * silence would tell the neighbors about the data.
+ * spade_loss returns the loss of a sample, 0..samples-1, at the model x of d numbers. x is valid during the call. A
+ * loss that cannot be had is NaN. It, and whatever is infinite or beyond 1e30, is asked for again, three times in all.
+ * After that a run without privacy ends with SPADE_FAILED; a private one goes on with a public constant in its place,
+ * for silence would tell the neighbors about the data.
  *
  * Calls of one node come one at a time, in whatever thread; those of two nodes may come at once. The same x and sample
- * must have the same loss, or one with noise of mean zero. It must return: no longjmp, no C++ exception, no thread exit.
- * The library waits for it, also after spade_stop.
+ * must have the same loss, or one with noise of mean zero. It must return: no longjmp, no C++ exception, no thread
+ * exit. The library waits for it, also after spade_stop.
  */
 typedef double (*spade_loss)(const float *x, size_t d, size_t sample, void *user);
 
@@ -70,10 +70,10 @@ typedef void (*spade_line)(const char *line, void *user);
 int32_t spade_abi(void);
 
 /*
- * spade_open reads a node file, its fleet file and its key, and returns a node. Relative paths start from the folder of
- * the file. With a loss, what the node file says of its oracle does not count; samples, 1..2^31-1, is how many the loss
- * knows. With NULL and 0 the node learns from its file's oracle: then the data are read when it runs, and an oracle that
- * is a program becomes a child of this process.
+ * spade_open reads a node file, its fleet file and its key, and returns a node. Relative paths start from the folder
+ * of the file. With a loss, what the node file says of its oracle does not count; samples, 1..2^31-1, is how many the
+ * loss knows. With NULL and 0 the node learns from its file's oracle: then the data are read when it runs, and an
+ * oracle that is a program becomes a child of this process.
  *
  * user is passed to the loss. It must be valid until spade_run has returned, or, of a node that is not run, until
  * spade_close has.
@@ -81,9 +81,9 @@ int32_t spade_abi(void);
 int32_t spade_open(const char *node_file, size_t samples, spade_loss loss, void *user);
 
 /*
- * spade_open_text is spade_open with the content of the files in memory, of node_length and fleet_length bytes. Relative
- * paths start from folder. With fleet NULL the fleet file is read from the path in the node's text. Key, state and ledger
- * stay files: they must outlive the process.
+ * spade_open_text is spade_open with the content of the files in memory, of node_length and fleet_length bytes.
+ * Relative paths start from folder. With fleet NULL the fleet file is read from the path in the node's text. Key,
+ * state and ledger stay files: they must outlive the process.
  */
 int32_t spade_open_text(const char *node, size_t node_length, const char *fleet, size_t fleet_length,
                         const char *folder, size_t samples, spade_loss loss, void *user);
@@ -97,14 +97,14 @@ int32_t spade_lines(int32_t node, spade_line line, void *user);
 
 /*
  * spade_run takes the node through all rounds that are left, and returns when it is over: one of the numbers above. It
- * keeps every release in the state folder before it sends it, so that a process that ends at any time goes on from there.
- * A node runs once; to go on after any return, close it and open it again.
+ * keeps every release in the state folder before it sends it, so that a process that ends at any time goes on from
+ * there. A node runs once; to go on after any return, close it and open it again.
  */
 int32_t spade_run(int32_t node, uint32_t flags);
 
 /*
- * spade_stop makes spade_run return SPADE_STOPPED once the loss has returned, which takes a moment: it does not wait. If
- * the node does not run yet, its run ends as it begins. Returns 0.
+ * spade_stop makes spade_run return SPADE_STOPPED once the loss has returned, which takes a moment: it does not wait.
+ * If the node does not run yet, its run ends as it begins. Returns 0.
  */
 int32_t spade_stop(int32_t node);
 

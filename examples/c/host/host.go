@@ -75,8 +75,8 @@ func (o OneByOne) Close() error {
 	return nil
 }
 
-// Open reads the files of a node. It locks nothing and connects to nobody: a node that is never run needs no end. With a
-// loss, which has so many samples, what the node file says of its oracle does not count.
+// Open reads the files of a node. It locks nothing and connects to nobody: a node that is never run needs no end. With
+// a loss, which has so many samples, what the node file says of its oracle does not count.
 func Open(files Files, loss Loss, samples int) (*Node, error) {
 	var file *fleetfile.Node
 	var err error

@@ -54,8 +54,8 @@ func open(files host.Files, samples int, loss Loss) (*Node, error) {
 }
 
 // Run takes the node through all rounds that are left, once. It returns when that is over: call it in a thread of its
-// own. With anyway it begins even if the forecast is bad; with restore it takes the place of a lost device. lines may be
-// nil.
+// own. With anyway it begins even if the forecast is bad; with restore it takes the place of a lost device. lines may
+// be nil.
 func (n *Node) Run(lines Lines, anyway, restore bool) error {
 	o := host.Options{Anyway: anyway, Recover: restore}
 	if lines != nil {

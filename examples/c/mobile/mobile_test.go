@@ -52,7 +52,8 @@ func newNode(t *testing.T, loss Loss) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := OpenText(`{"version": 1, "name": "phone", "fleet": "-", "key": "key", "state": "state", "oracle": {"stream": ["app"]}}`,
+	n, err := OpenText(`{"version": 1, "name": "phone", "fleet": "-", "key": "key", "state": "state",
+		"oracle": {"stream": ["app"]}}`,
 		string(fleet), dir, 4, loss)
 	if err != nil {
 		t.Fatal(err)
@@ -146,10 +147,12 @@ func TestBinds(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"public double loss(byte[] model, long sample) throws Exception;", "public native void run(Lines lines, boolean anyway, boolean restore)",
+		"public double loss(byte[] model, long sample) throws Exception;",
+		"public native void run(Lines lines, boolean anyway, boolean restore)",
 		"public static native Node open(String path, long samples, Loss loss) throws Exception;",
 		"public static native Node openText(", "public native byte[] model()", "public native String status()",
-		"public native String certificate()", "public native void stop();", "- (NSData* _Nullable)model:(NSError* _Nullable* _Nullable)error;",
+		"public native String certificate()", "public native void stop();",
+		"- (NSData* _Nullable)model:(NSError* _Nullable* _Nullable)error;",
 		"MobileOpen(NSString* _Nullable path, long samples, id<MobileLoss> _Nullable loss",
 	} {
 		if !strings.Contains(all.String(), want) {
