@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -73,18 +73,11 @@ func exportModel(_ context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	kept, err := state.ReadSnapshot(node.State)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
-	}
+	kept, err := device.Kept(node, file)
 	if err != nil {
 		return err
 	}
 	f := file.Fleet
-	if hash := f.Hash(); kept.Fleet != hash || kept.Member != node.Name {
-		return fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
-			errOtherState, node.State, kept.Member, kept.Fleet[:8], node.Name, hash[:8])
-	}
 	model := kept.Model
 	if *averaged {
 		if model = kept.Averaged; model == nil {
@@ -143,9 +136,6 @@ func exportModel(_ context.Context, c *cmdline) error {
 		t.row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
 	})
 }
-
-// errOtherState says that a state folder is not the one that a node file means.
-var errOtherState = errors.New("the state is another node's or another run's")
 
 // recipeOf completes a model file with the preprocessing, or with why it has none.
 func recipeOf(m *fleetfile.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {

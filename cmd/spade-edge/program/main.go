@@ -63,7 +63,7 @@ var endings = []struct {
 	{dpmech.ErrBudget, exitRefused, ""},
 	{sdk.ErrHopeless, exitRefused, "; run -anyway begins it all the same"},
 	{device.ErrMismatch, exitMismatch, ""},
-	{errOtherState, exitMismatch, ""},
+	{device.ErrOtherState, exitMismatch, ""},
 	{state.ErrRollback, exitMismatch, ""},
 	{sdk.ErrClone, exitMismatch, ""},
 	{sdk.ErrRecovery, exitMismatch, ""},

@@ -49,7 +49,7 @@ func stopNode(ctx context.Context, c *cmdline) error {
 	case err != nil && running:
 		return err
 	}
-	st, err := left(file, fleet)
+	st, err := device.Left(file, fleet)
 	if err != nil {
 		return err
 	}
