@@ -305,7 +305,7 @@ func (r *run) wonder(m *admm.Message) error {
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected, peer.asked = false, false, false
+		peer.told, peer.corrected, peer.asked, r.cases.told[j] = false, false, false, false
 		r.show(j, peer)
 	}
 }

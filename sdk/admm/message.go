@@ -185,6 +185,9 @@ func (m *Machine) Receive(msg Message) error {
 	if e == nil {
 		return fmt.Errorf("admm: message from %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
+	if m.dropped(e.index) {
+		return ErrQuarantine
+	}
 	switch msg.Kind {
 	case Probe, ProbeReply:
 		return m.receiveProbe(e, msg)
@@ -272,12 +275,12 @@ func (m *Machine) checkPayload(msg *Message) error {
 		vector, grid = grid, vector
 	}
 	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		return fmt.Errorf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
-			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
+		return &ImpossibleError{fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
+			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)}
 	}
 	if j := beyond(msg.Vector, limit); j >= 0 {
-		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
-			j, msg.From, msg.Vector[j], limit)
+		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
+			j, msg.From, msg.Vector[j], limit)}
 	}
 	return nil
 }
@@ -304,6 +307,9 @@ func (m *Machine) Reached(peer int) {
 
 // repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
 func (m *Machine) repeat(e *edge) {
+	if m.dropped(e.index) {
+		return
+	}
 	e.answered = 0
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
@@ -333,7 +339,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) {
+	if m.suppressed(e) || m.dropped(e.index) {
 		return
 	}
 	msg := m.Posted(e.index, round)
@@ -343,5 +349,8 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 
 // postDone makes it a duty to say that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
+	if m.dropped(e.index) {
+		return
+	}
 	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: m.last(), Resent: resent})
 }
