@@ -180,7 +180,7 @@ func (r *run) condemn(in received, err error) {
 			return
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.first.Append(nil)))
-	case !errors.As(err, &impossible):
+	case !errors.As(err, &impossible) || r.message.Kind != admm.Release: // a message to one neighbor is not signed itself
 		return
 	}
 	r.quarantine(j, q)
