@@ -37,6 +37,9 @@ type cases struct {
 	told map[int]bool // since the last tick
 }
 
+// dropped is said once for each life of a node.
+const dropped = "the edge is in quarantine, and the run goes on without it"
+
 // quarantineKeeper is a [state.Store] that keeps evidence of a quarantine as well, as [state.Dir] does. Another store
 // has it in the state of the next release.
 type quarantineKeeper interface {
@@ -57,6 +60,7 @@ func (n *Node) loadQuarantine() error {
 			if known && q.Run == n.cfg.Fleet.Run && q.Fleet == hex.EncodeToString(n.hash[:]) && q.Member == n.cfg.Name &&
 				n.machine.Quarantine(j) > 0 {
 				n.cases.of[j] = &q
+				n.log.Warn(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
 			}
 		}
 	}
@@ -91,7 +95,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 		}
 	}
 	r.publish() // first: who reads of it in the log finds it in the status
-	r.log.Error("the edge is in quarantine, and the run goes on without it", "neighbor", q.Neighbor, "release", q.Release,
+	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
 		"why", q.Why)
 	r.tell(j)
 }
