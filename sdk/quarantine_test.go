@@ -315,3 +315,72 @@ func TestAloneEnds(t *testing.T) {
 		}
 	}
 }
+
+// A lost device whose neighbor was in quarantine comes back without it: the neighbor says that it has ended to work with
+// the member, or the new device has what the lost one has kept of it, and does not ask.
+func TestRecoveryWithoutQuarantined(t *testing.T) {
+	for name, kept := range map[string]bool{"told": false, "known": true} {
+		t.Run(name, func(t *testing.T) {
+			f, dir := onGrid(), t.TempDir()
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			trs := inMemory(t, f)
+			gone, lose := context.WithCancel(ctx)
+			stores := func(c *sdk.Config, folder string) {
+				store, err := state.Open(filepath.Join(dir, folder), f.StateSize(c.Name, samples[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = store.Close() })
+				c.Store = store
+			}
+			var spare sdk.Config
+			lying, err := tinytest.Liar(trs[bad], f, "c", memberKey("c"), tinytest.Jump(3, 1<<28))
+			if err != nil {
+				t.Fatal(err)
+			}
+			trs[bad] = lying
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				c.Linger = time.Minute // the bad one answers, and the others wait for the new device
+				spare = map[bool]sdk.Config{true: *c, false: spare}[i == 0]
+				stores(c, c.Name)
+				if i == 0 {
+					c.Observer.Released = func(round int, _ []float32) {
+						if round == 6 {
+							lose()
+						}
+					}
+				}
+			})
+			var rest sync.WaitGroup
+			for _, n := range all[1:] {
+				rest.Go(func() { _ = n.Run(ctx) })
+			}
+			if err := all[0].Run(gone); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if kept {
+				text, err := os.ReadFile(state.QuarantinePath(filepath.Join(dir, "a"), "c"))
+				to := state.QuarantinePath(filepath.Join(dir, "spare"), "c")
+				if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, text, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stores(&spare, "spare")
+			spare.Recover = true
+			again, err := sdk.New(spare)
+			if err == nil {
+				err = again.Run(ctx)
+			}
+			stop()
+			rest.Wait()
+			if err != nil || !again.Status().Done || again.Status().Neighbors[1].Quarantine.Release == 0 {
+				t.Errorf("the new device: %v, %+v", err, again.Status())
+			}
+			told, err := state.ReadQuarantine(filepath.Join(dir, "spare"))
+			if err != nil || len(told) != 1 || told[0].Told == kept {
+				t.Errorf("the new device keeps %+v, %v", told, err)
+			}
+		})
+	}
+}
