@@ -94,7 +94,13 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 			r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)
 		}
 	}
-	r.publish() // first: who reads of it in the log finds it in the status
+	r.mu.Lock() // first: who reads of it in the log finds it in the status, which may not show a release yet
+	for i, k := range r.neighbors {
+		if k == j {
+			r.status.Neighbors[i].Quarantine = r.quarantined(j)
+		}
+	}
+	r.mu.Unlock()
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
 		"why", q.Why)
 	r.tell(j)

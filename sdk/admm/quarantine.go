@@ -32,8 +32,8 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // has ever done to the client is taken out again. Releases share noise with nobody from then on, and have full noise of
 // their own.
 //
-// That an edge is gone takes a term a²(e_i-e_j)(e_i-e_j)^T from the Laplacian, which lowers no eigenvalue below and
-// raises none: step sizes that were stable stay so. Where only one end has dropped it yet, the other one waits.
+// The Laplacian of a graph without the edge has no eigenvalue above those with it: step sizes that were stable stay so.
+// A neighbor that has not dropped the edge waits, and makes no release meanwhile that rests on it.
 //
 // It is 0 for who is no neighbor. A second call changes nothing.
 func (m *Machine) Quarantine(peer int) int {
