@@ -182,27 +182,36 @@ func (b *bench) scorerRows() []row {
 	})
 	scored := func(lang, format string) fleet {
 		command, rounds := worker, 220
-		if lang == "Python" {
+		switch lang {
+		case "Python":
 			command, rounds = "python3 "+filepath.Join(scripts, "score.py"), 55
+		case "numpy": // the package for Python; frames of CBOR are all that it knows
+			return fleet{nodes: 1, format: format, short: rounds / 11, long: rounds, init: fmt.Sprintf("-tau|4|-non-private|-dim|%d|"+
+				"-samples|%d|-stream|%s %s %s", d, samples, b.python, filepath.Join(scripts, "..", "python", "score.py"), table)}
 		}
 		return fleet{nodes: 1, format: format, short: rounds / 11, long: rounds,
 			init: fmt.Sprintf("-tau|4|-non-private|-dim|%d|-samples|%d|-stream|%s %s %s", d, samples, command, format, table)}
 	}
-	query := func(lang, format, program, other, with string) func() (float64, float64, error) {
+	queries := func(lang, format, program, against, other, with string) func() (float64, float64, error) {
 		return func() (float64, float64, error) {
 			if err := prepare(); err != nil {
 				return 0, 0, err
 			}
 			_, err := exec.LookPath("python3")
 			switch {
-			case lang == "C" && worker == "":
+			case (lang == "C" || against == "C") && worker == "":
 				return 0, 0, skipped("no C compiler")
 			case lang == "Python" && err != nil:
 				return 0, 0, skipped("no Python")
+			case lang == "numpy" && b.python == "":
+				return 0, 0, skipped("numpy " + b.numpyName)
 			}
-			x, y, err := b.rounds(scored(lang, format), program, scored(lang, other), with)
+			x, y, err := b.rounds(scored(lang, format), program, scored(against, other), with)
 			return x / perRound, y / perRound, err
 		}
+	}
+	query := func(lang, format, program, other, with string) func() (float64, float64, error) {
+		return queries(lang, format, program, lang, other, with)
 	}
 	return []row{
 		{"scorer in C, CBOR, d = 1,000: a query, released", "default build", "s", atMost(1.1),
@@ -213,6 +222,8 @@ func (b *bench) scorerRows() []row {
 			query("Python", "json", b.released, "json", b.program)},
 		{"scorer in Python, d = 1,000: a query, JSON", "CBOR", "s", none,
 			query("Python", "json", b.program, "cbor", b.program)},
+		{"scorer in numpy with examples/python, CBOR, d = 1,000: a query", "in C", "s", atMost(2),
+			queries("numpy", "cbor", b.program, "C", "cbor", b.program)},
 	}
 }
 

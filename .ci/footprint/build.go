@@ -18,7 +18,10 @@ const (
 
 // board reports whether the target is a small board: the limits are for those, and they alone pay for them in time.
 func (t target) board() bool {
-	return t.arch == "arm" || strings.HasPrefix(t.arch, "mips") || t == target{"linux", "arm64", ""}
+	if t.whole {
+		return false
+	}
+	return t.arch == "arm" || strings.HasPrefix(t.arch, "mips") || t == target{os: "linux", arch: "arm64"}
 }
 
 // tags are those of a release. A websocket begins with a request of HTTP/1.1: HTTP/2 is never spoken. Boards get a
@@ -114,12 +117,18 @@ func (t target) gcflags() (flags []string) {
 	return flags
 }
 
+// stamp is what a release says of itself: its version and commit.
+var stamp string
+
 // build compiles one package of the module in dir, as a release does; stripped says whether the symbols are left out.
 // cache is the build cache; empty means the user's.
 func build(dir, pkg string, t target, out, cache string, stripped bool) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", t.tags()}
 	args = append(args, t.gcflags()...)
 	ldflags := "-buildid="
+	if stamp != "" {
+		ldflags += " -X '" + module + "/cmd/spade-edge/program.release=" + stamp + "'"
+	}
 	if stripped {
 		ldflags += " -s -w"
 	}

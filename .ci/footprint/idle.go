@@ -40,7 +40,7 @@ func measureIdle(seconds int) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM")}
+	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM"), false}
 	span := time.Duration(seconds) * time.Second
 	if err := measureTicker(tmp, native, span); err != nil {
 		return err

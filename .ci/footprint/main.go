@@ -21,6 +21,7 @@ import (
 
 func main() {
 	release := flag.String("release", "", "make release builds into this `directory`, and nothing else")
+	flag.StringVar(&stamp, "stamp", "", "with -release: `version` and commit that the programs print")
 	cost := flag.String("cost", "", "list what costs more than 50 KB in a build for this `target`")
 	memory := flag.Bool("memory", false, "measure an idle node")
 	board := flag.String("board", "",

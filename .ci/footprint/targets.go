@@ -7,18 +7,25 @@ import (
 )
 
 // target is what a build is for.
-type target struct{ os, arch, variant string }
+type target struct {
+	os, arch, variant string
+	whole             bool // a plain build, though the target is a board
+}
 
 // targets are the ones that a release has.
 var targets = []target{
-	{"linux", "amd64", ""}, {"linux", "386", ""}, {"linux", "arm64", ""},
-	{"linux", "arm", "5"}, {"linux", "arm", "6"}, {"linux", "arm", "7"},
-	{"linux", "riscv64", ""}, {"linux", "mips", "softfloat"}, {"linux", "mipsle", "softfloat"},
-	{"darwin", "amd64", ""}, {"darwin", "arm64", ""}, {"windows", "amd64", ""}, {"windows", "arm64", ""},
+	{"linux", "amd64", "", false}, {"linux", "386", "", false}, {"linux", "arm64", "", false},
+	{"linux", "arm", "5", false}, {"linux", "arm", "6", false}, {"linux", "arm", "7", false},
+	{"linux", "riscv64", "", false}, {"linux", "mips", "softfloat", false}, {"linux", "mipsle", "softfloat", false},
+	{"darwin", "amd64", "", false}, {"darwin", "arm64", "", false}, {"windows", "amd64", "", false}, {"windows", "arm64", "", false},
 }
 
 func (t target) String() string {
-	return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
+	name := strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
+	if t.whole {
+		name += "/whole"
+	}
+	return name
 }
 
 // file names the program for the target.
@@ -42,18 +49,21 @@ func (t target) env() []string {
 	return env
 }
 
-// parseTargets reads a list of targets; an empty one means all.
+// parseTargets reads a list of targets; an empty one means all. "/whole" after a board makes it a plain build, for boards
+// with an operating system that has room.
 func parseTargets(list string) ([]target, error) {
 	if list == "" {
 		return targets, nil
 	}
 	var found []target
 	for name := range strings.SplitSeq(list, ",") {
+		name, whole := strings.CutSuffix(name, "/whole")
 		i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
 		if i < 0 {
 			return nil, fmt.Errorf("target %q, want some of %v", name, targets)
 		}
 		found = append(found, targets[i])
+		found[len(found)-1].whole = whole
 	}
 	return found, nil
 }

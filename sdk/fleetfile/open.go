@@ -25,6 +25,8 @@ type Source struct {
 	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
 	// say. It comes from the data directly.
 	Asked func() float64
+	// Failure returns why the newest query that failed has no loss, nil if none has; nil for built-in models.
+	Failure func() error
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
@@ -67,11 +69,17 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 	return external(program, program.Samples(), o.Stream.Workers, program.Close), nil
 }
 
+// asked is a program that gives losses.
+type asked interface {
+	zoest.BatchOracle
+	LastFailure() error
+}
+
 // external is a source whose losses come from a program.
-func external(program zoest.BatchOracle, samples, workers int, end func() error) *Source {
+func external(program asked, samples, workers int, end func() error) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
 	s := &Source{
-		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: end,
+		Oracle: meter, Asked: meter.Mean, Failure: program.LastFailure, Samples: samples, Close: end,
 		ConditionalOn: []string{
 			"the losses come from an external program; what else that does with the data is outside the guarantee",
 		},

@@ -32,6 +32,8 @@ type Config struct {
 	// Asked, if not nil, stands in for Score where only losses are known: it returns the mean loss of the queries since it
 	// was last called, NaN if there were none. It is called at each release, and takes as long whatever the losses are.
 	Asked func() float64
+	// Failure, if not nil, returns why the newest query that failed has no loss; nil if none has failed.
+	Failure func() error
 
 	// Links, if not nil, returns the state of the connections. It is called from several goroutines, often.
 	Links func() []Link
@@ -303,6 +305,11 @@ func (m *Monitor) Status() Status {
 	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 {
 		local := m.local
 		local.FailedQueries = st.FailedQueries
+		if m.cfg.Failure != nil && st.FailedQueries > 0 {
+			if err := m.cfg.Failure(); err != nil {
+				local.LastFailure = err.Error()
+			}
+		}
 		out.Local = &local
 	}
 	out.obstacle = m.obstacle(out.Neighbors)

@@ -264,11 +264,12 @@ type Lifetime struct {
 // Local comes from the device's own data directly: no privacy guarantee covers it. It is for loopback alone; in a
 // private run [Metrics], which leave the device, have none of it.
 type Local struct {
-	Covered       bool  `json:"covered_by_privacy"` // false
-	Round         int   `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
-	Loss          Value `json:"loss"`
-	Accuracy      Value `json:"accuracy"`       // share in [0, 1]
-	Majority      Value `json:"majority"`       // the accuracy of always saying the most frequent class
-	OfQueries     bool  `json:"of_queries"`     // Loss is the mean of what a program has answered up to the release
-	FailedQueries int64 `json:"failed_queries"` // losses not obtained; a private run uses a public constant instead
+	Covered       bool   `json:"covered_by_privacy"` // false
+	Round         int    `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
+	Loss          Value  `json:"loss"`
+	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
+	Majority      Value  `json:"majority"`               // the accuracy of always saying the most frequent class
+	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of what a program has answered up to the release
+	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses a public constant instead
+	LastFailure   string `json:"last_failure,omitempty"` // why the newest query that failed has no loss, in the program's words
 }

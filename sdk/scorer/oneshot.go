@@ -23,6 +23,7 @@ import (
 // OneShot is an oracle whose losses come from a program that is started for each of them. Its methods may be called
 // from any goroutine.
 type OneShot struct {
+	failure
 	cfg   OneShotConfig // with defaults
 	dim   int
 	name  string // of the program, as it was given
@@ -114,6 +115,7 @@ func (o *OneShot) Loss(ctx context.Context, x []float32, sample int) (loss float
 	if o.ctx.Err() != nil {
 		err = errClosed
 	}
+	o.note(err)
 	return loss, err
 }
 

@@ -18,6 +18,9 @@ func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
 		t.Fatal("the program is alive")
 	}
+	if err := s.LastFailure(); err == nil || !strings.HasPrefix(err.Error(), "scorer: ") {
+		t.Errorf("the last failure is %v", err)
+	}
 	fleet := &sdk.Fleet{
 		Run: "broken", Dim: dim, Members: []string{"a"},
 		Method:  sdk.Method{Rounds: 3, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},

@@ -19,6 +19,7 @@ var errClosed = errors.New("scorer: the oracle is closed")
 // Stream is an oracle whose losses come from a program that goes on running. Its methods may be called from any
 // goroutine.
 type Stream struct {
+	failure
 	cfg        StreamConfig // with defaults
 	name       string       // of the program, as it was given
 	codec      codec
@@ -89,6 +90,7 @@ func (s *Stream) Loss(ctx context.Context, x []float32, sample int) (float64, er
 		return 0, err
 	}
 	defer s.recycle(b)
+	s.note(b.jobs[0].err)
 	return b.jobs[0].loss, b.jobs[0].err
 }
 
@@ -103,6 +105,9 @@ func (s *Stream) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 		return err
 	}
 	defer s.recycle(b)
+	for i := range b.jobs {
+		s.note(b.jobs[i].err)
+	}
 	return b.losses(losses)
 }
 

@@ -33,8 +33,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -120,6 +118,12 @@ func init() { // completion and help look at all commands
 		{"completion", "completion of commands, flags and files for a shell", operator["completion"]},
 		{"version", "what this program was built from", version},
 	}
+}
+
+// elsewhere is in the place of what a board does not have.
+func elsewhere(context.Context, *cmdline) error {
+	return usageError{errors.New("this program was built small, for a device: give the command to spade-edge on " +
+		"another computer, such as that of the fleet's operator")}
 }
 
 // Run runs a command, and returns the exit code. The result of a command is printed once, when it has succeeded.
@@ -244,28 +248,8 @@ func (p *Program) help(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nStart with \"%s demo\". "+
 		"\"%[1]s COMMAND -h\" explains a command, \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
-	for _, t := range topics() {
-		if !strings.Contains(t.name, "/") {
-			first, _, _ := strings.Cut(t.text, "\n")
-			fmt.Fprintf(w, "  %-16s %s\n", t.name, first)
-		}
+	for _, name := range topicNames() {
+		first, _, _ := strings.Cut(text(name), "\n")
+		fmt.Fprintf(w, "  %-16s %s\n", name, first)
 	}
-}
-
-func version(_ context.Context, c *cmdline) error {
-	if err := c.parse(); err != nil {
-		return err
-	}
-	version, revision := "(devel)", "unknown revision"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
-	_, err := fmt.Fprintf(c.out, "%s %s, %s, %s %s/%s\n", c.program.Name, version, revision, runtime.Version(),
-		runtime.GOOS, runtime.GOARCH)
-	return err
 }

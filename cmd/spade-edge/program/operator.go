@@ -2,7 +2,10 @@
 
 package program
 
-import "context"
+import (
+	"context"
+	_ "embed" // the topics
+)
 
 // operator are the commands of whoever plans and sets up fleets. A build with the tag board, for devices that have
 // little room, is without them.
@@ -23,3 +26,13 @@ var beginWith = map[string][]string{
 
 // words says how a command line may go on, for the scripts of the command completion.
 var words = complete
+
+// paperwork is what the command privacy does that needs no device.
+var paperwork = map[string]func(*privacyOptions) error{
+	"verify": (*privacyOptions).verifyCertificate, "plan": (*privacyOptions).plan,
+}
+
+// operatorZip is what topics.go has of these commands.
+//
+//go:embed operator.gz
+var operatorZip string

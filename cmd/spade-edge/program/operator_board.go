@@ -4,7 +4,6 @@ package program
 
 import (
 	"context"
-	"errors"
 	"io"
 )
 
@@ -14,13 +13,13 @@ var operator = map[string]func(context.Context, *cmdline) error{
 	"inspect": elsewhere, "evaluate": elsewhere, "fleet": elsewhere, "completion": elsewhere,
 }
 
-func elsewhere(context.Context, *cmdline) error {
-	return usageError{errors.New("this program was built small, for a device: give the command to spade-edge on " +
-		"another computer, such as that of the fleet's operator")}
-}
-
 // beginWith are the flags that help shows of commands that have many, which are none of these.
 var beginWith map[string][]string
 
 // words is for the scripts of the command completion, which a board does not have.
 func words([]string, io.Writer) {}
+
+// paperwork is what the command privacy does that needs no device: nothing of it is here.
+var paperwork map[string]func(*privacyOptions) error
+
+const operatorZip = ""

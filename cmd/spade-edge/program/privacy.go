@@ -19,20 +19,21 @@ type privacyOptions struct {
 	verify, fleet, ledger, newLedger, dataset string
 }
 
-// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
+// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it. What is
+// nil is elsewhere.
 var privacyModes = []struct {
 	flag  string // "" plans
 	other []string
 	run   func(o *privacyOptions) error
 }{
-	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
+	{"verify", []string{"fleet", "ledger", "json"}, paperwork["verify"]},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
-	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, paperwork["plan"]},
 }
 
-func privacyRun(_ context.Context, c *cmdline) error {
+func privacyRun(ctx context.Context, c *cmdline) error {
 	o := &privacyOptions{options: options{cmdline: c}}
 	c.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
 	c.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
@@ -58,6 +59,9 @@ func privacyRun(_ context.Context, c *cmdline) error {
 		}
 		if err := o.check(mode.flag, mode.other); err != nil {
 			return err
+		}
+		if mode.run == nil {
+			return elsewhere(ctx, c)
 		}
 		return mode.run(o)
 	}

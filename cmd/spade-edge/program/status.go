@@ -19,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 func showStatus(ctx context.Context, c *cmdline) error {
@@ -241,6 +242,9 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		}
 		if l.FailedQueries > 0 {
 			b.row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		}
+		if l.LastFailure != "" {
+			b.row("", "%s", transport.Printable(l.LastFailure))
 		}
 		accuracy := ""
 		if l.Accuracy.Known() {

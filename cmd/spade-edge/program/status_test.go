@@ -282,7 +282,7 @@ func TestTopicIsComplete(t *testing.T) {
 // What comes from the device's own data says so, and an epsilon is not shown as less than it is.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
-		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3},
+		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},
 		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
 			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
 	}
@@ -291,6 +291,7 @@ func TestStatusOfOwnData(t *testing.T) {
 		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
 		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
 			"guarantee does not cover it",
+		"\n               " + `no\x1b[2J label`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

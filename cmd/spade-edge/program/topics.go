@@ -2,6 +2,7 @@ package program
 
 import (
 	"compress/gzip"
+	"context"
 	_ "embed" // the topics
 	"fmt"
 	"io"
@@ -10,13 +11,17 @@ import (
 	"sync"
 )
 
-// topicsZip holds the files of the folders topics, usage and completion, compressed: what "spade-edge help TOPIC" and
-// "spade-edge COMMAND -h" print, and the scripts for shells. Each begins with a line that is its name, with its folder
-// before it except for topics, and ends with a zero byte. "UPDATE=1 go test ./cmd/spade-edge/program -run
-// TopicsAreThoseOfTheFolder" makes it of them, and the same test alone fails when it is not what they are.
+// topicsZip and operatorZip hold the files of the folders topics, usage and completion, compressed: what "spade-edge help
+// TOPIC" and "spade-edge COMMAND -h" print, and the scripts for shells. A board is without the second one. Each text
+// begins with a line that is its name, with its folder before it except for topics, and ends with a zero byte. "UPDATE=1
+// go test ./cmd/spade-edge/program -run TopicsAreThoseOfTheFolder" makes them of the files, and the same test alone
+// fails when they are not what these are.
 //
 //go:embed topics.gz
 var topicsZip string
+
+// planning are the topics of operatorZip.
+const planning = "fleets, models, noise"
 
 // topic is a help text. Its first line says what it is about.
 type topic struct{ name, text string }
@@ -39,18 +44,20 @@ func text(name string) string {
 	return topics()[i].text
 }
 
-// topics returns all texts: the topics in the order of their names, then the help of commands, then the scripts.
+// topics returns all texts.
 var topics = sync.OnceValue(func() (all []topic) {
-	zip, err := gzip.NewReader(strings.NewReader(topicsZip))
-	if err != nil {
-		return nil // it is what the test has seen
-	}
-	text, _ := io.ReadAll(zip)
-	for rest := string(text); rest != ""; {
-		var one string
-		one, rest, _ = strings.Cut(rest, "\x00")
-		name, text, _ := strings.Cut(one, "\n")
-		all = append(all, topic{name, text})
+	for _, packed := range []string{topicsZip, operatorZip} {
+		zip, err := gzip.NewReader(strings.NewReader(packed))
+		if err != nil {
+			continue // a board has one of the two, and what is there is what the test has seen
+		}
+		text, _ := io.ReadAll(zip)
+		for rest := string(text); rest != ""; {
+			var one string
+			one, rest, _ = strings.Cut(rest, "\x00")
+			name, text, _ := strings.Cut(one, "\n")
+			all = append(all, topic{name, text})
+		}
 	}
 	return all
 })
@@ -62,6 +69,7 @@ func topicNames() (names []string) {
 			names = append(names, t.name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -70,6 +78,8 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 		_, err = io.WriteString(w, text(name))
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
+	} else if operatorZip == "" && slices.Contains(append(names(), strings.Split(planning, ", ")...), name) {
+		return elsewhere(context.Background(), nil)
 	} else {
 		err = usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s%s", name,
 			strings.Join(topicNames(), ", "), strings.Join(names(), ", "), didYouMean(name, "", append(topicNames(), names()...)))}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+// manual makes the page spade-edge(1) of what the program says of itself.
+func (r *release) manual() ([]byte, error) {
+	help, err := say("help")
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	fmt.Fprintf(&page, ".TH SPADE-EDGE 1 %q %q %q\n", r.date.Format("2006-01-02"), "spade-edge "+r.number(), "User Commands")
+	fmt.Fprintf(&page, ".SH NAME\nspade\\-edge \\- train one shared model on many devices, without a server\n")
+	fmt.Fprintf(&page, ".SH SYNOPSIS\n.B spade\\-edge\n.I command\n[\\fIflags\\fR]\n.SH DESCRIPTION\n")
+	plain(&page, help)
+	page.WriteString(".SH COMMANDS\n")
+	commands := regexp.MustCompile(`(?m)^  spade-edge (\w+)`).FindAllStringSubmatch(help, -1)
+	for _, c := range commands {
+		about, err := say(c[1], "-h", "all")
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&page, ".SS %s\n", c[1])
+		plain(&page, about)
+	}
+	codes, err := say("help", "exit-codes")
+	if err != nil {
+		return nil, err
+	}
+	page.WriteString(".SH EXIT STATUS\n")
+	plain(&page, codes)
+	page.WriteString(".SH FILES\n.TP\n.I /var/lib/spade\\-edge\nthe files of the node that the service runs: node.json and what it names\n")
+	page.WriteString(".SH SEE ALSO\n.B spade\\-edge help\n.I topic\n")
+	if len(commands) < 10 {
+		return nil, fmt.Errorf("help lists %d commands only: %s", len(commands), help)
+	}
+	return page.Bytes(), nil
+}
+
+// say returns what the program of this checkout prints.
+func say(args ...string) (string, error) {
+	cmd := exec.Command("go", append([]string{"run", "./cmd/spade-edge"}, args...)...)
+	var log strings.Builder
+	cmd.Stderr = &log
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("spade-edge %s: %w: %s", strings.Join(args, " "), err, log.String())
+	}
+	return string(out), nil
+}
+
+// plain writes text as it stands (man(7)).
+func plain(page *bytes.Buffer, text string) {
+	page.WriteString(".nf\n")
+	for line := range strings.Lines(strings.ReplaceAll(strings.TrimSpace(text), "\t", "        ") + "\n") {
+		line = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(line)
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			line = `\&` + line
+		}
+		page.WriteString(line)
+	}
+	page.WriteString(".fi\n")
+}

@@ -1,0 +1,73 @@
+package program
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// The licences that the program prints are those of the modules that are linked into it, word for word.
+func TestLicenses(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}"+
+		"{{end}}{{end}}", "github.com/spade-dfl/spade-edge/cmd/spade-edge").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := []string{"Go's standard library, https://go.dev " + goroot(t)}
+	seen := make(map[string]bool)
+	for line := range strings.Lines(string(list)) {
+		f := strings.Fields(line)
+		if one := f[0] + " " + f[2]; !seen[one] {
+			seen[one], folders = true, append(folders, one)
+		}
+	}
+	var all bytes.Buffer
+	fmt.Fprintf(&all, "SPADE-Edge is licensed under the Apache License, version 2.0: https://www.apache.org/licenses/LICENSE-2.0\n"+
+		"This program has in it what follows, with the licence of each.\n")
+	for _, one := range folders {
+		i := strings.LastIndexByte(one, ' ')
+		found, _ := filepath.Glob(filepath.Join(one[i+1:], "LICENSE*"))
+		if len(found) != 1 {
+			t.Fatalf("%s has %q", one, found)
+		}
+		fmt.Fprintf(&all, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 80), one[:i], strings.TrimSpace(readFile(t, found[0])))
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile("licenses.txt", all.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Skip("licenses.txt is made anew: pack the topics again")
+	}
+	if code, out, log := call("version", "-licenses"); code != exitDone || out != all.String() {
+		t.Errorf("exit code %d, %s; the licences printed are not those of %q: run this test with UPDATE=1, and then "+
+			"TestTopicsAreThoseOfTheFolder", code, log, folders)
+	}
+}
+
+// goroot returns the folder of Go's sources. Some distributions keep the licence elsewhere.
+func goroot(t *testing.T) string {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := strings.TrimSpace(string(root))
+	if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err != nil {
+		t.Skipf("%s has no licence: %v", runtime.Version(), err)
+	}
+	return dir
+}
+
+// What a release says of itself is what the linker was told.
+func TestVersionOfRelease(t *testing.T) {
+	defer func() { release = "" }()
+	release = "v1.2.0 0123456789ab"
+	want := fmt.Sprintf("spade-edge v1.2.0 0123456789ab, %s, %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if code, out, _ := call("version"); code != exitDone || out != want {
+		t.Errorf("exit code %d, %q, want %q", code, out, want)
+	}
+}

@@ -1,0 +1,222 @@
+"""Nodes as processes of the program spade-edge: make their files, start them, watch them, take their models home."""
+import collections
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+import numpy as np
+
+
+class SpadeEdgeError(Exception):
+    """The program has refused or failed. code is its exit code, which "spade-edge help exit-codes" explains."""
+
+    def __init__(self, command, code, text):
+        super().__init__(f"spade-edge {command}: exit code {code}: {text.strip()}")
+        self.code, self.text = code, text
+
+
+def program():
+    """The path of the program spade-edge."""
+    found = os.environ.get("SPADE_EDGE") or shutil.which("spade-edge")
+    if not found:
+        raise FileNotFoundError("spade-edge is not on the PATH: install it, or set SPADE_EDGE to its path")
+    return found
+
+
+def call(*args):
+    """Runs a command of the program, and returns what it prints."""
+    done = subprocess.run([program(), *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+    if done.returncode:
+        raise SpadeEdgeError(args[0], done.returncode, done.stderr)
+    return done.stdout
+
+
+class Node:
+    """A node that a node file describes, run as a process of its own. It is stopped when this object goes, or its "with" ends."""
+
+    def __init__(self, file):
+        self.file = os.fspath(file)
+        self.events = collections.deque(maxlen=1000)  # what the node has said, one dict each, the oldest first
+        self._process = None
+
+    @property
+    def running(self):
+        return self._process is not None and self._process.poll() is None
+
+    def start(self, *flags, on_event=None):
+        """Starts the node, or starts it again where it was. flags go to "spade-edge run".
+
+        on_event is called with each thing the node says, a dict with time, level, msg and more, in another thread.
+        """
+        if self.running:
+            raise RuntimeError(f"{self.file} runs already")
+        self._out = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self.events.clear()
+        self._process = subprocess.Popen(
+            [program(), "run", self.file, "-json", "-log", "json", *flags],
+            stdin=subprocess.DEVNULL, stdout=self._out, stderr=subprocess.PIPE, encoding="utf-8")
+        self._reader = threading.Thread(target=self._read, args=(self._process.stderr, on_event), daemon=True)
+        self._reader.start()
+        return self
+
+    def _read(self, pipe, on_event):
+        with pipe:
+            for line in pipe:
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    event = {"level": "TEXT", "msg": line.rstrip("\n")}
+                self.events.append(event)
+                if on_event:
+                    on_event(event)
+
+    def wait(self, timeout=None):
+        """Waits until the run is done, and returns its outcome: model hash, accuracy, privacy and more, as a dict."""
+        if self._process is None:
+            raise RuntimeError(f"{self.file} was not started")
+        code = self._process.wait(timeout)
+        self._reader.join()
+        if code:
+            raise SpadeEdgeError("run", code, self._said())
+        self._out.seek(0)
+        return json.load(self._out)
+
+    def _said(self):
+        """What the node has said last."""
+        self._reader.join()
+        return "\n".join(str(e["msg"]) + "".join(f", {k} {v}" for k, v in e.items() if k not in ("time", "level", "msg"))
+                         for e in list(self.events)[-5:])
+
+    def stop(self, timeout=30):
+        """Ends the process between two steps. start goes on from there."""
+        if self.running:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def status(self):
+        """Where the node stands, running or not: the dict of "spade-edge status -json".
+
+        Of a node whose process has failed, "failure" says why. While it runs, status()["local"]["last_failure"] is why the
+        newest query that failed has no loss.
+        """
+        found = json.loads(call("status", self.file, "-json"))
+        if self._process is not None and self._process.poll():
+            found["failure"] = self._said()
+        return found
+
+    def export(self, path):
+        """Writes the model to a file: .json is a model file, for load_model; .npy are the numbers alone."""
+        call("export", self.file, "-out", path)
+        return path
+
+    def model(self):
+        """The parameters that the node has kept last, as a float32 array."""
+        with tempfile.TemporaryDirectory() as folder:
+            return np.load(self.export(os.path.join(folder, "model.npy")))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def __del__(self):
+        if getattr(self, "_process", None) is not None and self._process.poll() is None:
+            self._process.kill()
+
+
+class Fleet:
+    """The nodes of a fleet on this machine, for a trial. A real fleet makes each key on its device (spade-edge help fleets)."""
+
+    def __init__(self, folder):
+        self.folder = os.fspath(folder)
+        with open(os.path.join(self.folder, "fleet.json"), encoding="utf-8") as file:
+            self.members = [m["name"] for m in json.load(file)["members"]]
+        self.nodes = {}
+        for name in self.members:
+            file = os.path.join(self.folder, name, "node.json")
+            if os.path.exists(file):
+                self.nodes[name] = Node(file)
+
+    @classmethod
+    def create(cls, folder, names, scorer=None, **settings):
+        """Makes the files of a fleet in a new folder.
+
+        scorer is the command of a scorer, a list in which {name} becomes the node's name; settings must then have dim and
+        samples. Other settings are the flags of "spade-edge init", with _ for -: graph="ring", non_private=True, rounds=50,
+        epsilon=8, data="csv:patients.csv", label="outcome".
+        """
+        if isinstance(scorer, str):
+            raise TypeError(f"scorer is {scorer!r}, want a list: the program and its arguments")
+        if not {"hosts", "port", "nats"} & settings.keys():
+            settings["hosts"] = ",".join(_free(len(names)))
+        flags = []
+        for key, value in settings.items():
+            flag = "-" + key.replace("_", "-")
+            if isinstance(value, bool):
+                flags.append(f"{flag}={str(value).lower()}")
+            else:
+                flags += [flag, str(value)]
+        call("init", folder, "-nodes", ",".join(names), *flags)
+        fleet = cls(folder)
+        if scorer:
+            for name, node in fleet.nodes.items():
+                with open(node.file, encoding="utf-8") as file:
+                    settings = json.load(file)
+                settings["oracle"] = {"stream": [a.replace("{name}", name) for a in scorer], "format": "cbor"}
+                if "PYTHONPATH" in os.environ:  # a scorer gets nothing of the environment that is not named
+                    settings["oracle"]["environment"] = ["PYTHONPATH"]
+                with open(node.file, "w", encoding="utf-8") as file:
+                    json.dump(settings, file, indent=2)
+        return fleet
+
+    def start(self, *flags, on_event=None):
+        """Starts all nodes. on_event is called with a node's name and what it says."""
+        for name, node in self.nodes.items():
+            node.start(*flags, on_event=on_event and (lambda event, name=name: on_event(name, event)))
+        return self
+
+    def wait(self, timeout=None):
+        """Waits until all are done, and returns their outcomes by name. The first that fails stops all."""
+        try:
+            return {name: node.wait(timeout) for name, node in self.nodes.items()}
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self):
+        for node in self.nodes.values():
+            node.stop()
+
+    def status(self):
+        return {name: node.status() for name, node in self.nodes.items()}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def _free(n):
+    """Addresses on this machine where nobody listens now."""
+    with contextlib.ExitStack() as stack:
+        taken = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for s in taken:
+            s.bind(("127.0.0.1", 0))
+        return ["127.0.0.1:%d" % s.getsockname()[1] for s in taken]
+
+
+def python(*args):
+    """The command that runs a file with this Python: Fleet.create(..., scorer=python("score.py", "{name}"))."""
+    return [sys.executable, *(os.path.abspath(a) if os.path.exists(a) else a for a in args)]

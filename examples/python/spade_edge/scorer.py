@@ -1,0 +1,136 @@
+"""Losses for a node, from a function: the side of the program in the stream protocol with frames of CBOR.
+
+examples/scorer/README.md of SPADE-Edge describes every byte of it.
+"""
+import os
+import struct
+import sys
+import traceback
+
+import numpy as np
+
+# A query is laid out in one way: its length, and a map of id, sample and float32 parameters (tag 85 of RFC 8746).
+_QUERY_HEAD = 33
+# An answer: its length, 21, and a map of id and loss.
+_ANSWER = struct.pack("<I", 21) + b"\xa2\x01\x1b" + bytes(8) + b"\x02\xfb" + bytes(8)
+_ANSWER_TYPE = np.dtype({"names": ["id", "loss"], "formats": [">u8", ">f8"], "offsets": [7, 17], "itemsize": len(_ANSWER)})
+_ERROR_BYTES = 2000
+_BUFFER = 1 << 20
+
+
+def scorer(dim, samples, batch=False):
+    """Decorates a function that returns a loss, and makes a Scorer of it.
+
+    dim is the number of parameters, samples how many samples the device has. The function gets the parameters, a float32
+    array of dim numbers, and the number of a sample, 0 to samples-1, and returns the loss of that sample, best one from 0
+    to 1. With batch=True it gets the parameters of n queries, an (n, dim) array, and the numbers of n samples, and returns
+    n losses. The arrays are views of what was received: read-only, and gone after the call. Copy what is to be kept.
+
+        @scorer(dim=3, samples=len(rows))
+        def loss(x, sample):
+            return float((rows[sample, :3] @ x - rows[sample, 3]) ** 2)
+
+        if __name__ == "__main__":
+            loss.serve()
+
+    A sample's number must mean the same sample for as long as a run lasts. A function that raises has no loss for that
+    query: the node is told, asks again, and says so with the end of the traceback if it has to give up.
+    """
+
+    def decorate(function):
+        return Scorer(function, dim, samples, batch)
+
+    return decorate
+
+
+class Scorer:
+    """A function that gives losses, and the way to serve it. Calling it calls the function."""
+
+    def __init__(self, function, dim, samples, batch=False):
+        for name, value in (("dim", dim), ("samples", samples)):
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 1 << 31:
+                raise ValueError(f"{name} is {value!r}, want a whole number of at least 1")
+        self.function, self.dim, self.samples, self.batch = function, int(dim), int(samples), bool(batch)
+        self.__doc__, self.__name__ = function.__doc__, getattr(function, "__name__", "loss")
+        size = _QUERY_HEAD + 4 * self.dim
+        self._type = np.dtype({
+            "names": ["head", "id", "sample", "tag", "x"],
+            "formats": [("u1", (7,)), ">u8", ">u8", ("u1", (8,)), ("<f4", (self.dim,))],
+            "offsets": [0, 7, 17, 25, _QUERY_HEAD], "itemsize": size,
+        })
+        self._head = struct.pack("<I", size - 4) + b"\xa3\x01\x1b"
+        self._tag = b"\x03\xd8\x55\x5a" + struct.pack(">I", 4 * self.dim)
+
+    def __call__(self, *args):
+        return self.function(*args)
+
+    def serve(self):
+        """Answers queries on standard input until it ends. What the function prints goes to standard error."""
+        if sys.stdin is not None and sys.stdin.isatty():
+            self._try()
+            return
+        given, taken = os.dup(0), os.dup(1)
+        quiet = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(quiet, 0)  # whoever reads standard input in the function finds nothing, instead of a query
+        os.dup2(2, 1)
+        os.close(quiet)
+        with open(given, "rb", buffering=0) as source, open(taken, "wb", buffering=0) as sink:
+            self.answer(source, sink)
+
+    def answer(self, source, sink):
+        """Answers the queries of one raw stream on another until the first ends."""
+        _write(sink, struct.pack("<I", 15) + struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples))
+        size = self._type.itemsize
+        buffer = bytearray(size * max(16, _BUFFER // size))
+        view, filled = memoryview(buffer), 0
+        while got := source.readinto(view[filled:]):
+            filled += got
+            count, rest = divmod(filled, size)
+            if count:
+                queries = np.frombuffer(buffer, self._type, count)
+                queries.setflags(write=False)
+                _write(sink, self._answers(queries))
+                view[:rest] = bytes(view[count * size:filled])
+                filled = rest
+        if filled:
+            raise ValueError(f"standard input has ended in the middle of a query, {filled} bytes of {size}")
+
+    def _answers(self, queries):
+        ids, samples, points = queries["id"], queries["sample"], queries["x"]
+        for name, want in (("head", self._head), ("tag", self._tag)):
+            if (queries[name] != np.frombuffer(want, "u1")).any():
+                raise ValueError('a query is not laid out as one of CBOR: the node file needs "format": "cbor"')
+        out = np.frombuffer(bytearray(_ANSWER * len(queries)), _ANSWER_TYPE)
+        out["id"] = ids
+        try:
+            if self.batch:
+                out["loss"] = self.function(points, samples.astype(np.int64))
+            else:
+                function = self.function
+                out["loss"] = [function(x, h) for x, h in zip(points, samples.tolist())]
+            return out.tobytes()
+        except Exception:  # one of them has no loss
+            if len(queries) > 1:  # and the others may have
+                return b"".join(self._answers(queries[i:i + 1]) for i in range(len(queries)))
+            return _error(int(ids[0]), traceback.format_exc())
+
+    def _try(self):
+        """Says what a person sees who starts the program without a node."""
+        x = np.zeros((1, self.dim), "f4")
+        found = self.function(x, np.zeros(1, "i8"))[0] if self.batch else self.function(x[0], 0)
+        print(f"a scorer of {self.dim} parameters and {self.samples} samples; the loss of sample 0 at zero is {found}")
+        print('in the node file: "oracle": {"stream": ["python3", "%s"], "format": "cbor"}' % os.path.basename(sys.argv[0]))
+
+
+def _error(id, text):
+    """The answer that there is no loss, with the end of the reason."""
+    text = text.encode("utf-8", "replace")[-_ERROR_BYTES:].decode("utf-8", "ignore").encode()
+    sys.stderr.write(text.decode() + "\n")
+    message = b"\xa2\x01\x1b" + struct.pack(">Q", id) + b"\x03\x79" + struct.pack(">H", len(text)) + text
+    return struct.pack("<I", len(message)) + message
+
+
+def _write(sink, data):
+    view = memoryview(data)
+    while view:
+        view = view[sink.write(view):]
