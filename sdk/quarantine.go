@@ -241,3 +241,45 @@ func (r *run) alone() error {
 		}
 	}
 }
+
+// spread shows the others the evidence against a neighbor: they may wait for it, and it has ended.
+func (r *run) spread(of int, peer *peerClaims) {
+	if peer.evidence == nil {
+		return
+	}
+	first, second, err := peer.evidence.Releases()
+	if err != nil {
+		return // it was checked when it was read
+	}
+	for _, j := range r.neighbors {
+		if j != of && r.cases.of[j] == nil {
+			_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: first.Round,
+				Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
+		}
+	}
+}
+
+// doubleOfAnother takes evidence of a double that some neighbor has, and reports whether there is one.
+func (r *run) doubleOfAnother(m *admm.Message) bool {
+	first, err1 := signed.Parse(m.Signed.Proof)
+	second, err2 := signed.Parse(m.Signed.Other)
+	if err1 != nil || err2 != nil || !first.Contradicts(&second) {
+		return false
+	}
+	for j, peer := range r.claims.peers {
+		if e := peer.evidence; e != nil && e.Round == first.Round { // it is known
+			if a, b, err := e.Releases(); err == nil && (a == first && b == second || a == second && b == first) {
+				return true
+			}
+		}
+		keys := r.claims.keys(peer.name)
+		if first.Verify(peer.scope, keys) != nil || second.Verify(peer.scope, keys) != nil {
+			continue
+		}
+		two := &contradiction{first, second}
+		r.accuse(j, peer, signed.NewEvidence(peer.name, &first, &second))
+		r.condemn(received{from: peer.name, frame: second.Append(nil)}, two)
+		return true
+	}
+	return false
+}

@@ -55,7 +55,7 @@ func Liar(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.Pr
 		return nil, err
 	}
 	l := &liar{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
-		told: map[string]map[int]signed.Release{}}
+		told: map[string]map[int]signed.Release{}, truth: map[int]signed.Release{}}
 	if n, ok := inner.(transport.Notifier); ok {
 		return struct {
 			*liar
@@ -74,6 +74,41 @@ type liar struct {
 	mu    sync.Mutex // guards what follows
 	codec *wire.Codec
 	told  map[string]map[int]signed.Release // by neighbor and round, what was signed first
+	truth map[int]signed.Release            // by round, what the member has released
+}
+
+// Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
+func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
+	for {
+		from, frame, err := l.Transport.Recv(ctx)
+		if err == nil {
+			frame = l.spared(frame)
+		}
+		if err != nil || frame != nil {
+			return from, frame, err
+		}
+	}
+}
+
+// spared returns what the member is to hear of a frame, nil for nothing.
+func (l *liar) spared(frame []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var m admm.Message
+	if l.key == nil || l.codec.Decode(frame, &m) != nil {
+		return frame
+	}
+	shown, err := signed.Parse(m.Signed.Proof)
+	truth, known := l.truth[shown.Round]
+	switch {
+	case err != nil || m.Kind != admm.Conflict && (!known || shown.Digest == truth.Digest):
+		return frame
+	case m.Kind == admm.Conflict:
+		return nil
+	}
+	m.Signed.Proof = truth.Append(nil)
+	frame, _ = l.codec.Append(nil, &m) // it was one
+	return frame
 }
 
 // Send leaves what it cannot read as it is.
@@ -118,6 +153,9 @@ func (l *liar) sign(to string, m *admm.Message) {
 		return
 	case told:
 		r.Prev = before.ID(l.scope)
+	}
+	if _, known := l.truth[r.Round]; !known {
+		l.truth[r.Round] = r
 	}
 	r.Digest = signed.Digest(m.Vector, m.Grid)
 	r.Sign(l.key, l.scope)

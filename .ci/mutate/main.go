@@ -73,7 +73,7 @@ var mutations = []mutation{
 		"float32(m.cfg.Rho*float64(m.live()))", "float32(m.cfg.Rho*float64(len(m.edges)))", dropped},
 	{"quarantine: a jump is taken in", "sdk/admm/quarantine.go", "distance > most {", "distance < -most {", dropped},
 	{"quarantine: noise is shared without an edge", "sdk/admm/round.go", "if m.blank() || m.without() {", "if m.blank() {", dropped},
-	{"quarantine: the client's own round decides", "sdk/admm/quarantine.go", "max(next, e.heard+2)", "next", dropped},
+	{"quarantine: the client's own round decides", "sdk/admm/quarantine.go", "for e.at(next-1) >= 0 {", "for next < 0 {", dropped},
 	{"quarantine: what was moved stays", "sdk/admm/robust.go",
 		"				m.p[c] += float32(float64(before) / gain)\n				moved[c] = 0\n", "				_ = before\n", dropped},
 	{"quarantine: forgotten in a crash", "sdk/admm/state.go", "			m.cut[i] = min(from.Quarantine, s.Round+1)",

@@ -49,7 +49,10 @@ func (m *Machine) Quarantine(peer int) int {
 		if m.local || m.due { // that one has its penalty
 			next++
 		}
-		m.cut[e.index] = max(next, e.heard+2)
+		for e.at(next-1) >= 0 { // what it would be made of is here
+			next++
+		}
+		m.cut[e.index] = next
 		m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.To == peer })
 	}
 	return m.cut[e.index]
