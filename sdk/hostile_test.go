@@ -9,10 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,11 +17,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/ws"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // The tests of this file have three members: "victim" in the middle of a path, "honest", and "villain", a member in
@@ -346,161 +341,6 @@ func within(t *testing.T, come func() bool) {
 	}
 }
 
-// soup makes bytes that are hardly ever a frame, and never one that would pass for the sender's next.
-type soup struct {
-	chance rng.Stream
-	codec  *wire.Codec
-	last   int
-	bad    int64 // how many of those made are no frames
-	f      admm.Message
-}
-
-// next makes one, from the frames of the releases that the villain has sent so far.
-func (s *soup) next(kept [][]byte) []byte {
-	n := func(n int) int { return s.chance.IntN(n) }
-	for {
-		b := make([]byte, n(100))
-		s.chance.Read(b)
-		if len(kept) > 0 && n(4) > 0 {
-			b = slices.Clone(kept[n(len(kept))])
-			if n(8) == 0 { // where the sender is: lies and truths
-				generation, incarnation := signed.UnpackDevice(s.chance.Uint64())
-				b, _ = s.codec.Append(nil,
-					&admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
-						Generation: generation, Incarnation: incarnation})
-			}
-			for range n(4) {
-				switch at := n(len(b)); n(5) {
-				case 0:
-					b[at] ^= 1 << n(8)
-				case 1:
-					b[at] = byte(n(256))
-				case 2:
-					b = b[:at+1]
-				case 3:
-					b = slices.Insert(b, at, byte(n(256)))
-				case 4:
-					b = slices.Delete(b, at, min(len(b), at+1+n(4)))
-				}
-				if len(b) == 0 {
-					break
-				}
-			}
-		}
-		if s.codec.Decode(b, &s.f) != nil {
-			s.bad++
-			return b
-		}
-		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe &&
-			s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
-			continue // a member is free to say so, at its own cost
-		}
-		return b
-	}
-}
-
-// tally is a log that counts its lines.
-type tally struct {
-	mu    sync.Mutex
-	lines int
-}
-
-func (c *tally) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines += bytes.Count(b, []byte("\n"))
-	return len(b), nil
-}
-
-// junkWanted is how many malformed frames a test sends: usual, or what SPADE_JUNK says (1000000, by hand).
-func junkWanted(t *testing.T, usual int) int {
-	t.Helper()
-	if testing.Short() {
-		usual /= 10
-	}
-	if s := os.Getenv("SPADE_JUNK"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		usual = n
-	}
-	return usual
-}
-
-// memory returns the bytes in use, and those taken from the system.
-func memory() (heap, sys uint64) {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc, m.Sys
-}
-
-// simmer runs the fleet of path over the given transports, with so much junk for the victim, and checks what the victim
-// makes of it.
-func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
-	t.Helper()
-	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
-	sent := 0
-	var heap, sys uint64
-	trs = slices.Clone(trs)
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
-		if v.round == 0 {
-			return
-		}
-		if sent == 0 { // all is running
-			heap, sys = memory()
-		}
-		for range min(junk-sent, junk/9+1) { // nothing is left after round 9
-			v.junk(pot.next(v.kept))
-			sent++
-		}
-	})
-	pot.codec = evil.codec
-	trs[2] = evil
-	log := &tally{}
-	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.Linger = 5 * time.Second
-		if i == 1 {
-			c.Logger = slog.New(slog.NewTextHandler(log, nil))
-		}
-	})
-	began := time.Now()
-	mustRun(t, all)
-	took := time.Since(began)
-	heapAfter, sysAfter := memory()
-	st := all[1].Status()
-	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines "+
-		"in the log",
-		sent, pot.bad, st.Refused, took, int64(heapAfter-heap), int64(sysAfter-sys), log.lines)
-	if sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
-		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", sent, junk, pot.bad, st.Refused)
-	}
-	if heapAfter > heap+1<<20 || sysAfter > sys+32<<20 {
-		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
-	}
-	if log.lines > 200 {
-		t.Errorf("%d lines in the log", log.lines)
-	}
-	sameModels(t, all, simulated(t, f))
-}
-
-// A hundred thousand malformed frames, or as many as SPADE_JUNK says: counted, not remembered, and without effect.
-func TestByteSoup(t *testing.T) {
-	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
-		t.Run(name, func(t *testing.T) {
-			f := path(private)
-			simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
-		})
-	}
-}
-
-// The same through TLS websockets.
-func TestByteSoupOverTLS(t *testing.T) {
-	f := path(true)
-	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))
-}
-
 // pathOverTLS returns a transport for each member with the frame limit of the fleet; the villain's may be another.
 func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) []transport.Transport {
 	t.Helper()
@@ -536,120 +376,6 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 		}
 	}
 	return []transport.Transport{trs[0], trs[1], trs[2]}
-}
-
-// A frame above the limit costs its sender the connection, and nobody any memory; the run goes on over the next one.
-func TestGiantFramesOverTLS(t *testing.T) {
-	f := path(false)
-	const giant = 64 << 20
-	var log syncBuffer
-	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
-	big := make([]byte, giant)
-	lengths := map[int]int{2: giant, 5: wire.MaxFrame(6) + 1} // by the round in which they are sent, once
-	var sys uint64
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, f *admm.Message) {
-		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
-			delete(lengths, f.Round)
-			if sys == 0 {
-				_, sys = memory()
-			}
-			v.junk(big[:n])
-		}
-	})
-	trs[2] = evil
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Linger = 5 * time.Second })
-	mustRun(t, all)
-	sameModels(t, all, simulated(t, f))
-	if _, after := memory(); after > sys+32<<20 {
-		t.Errorf("%d bytes more are taken from the system", int64(after-sys))
-	}
-	for _, n := range []int{giant, wire.MaxFrame(6) + 1} {
-		if want := fmt.Sprintf("with number %d, want at most %d", n, wire.MaxFrame(6)); !strings.Contains(log.String(),
-			want) {
-			t.Errorf("no %q in\n%s", want, &log)
-		}
-	}
-}
-
-// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: a thousand of
-// them, which would be 400 MB, take the room of one.
-func TestBombs(t *testing.T) {
-	f := path(true)
-	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
-	zeros := []byte{64, 1, 0, 64, 1, 0} // pairs, all the same: so many bytes for up to 131,072 numbers
-	bomb := handmade(admm.Release, 1, keyPacked, item(2, uint64(len(zeros)), zeros...))
-	var heap, sys uint64
-	trs := inMemory(t, f)
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
-		if v.round < 1 || sys > 0 {
-			return
-		}
-		heap, sys = memory()
-		for range 1000 {
-			v.junk(bomb)
-		}
-	})
-	trs[2] = evil
-	var out admm.Message
-	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Grid) != f.Dim || len(bomb) > 20 {
-		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Grid), err)
-	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = time.Minute })
-	mustRun(t, all)
-	heapAfter, sysAfter := memory()
-	t.Logf("heap %+d bytes, system %+d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
-	if heapAfter > heap+16<<20 || sysAfter > sys+32<<20 {
-		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
-	}
-	sameModels(t, all, simulated(t, f))
-}
-
-// A neighbor that never stops sending cannot keep a node from its work: between two queries it gets one frame in.
-func TestFlood(t *testing.T) {
-	f := path(false)
-	trs := inMemory(t, f)
-	over := make(chan struct{})
-	var flood sync.WaitGroup
-	var once sync.Once
-	trs[2] = newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
-		once.Do(func() {
-			flood.Go(func() {
-				for {
-					select {
-					case <-over:
-						return
-					default:
-						v.junk([]byte("flood"))
-					}
-				}
-			})
-		})
-	})
-	var victim *sdk.Node
-	round, refused, most := -1, int64(0), int64(0)
-	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		if i != 1 {
-			return
-		}
-		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-			st := victim.Status()
-			if st.Round == round {
-				most = max(most, st.Refused-refused)
-			}
-			round, refused = st.Round, st.Refused
-			time.Sleep(100 * time.Microsecond) // in which a lot arrives
-			return oracle(1)(ctx, x, sample)
-		})
-	})
-	victim = all[1]
-	mustRun(t, all)
-	close(over)
-	_ = trs[1].Close() // nobody takes the flood any more
-	flood.Wait()
-	if most != 1 {
-		t.Errorf("%d frames were taken in between two queries, want 1", most)
-	}
-	sameModels(t, all, simulated(t, f))
 }
 
 // taped is a transport that keeps what arrives.

@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"transport":                   {},
 	"transport/internal/endpoint": {"transport"},
 	"transport/mem":               {"transport", "transport/internal/endpoint"},
+	"transport/internal/fakes":    {},
 	"transport/internal/proxy":    {"transport"},
 	"transport/ws":                {"transport", "transport/internal/endpoint", "transport/internal/proxy"},
 	"sdk/admm":                    {"zoest", "zoest/vec", "dpmech"},

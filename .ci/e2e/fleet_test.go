@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -125,15 +126,22 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// newFleet writes the files of a private fleet of three on a ring whose run takes longer than any test, and returns
-// their folder.
+// newFleet writes the files of a private fleet of three with built-in models, and returns their folder.
 func newFleet(t *testing.T) string {
+	t.Helper()
+	return newFleetOf(t, 6, 100, `{"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "share": `+
+		`{"partition": "iid", "of": 3, "number": NUMBER}}}`)
+}
+
+// newFleetOf writes the files of a private fleet of three on a ring whose run takes longer than any test, and returns
+// their folder. The oracle is that of a node file, with NUMBER for 0, 1 and 2.
+func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	t.Helper()
 	dir := t.TempDir()
 	fleet := &sdk.Fleet{
-		Run: "ward-study", Dim: 6, Members: []string{"ward-1", "ward-2", "ward-3"},
+		Run: "ward-study", Dim: dim, Members: []string{"ward-1", "ward-2", "ward-3"},
 		Edges: [][2]string{{"ward-1", "ward-2"}, {"ward-2", "ward-3"}, {"ward-3", "ward-1"}},
-		Method: sdk.Method{Rounds: 5000, Cooldown: 1000, Tau: 100, Rho: 1, Gain: 0.75, Eta: []float64{0.02},
+		Method: sdk.Method{Rounds: 5000, Cooldown: 1000, Tau: tau, Rho: 1, Gain: 0.75, Eta: []float64{0.02},
 			Mu: []float64{0.6}},
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 7, Delta: 1e-5, EpsilonLimit: 30},
 	}
@@ -159,9 +167,8 @@ func newFleet(t *testing.T) string {
 		}
 		text := fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": `+
 			`"%s.state", "ledger": "%s.ledger",
-			"http": "127.0.0.1:0", "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", `+
-			`"share": {"partition": "iid", "of": 3, "number": %d}}}}`,
-			name, name, l.Addr(), name, name, i)
+			"http": "127.0.0.1:0", "oracle": %s}`,
+			name, name, l.Addr(), name, name, strings.ReplaceAll(oracle, "NUMBER", strconv.Itoa(i)))
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

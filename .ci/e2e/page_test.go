@@ -40,7 +40,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skipf("no %s: apt-get install -y --no-install-recommends chromium fonts-dejavu-core", program)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx,
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox,
@@ -135,6 +135,18 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 	}
 }
 
+// keep takes a picture of the page as it stands, where pictures are wanted.
+func (b *browser) keep(name string) {
+	b.t.Helper()
+	if dir := os.Getenv("SPADE_EDGE_SHOTS"); dir != "" {
+		var shot []byte
+		b.run("picture", chromedp.FullScreenshot(&shot, 100))
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
 // fits checks that a screen of some width needs no sideways scrolling.
 func (b *browser) fits(width int) {
 	b.t.Helper()
@@ -168,7 +180,7 @@ func TestNodePage(t *testing.T) {
 		`document.getElementById("run").textContent`:   "run ward-study",
 		`document.getElementById("badge").textContent`: "private: δ 1e-5",
 		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy " +
-			"guarantee, for this device only",
+			"guarantee, for this device only; majority 50.6 %",
 		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp)",
 	} {
 		if got := eval[string](b, what); got != want {
@@ -198,6 +210,7 @@ func TestNodePage(t *testing.T) {
 	}
 	b.run("closing the table", chromedp.Click("#details summary"))
 
+	b.everywhere("real node", true)
 	b.look("node-light", 1200, 900, "light")
 	light := eval[string](b, `getComputedStyle(document.body).backgroundColor`)
 	b.look("node-dark", 1200, 900, "dark")
@@ -221,6 +234,7 @@ func TestNodePage(t *testing.T) {
 	b.fits(360)
 	b.look("node-waiting-phone-dark", 360, 740, "dark")
 	b.look("node-waiting", 1200, 900, "light")
+	b.everywhere("real node waiting", false)
 	b.clean(origin)
 
 	// The policy holds: the page could not reach anything else even if it tried.
@@ -248,6 +262,41 @@ func TestNodePage(t *testing.T) {
 	second.kill()
 }
 
+// A node that learns from a program's losses: their mean is drawn, and no accuracy.
+func TestScorerPage(t *testing.T) {
+	b := newBrowser(t)
+	files, err := filepath.Abs("../../examples/scorer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := os.ReadFile(filepath.Join(files, "data.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := filepath.Join(t.TempDir(), "few.csv") // the shell is slow
+	text := strings.Join(strings.SplitAfter(string(rows), "\n")[:5], "")
+	if err := os.WriteFile(few, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := newFleetOf(t, 4, 1, fmt.Sprintf(`{"stream": ["sh", %q, "json", %q]}`, filepath.Join(files, "score.sh"), few))
+	var origin string
+	for i := range 3 {
+		p := start(t, "run", "-anyway", filepath.Join(dir, fmt.Sprintf("ward-%d.json", i+1)))
+		if i == 0 {
+			origin = p.address(t)
+		}
+	}
+	b.run("loading", chromedp.Navigate(origin))
+	b.await(roundNumber + ` > 3 && ` +
+		`[...document.querySelectorAll(".chart")].map(e => +e.checkVisibility()).join() === "0,1,1,1"`)
+	b.everywhere("scorer", true)
+	note := eval[string](b, `document.querySelector(".loss .note").textContent`)
+	if !strings.HasPrefix(note, "Mean of what the program has answered for each round. On this device's own data") {
+		t.Errorf("the note of the loss is %q", note)
+	}
+	b.clean(origin)
+}
+
 // The demo: all nodes and the graph between them, NOT PRIVATE in large letters; and it stays when all is over.
 func TestDemoPage(t *testing.T) {
 	b := newBrowser(t)
@@ -258,14 +307,17 @@ func TestDemoPage(t *testing.T) {
 	b.await(`document.querySelectorAll("#graph circle").length === 8 && ` +
 		`document.querySelectorAll("#graph line.up").length === 28`)
 	b.await(roundNumber + " > 5")
+	b.everywhere("demo", true)
 	b.look("demo-light", 1200, 900, "light")
 	b.look("demo-phone", 360, 740, "dark")
 	b.fits(360)
 	b.await(roundNumber + ` === 440 && document.querySelectorAll("#graph g.ended").length === 8`)
 	b.await(`document.querySelectorAll("#rounds tbody tr").length > 100`)
-	b.look("demo-over", 1200, 900, "dark")
-	b.clean(origin)
 	<-demo.stay
+	b.await(`document.querySelectorAll(".compared").length === 3`) // majority, alone, pooled
+	b.look("demo-over", 1200, 900, "dark")
+	b.everywhere("demo over", true)
+	b.clean(origin)
 	if err := demo.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -2,21 +2,7 @@
 # The life of a private fleet of five on this machine, from five keys to five models, as README.md tells it: keygen, init, check,
 # run (one node is killed on the way), export, verify. It takes some seconds, needs Go, bash and what every system has, and leaves
 # nothing behind. Run it from anywhere: bash examples/fleet/fleet.sh
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-
-work=$(mktemp -d)
-pids=()
-leave() {
-	for pid in "${pids[@]:-}"; do
-		[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true
-	done
-	wait 2>/dev/null || true
-	rm -rf "$work"
-}
-trap leave EXIT
-step() { printf '\n== %s\n' "$*"; }
+. "$(dirname "$0")/../scratch.sh"
 fail() {
 	printf 'fleet.sh: %s\n' "$*" >&2
 	for log in "$work"/*/log; do

@@ -3,9 +3,7 @@
 # run (four processes), export, verify, evaluate at each, predict for one patient; then the same without noise, and each alone, to see
 # what is gained and what privacy costs. It takes some seconds, needs Go, bash, awk and the data, and leaves nothing behind:
 #   bash examples/hospital/hospitals.sh [FOLDER of cleveland.csv, hungarian.csv, switzerland.csv and va.csv]
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/../scratch.sh"
 data=${1:-$root/../shared/data/heart-four-hospitals}
 hospitals='cleveland hungarian switzerland va'
 for name in $hospitals; do
@@ -14,18 +12,6 @@ for name in $hospitals; do
 		exit 0
 	fi
 done
-
-work=$(mktemp -d)
-pids=()
-leave() {
-	for pid in "${pids[@]:-}"; do
-		[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true
-	done
-	wait 2>/dev/null || true
-	rm -rf "$work"
-}
-trap leave EXIT
-step() { printf '\n== %s\n' "$*"; }
 fail() {
 	printf 'hospitals.sh: %s\n' "$*" >&2
 	tail -n 5 "$work"/*/log >&2 || true

@@ -12,6 +12,7 @@
 //	hospitals  four real hospitals, each one client
 //	all        everything but the search
 //	report     the tables and figures of the runs that are there
+//	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
 // Every run is kept as soon as it is over, and not made again.
 package main
@@ -28,6 +29,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/examples/paper/compare"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
@@ -39,7 +41,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1)
 	}
@@ -59,13 +61,16 @@ var commands = map[string][]string{
 	"report":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|all|report [flags]"
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|all|report|compare [flags]"
 
-func run(ctx context.Context, args []string, log io.Writer) error {
+func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
 	command := args[0]
+	if command == "compare" {
+		return compare.Run(ctx, args[1:], stdout, log)
+	}
 	tables, known := commands[command]
 	if !known {
 		return fmt.Errorf("%q: %s", command, usage)

@@ -24,7 +24,7 @@ func TestUsage(t *testing.T) {
 		if len(args) > 0 {
 			args = append(args, "-out", out)
 		}
-		err := run(context.Background(), args, io.Discard)
+		err := run(context.Background(), args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want an error that names %q", c.args, err, c.want)
 		}

@@ -30,7 +30,7 @@
   };
   const span = s => s < 60 ? Math.floor(s) + " s" : s < 3600 ? Math.floor(s / 60) + " min" : s < 172800 ? Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min" : Math.floor(s / 86400) + " days";
   const list = names => names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names[names.length - 1];
-  const plural = (n, one) => n + " " + one + (n === 1 ? "" : "s");
+  const plural = (n, one) => count(n) + " " + one + (n === 1 ? "" : "s");
 
   const phaseName = { starting: "starting", querying: "learning", waiting: "waiting", cooling: "cooling down", serving: "done, serving neighbors", ended: "done", failed: "failed" };
   // With rounds of mixing, a round of learning has several releases: the one in progress mixes, or where the last one stands.
@@ -93,7 +93,7 @@
     all.push(c);
     const hover = e => {
       const d = c.drawn;
-      if (!d || !d.points.length) return;
+      if (!d) return;
       const at = d.round(e.clientX - plot.getBoundingClientRect().left);
       let best = d.points[0];
       for (const p of d.points) if (Math.abs(p.round - at) < Math.abs(best.round - at)) best = p;
@@ -111,22 +111,26 @@
   const draw = c => {
     const s = c.state;
     if (!s) return;
-    const W = c.plot.clientWidth || 300, H = 196, left = 44, right = 12, top = 10, bottom = H - 38;
     const log = c.options.log, points = s.points.filter(p => known(p[c.key]) && (!log || p[c.key] > 0));
-    const last = points[points.length - 1];
+    const last = points[points.length - 1], made = s.points.length;
     say(c.value, last ? c.show(last[c.key]) : "–");
+    // A chart that has nothing to show, now or ever, is not there. What comes after the first rounds has its place.
+    c.card.hidden = !last && (c.none || made < 1 || made > 3);
+    charts.hidden = all.every(c => c.card.hidden);
+    c.drawn = null;
+    if (!last) return c.plot.replaceChildren(el("div", { class: "empty" }, "after the first rounds"));
+    const W = c.plot.clientWidth || 300, H = 196, top = 10, bottom = H - 38;
+    const lines = c.lines || [], right = Math.max(12, ...lines.map(l => 10 + 6.6 * l.name.length));
     // The axis is as long as the run, or, while little of it has been done, a round number that leaves room to grow.
     let total = Math.max(1, s.total);
-    const wanted = Math.max(10, (s.points.length ? s.points[s.points.length - 1].round : 0) * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
+    const wanted = Math.max(10, s.points[made - 1].round * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
     total = Math.min(total, wanted > total / 2 ? total : [1, 2, 5, 10].find(m => m * size >= wanted) * size);
-    const x = r => left + (W - left - right) * r / total;
-    const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": c.title + " over the rounds: " + (last ?
-      points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round : "nothing yet") });
+    const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": c.title + " over the rounds: " +
+      points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round });
     let values = points.map(p => p[c.key]);
     if (c.limit > 0) values.push(c.limit);
-    const lines = (points.length && c.lines || []).filter(l => known(l.value));
-    values.push(...lines.map(l => l.value));
-    let lo = values.length ? Math.min(...values) : 0, hi = values.length ? Math.max(...values) : 1, ticks, y;
+    values.push(...lines.map(l => l.accuracy));
+    let lo = Math.min(...values), hi = Math.max(...values), ticks, y;
     if (log) {
       lo = Math.floor(Math.log10(lo)); hi = Math.max(lo + 1, Math.ceil(Math.log10(hi)));
       const step = Math.max(1, Math.ceil((hi - lo) / 4));
@@ -135,17 +139,19 @@
       y = v => bottom - (bottom - top) * (Math.log10(v) - lo) / (hi - lo);
     } else {
       if (c.options.zero) lo = 0;
-      if (c.options.most) hi = Math.min(c.options.most, hi + (hi - lo || .2) * .08);
-      if (hi - lo < 1e-9) { lo -= .05; hi += .05; }
+      const least = Math.abs(hi) * .04 || .1; // below that, numbers beside it would look the same
+      if (hi - lo < least) { lo -= least / 2; hi += least / 2; }
+      if (c.options.most) hi = Math.min(c.options.most, hi + (hi - lo) * .08);
       ticks = nice(lo, hi, 4);
       if (!c.options.zero) lo = Math.min(lo, ticks[0]);
       y = v => bottom - (bottom - top) * (v - lo) / (hi - lo);
     }
+    const left = Math.max(44, ...ticks.map(t => 10 + 6.6 * c.options.tick(t).length)), x = r => left + (W - left - right) * r / total;
     if (s.cooldown > 0 && s.learning < total) {
       const from = x(s.learning);
       out.append(svg("rect", { class: "coolzone", x: from, y: top, width: Math.max(0, x(total) - from), height: bottom - top }));
     }
-    for (const t of values.length ? ticks : []) {
+    for (const t of ticks) {
       out.append(svg("line", { class: "gridline", x1: left, x2: W - right, y1: y(t), y2: y(t) }),
         svg("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, c.options.tick(t)));
     }
@@ -154,33 +160,30 @@
     out.append(svg("text", { class: "axis", x: (left + W - right) / 2, y: H - 5, "text-anchor": "middle" }, s.mixing ? "release" : "round"));
     // What the curve is compared with; names stand clear of each other.
     let free = Infinity;
-    for (const l of [...lines].sort((a, b) => a.value - b.value)) {
-      const at = Math.min(y(l.value) - 4, free);
-      free = at - 13;
-      out.append(svg("line", { class: "compared", x1: left, x2: W - right, y1: y(l.value), y2: y(l.value) }),
-        svg("text", { x: W - right, y: Math.max(top + 9, at), "text-anchor": "end" }, l.name + " " + c.show(l.value)));
+    const at = lines.map(l => free = Math.min(y(l.accuracy) + 4, free - 13));
+    free = top - 4;
+    for (let i = lines.length; i--;) at[i] = free = Math.max(at[i], free + 13);
+    for (const v of [...lines.map(l => l.accuracy), ...c.limit > 0 ? [c.limit] : []]) {
+      out.append(svg("line", { class: v === c.limit ? "limit" : "compared", x1: left, x2: W - right, y1: y(v), y2: y(v) }));
     }
-    if (c.limit > 0) {
-      out.append(svg("line", { class: "limit", x1: left, x2: W - right, y1: y(c.limit), y2: y(c.limit) }));
-    }
-    const cross = svg("path", { class: "cross" }), tip = svg("circle", { class: "tip", r: 4.5 });
-    if (points.length) {
-      const path = points.map((p, i) => (i ? "L" : "M") + x(p.round).toFixed(1) + " " + y(p[c.key]).toFixed(1)).join("");
-      out.append(svg("path", { class: "area", d: path + "L" + x(last.round) + " " + bottom + "L" + x(points[0].round) + " " + bottom + "Z" }),
-        svg("path", { class: "curve", d: path }), cross, tip);
-      tip.setAttribute("cx", x(last.round));
-      tip.setAttribute("cy", y(last[c.key]));
-    }
+    const cross = svg("path", { class: "cross" }), tip = svg("circle", { class: "tip", r: 4.5, cx: x(last.round), cy: y(last[c.key]) });
+    const path = points.map((p, i) => (i ? "L" : "M") + x(p.round).toFixed(1) + " " + y(p[c.key]).toFixed(1)).join("");
+    out.append(svg("path", { class: "area", d: path + "L" + x(last.round) + " " + bottom + "L" + x(points[0].round) + " " + bottom + "Z" }),
+      svg("path", { class: "curve", d: path }),
+      ...lines.map((l, i) => svg("text", { x: W - right + 6, y: at[i] }, l.name)), cross, tip);
     c.plot.replaceChildren(out);
-    if (!points.length) c.plot.append(el("div", { class: "empty" }, "after the first round"));
-    c.card.hidden = !points.length && !!c.why;
     c.drawn = { points, x, y, top, bottom, cross, tip, round: px => (px - left) / (W - left - right) * total };
   };
   const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
   const cLoss = chart("loss", "Loss", v => figures(v, 3), { tick: v => figures(v, 3) });
   const cConsensus = chart("consensus_error", "Consensus error", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
   const cEpsilon = chart("epsilon", "Epsilon spent", epsilon, { zero: true, tick: v => figures(v, 3) });
-  new ResizeObserver(() => all.forEach(draw)).observe(charts);
+  let latest = {}; // status
+  const resized = new ResizeObserver(() => {
+    all.forEach(draw);
+    if (latest.nodes) graph(latest);
+  });
+  for (const e of [byId("graph"), ...all.map(c => c.plot)]) resized.observe(e);
 
   // The table that says what the charts show.
   const table = points => {
@@ -217,22 +220,23 @@
   // what a neighbor has sent that it should not have
   const conduct = n => (n.influence && n.influence.clipped ? "; cut back in " + plural(n.influence.clipped, "round") + ", at " + figures(n.influence.distance, 2) + " of " + figures(n.influence.bound, 2) : "") +
     (n.refused_frames ? "; " + plural(n.refused_frames, "frame") + " refused" : "");
-  const linkState = n => {
+  const linkState = (n, total) => {
     const l = n.link, own = conduct(n);
     if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: own.slice(2) };
     if (l.refusal) return { class: "state down", text: "refused", more: l.refusal + own };
-    if (!l.connected) return { class: "state down", text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") + losses(l) + own };
+    if (!l.connected) return { class: "state" + (n.round < total ? " down" : ""), text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") + losses(l) + own };
     return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + losses(l) + own };
   };
 
   // The graph of a group.
   const order = ["querying", "waiting", "cooling", "serving", "ended", "failed", "starting"];
   const graph = s => {
-    const W = 480, H = 400, n = s.nodes.length, at = {};
-    const r = n > 40 ? 7 : n > 20 ? 10 : 20;
+    const W = byId("graph").clientWidth || 400, H = W / 1.2, n = s.nodes.length, at = {};
+    const named = n <= 20, letters = named ? Math.min(W < 400 ? 9 : 12, Math.max(...s.nodes.map(v => v.name.length))) : 0;
+    const high = n > 1 ? H / 2 - 44 : 0, r = Math.min(20, 2.4 * (high || H) / n), wide = n > 1 ? W / 2 - r - 10 - 7.5 * letters : 0;
     s.nodes.forEach((node, i) => {
       const a = 2 * Math.PI * i / n - Math.PI / 2;
-      at[node.name] = { x: W / 2 + (W / 2 - 92) * Math.cos(a) * (n > 1), y: H / 2 + (H / 2 - 52) * Math.sin(a) * (n > 1), a };
+      at[node.name] = { x: W / 2 + wide * Math.cos(a), y: H / 2 + high * Math.sin(a), a };
     });
     const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": "Network of " + plural(n, "node") + " and " + plural(s.edges.length, "connection") });
     for (const [a, b] of s.edges) {
@@ -241,10 +245,11 @@
       out.append(svg("line", { class: l ? l.connected ? "up" : "down" : "", x1: at[a].x, y1: at[a].y, x2: at[b].x, y2: at[b].y }, svg("title", {}, a + " – " + b)));
     }
     for (const node of s.nodes) {
-      const p = at[node.name], g = svg("g", { class: phaseOf(node) }, svg("title", {}, node.name + ": " + phaseName[phaseOf(node)] + ", round " + node.round),
+      const p = at[node.name], side = Math.cos(p.a), g = svg("g", { class: phaseOf(node) }, svg("title", {}, node.name + ": " + phaseName[phaseOf(node)] + ", round " + node.round),
         svg("circle", { cx: p.x, cy: p.y, r }));
-      if (n <= 20) g.append(svg("text", { class: "in", x: p.x, y: p.y + 4 }, String(node.round)));
-      if (n <= 40) g.append(svg("text", { x: p.x + (r + 34) * Math.cos(p.a), y: p.y + (r + 14) * Math.sin(p.a) + 4 }, node.name.length > 12 ? node.name.slice(0, 11) + "…" : node.name));
+      if (r > 4 * String(node.round).length) g.append(svg("text", { class: "in", x: p.x, y: p.y + 4 }, String(node.round)));
+      if (named) g.append(svg("text", { x: p.x + (r + 8) * side, y: p.y + (r + 12) * Math.sin(p.a) + 4, "text-anchor": side > .1 ? "start" : side < -.1 ? "end" : "middle" },
+        node.name.length > letters ? node.name.slice(0, letters - 1) + "…" : node.name));
       out.append(g);
     }
     byId("graph").replaceChildren(out);
@@ -268,6 +273,7 @@
 
   let pace = 0; // seconds a round takes, as the last ones did; 0 if that is not known
   const show = s => {
+    latest = s;
     const group = s.nodes, head = group ? overall(s) : s;
     const nodes = group || [s];
     say(byId("name"), group ? plural(nodes.length, "node") : s.name);
@@ -282,8 +288,7 @@
     const phases = new Set(nodes.map(phaseOf));
     say(byId("doing"), !group ? doing(s) : head.phase === "failed" ? head.name + " has failed: " + head.fault : phases.size === 1 ? "All nodes: " + phaseName[phaseOf(head)] :
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
-    say(byId("since"), pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
-      ", about " + span(Math.ceil(pace * (total - least))) + " left" : group ? "" : since(s));
+    say(byId("since"), group ? "" : since(s));
     const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
     const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."))
       .concat(nodes.flatMap(n => n.neighbors.filter(v => v.quarantine).map(v => (group ? n.name + " of " : "") + v.name + " is in quarantine from release " + v.quarantine.release + " on: " + v.quarantine.reason + ".")));
@@ -296,7 +301,8 @@
     byId("cooled").style.width = 100 * Math.max(0, least - head.rounds) / total + "%";
     byId("mark").style.left = "calc(" + 100 * head.rounds / total + "% - 1px)";
     byId("mark").hidden = head.cooldown === 0;
-    say(byId("round"), progress(head, least));
+    say(byId("round"), progress(head, least) + (pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
+      ", about " + span(Math.ceil(pace * (total - least))) + " left" : ""));
     say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);
@@ -315,31 +321,30 @@
     if (group) {
       graph(s);
       const look = { failed: "down", waiting: "held", querying: "busy", cooling: "cool" };
-      rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses asked", "Sent"], nodes, n => [n.name,
+      rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses", "Sent"], nodes, n => [n.name,
         { class: "state " + (look[phaseOf(n)] || "up"), text: phaseName[phaseOf(n)], more: phaseOf(n) === "waiting" ? "for " + list(n.waiting_for) + ", " + span(n.phase_seconds) : n.fault || "" },
         String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.epsilon)] : []), count(n.queries), bytes(n.neighbors.every(v => v.link) ? n.neighbors.reduce((a, v) => a + v.link.bytes_sent, 0) : n.frame_bytes_sent)]);
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
-      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors, n => [n.name, linkState(n), String(n.round), lag(n),
+      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors, n => [n.name, linkState(n, total), String(n.round), lag(n),
         n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"]);
     }
 
     const own = group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only";
     const local = s.local, asked = local && local.of_queries;
-    cAccuracy.lines = group ? s.compared.map(v => ({ name: v.name, value: v.accuracy })) : local ? [{ name: "majority", value: local.majority }] : [];
+    cAccuracy.lines = (group ? s.compared : local ? [{ name: "majority", accuracy: local.majority }] : []).filter(l => known(l.accuracy)).sort((a, b) => a.accuracy - b.accuracy);
     for (const c of [cAccuracy, cLoss]) {
-      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own);
+      say(c.note, (asked && c === cLoss ? "Mean of what the program has answered for each round. " : "") + own + (c.lines || []).map((l, i) => (i ? ", " : "; ") + l.name + " " + percent(l.accuracy)).join(""));
       c.note.classList.toggle("warn", !group && !s.non_private);
-      c.why = group ? "" : asked && c === cAccuracy ? "not known: the losses come from a program, which alone can tell right from wrong" :
-        local && local.round ? "" : asked ? "after the first round" : "not known: nobody here can tell right from wrong yet";
+      c.none = !group && (!local || asked && c === cAccuracy);
     }
     say(cConsensus.note, group ? "Mean squared distance from the average model, logarithmic" : "Mean squared distance from the neighbors' models, logarithmic");
-    cConsensus.why = group || s.round < 2 || s.consensus_error_round ? "" : "not known: the fleet sends messages, which do not show a neighbor's model";
+    cConsensus.none = !group && s.round > 1 && !s.consensus_error_round; // messages do not show a neighbor's model
     const p = head.privacy;
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
     say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
-    cEpsilon.why = p ? "" : "no epsilon: NOT PRIVATE";
+    cEpsilon.none = !p;
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends" + (p.against_all ?
       ", against " + p.adversary + ". Against all other members together it is " + epsilon(p.against_all.epsilon) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };

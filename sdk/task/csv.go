@@ -129,7 +129,7 @@ type layout func(h *header) (features []*column, label *column)
 
 // columns is the layout of a Spec: all columns but Label and Drop are features.
 func (s Spec) columns(h *header) (features []*column, label *column) {
-	h.rule = s.Missing
+	h.rule, _ = s.missing()
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
@@ -171,15 +171,24 @@ type reading struct {
 // number that a float32 can hold. What separates cells, and decimals, is found out. Rows without anything in them are
 // passed over, and so are empty cells and columns behind the last one with a name.
 func readCSV(r io.Reader, name string, l layout) (*table, error) {
-	cr, h, err := openCSV(r, name, l)
+	h, cells, err := readCells(r, name, l)
 	if err != nil {
 		return nil, err
+	}
+	return csvTable(name, h.features, h.label, cells), nil
+}
+
+// readCells returns what readCSV makes a table of: numbers, row by row.
+func readCells(r io.Reader, name string, l layout) (*header, []float32, error) {
+	cr, h, err := openCSV(r, name, l)
+	if err != nil {
+		return nil, nil, err
 	}
 	if h.lacks {
 		h.faults = append(h.faults, fmt.Errorf("task: the columns of %s are %s", name, quoted(h.names)))
 	}
 	if h.faults != nil {
-		return nil, errors.Join(h.faults...)
+		return nil, nil, errors.Join(h.faults...)
 	}
 	rd := &reading{header: h, Reader: cr, columns: append(slices.Clone(h.features), h.label)}
 	for {
@@ -191,13 +200,13 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 			break
 		}
 		if err := rd.row(record); err != nil {
-			return nil, errors.Join(append(rd.found, err)...)
+			return nil, nil, errors.Join(append(rd.found, err)...)
 		}
 	}
 	if err := rd.end(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return csvTable(name, h.features, h.label, rd.cells), nil
+	return h, rd.cells, nil
 }
 
 // fault notes a fault of a cell of the present row.

@@ -37,6 +37,15 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
+// tell keeps the columns from one on, which tell where cells are missing, as they are if none are where it was fitted.
+func (s *Standardizer) tell(first int) {
+	for j := first; j < len(s.Std); j++ {
+		if s.Std[j] == 0 {
+			s.Mean[j], s.Std[j] = 0, 1
+		}
+	}
+}
+
 // Apply returns a standardised copy: (x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {

@@ -11,10 +11,12 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	said := make([]int, m.Len())
 	var ones []float64
 	for i := range said {
-		said[i] = m.predict(x, i)
-		if m.head.classes == 2 {
-			ones = append(ones, sigmoid(m.score(x, i)))
+		if m.head.classes > 2 {
+			said[i] = m.predict(x, i)
+			continue
 		}
+		z := m.score(x, i)
+		said[i], ones = sideOf(z), append(ones, sigmoid(z))
 	}
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }

@@ -31,7 +31,8 @@ type Spec struct {
 	// mean with two standard deviations to each side, within the least and the largest. What is beyond counts as its end.
 	Target string
 
-	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors.
+	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors. "indicator:a,b"
+	// also tells of gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all of them.
 	Missing string
 
 	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
@@ -73,7 +74,8 @@ func fieldError(field, format string, args ...any) error {
 
 // Validate reports every fault that can be found without opening a file. Load does so as well.
 func (s Spec) Validate() error {
-	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(s.Missing)}
+	missing, _ := s.missing()
+	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(missing)}
 	want := func(ok bool, field, format string, args ...any) {
 		if !ok {
 			faults = append(faults, fieldError(field, format, args...))
@@ -203,17 +205,32 @@ func Load(s Spec) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{Spec: s.filled(test != nil)}
-	names := sides
+	set, names, err := s.begin(train, test)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.split(train, test, names); err != nil {
+		return nil, err
+	}
+	if err := set.finish(train, names); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// begin returns a set without samples, and the names of its classes. test may be nil.
+func (s Spec) begin(train, test *table) (set *Set, names []string, err error) {
+	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{Subset: len(s.Labels) > 0}}
+	names = sides
 	if s.Target != "" {
 		if train.scale, err = rangeOf(train.targets); err != nil {
-			return nil, fieldError("target", "%q: %v", s.Target, err)
+			return nil, nil, fieldError("target", "%q: %v", s.Target, err)
 		}
 		set.fitted("range of the target %q taken from all rows", s.Target)
 	} else if names, err = classNames(s.Labels, train, test); err != nil {
-		return nil, err
+		return nil, nil, err
 	} else if err = s.checkClasses(names); err != nil {
-		return nil, err
+		return nil, nil, err
 	} else if set.Spec.Labels = names; len(s.Labels) == 0 {
 		set.fitted("classes taken from the labels of all rows")
 	}
@@ -223,25 +240,28 @@ func Load(s Spec) (*Set, error) {
 	for _, c := range s.OneHot {
 		set.fitted("categories of column %q taken from all rows", c)
 	}
-	if err := set.split(train, test, names); err != nil {
-		return nil, err
-	}
+	return set, names, nil
+}
+
+// finish fits and applies what brings the samples to the columns of the model. train is where they come from.
+func (set *Set) finish(train *table, names []string) error {
+	s := &set.Spec
 	for c, members := range byClass(set.Train.Y, len(names)) {
 		if len(members) == 0 {
-			return nil, fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
+			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
 		}
 	}
 	if set.Test.Len() == 0 && !s.Whole {
-		return nil, fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
+		return fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
 	}
 	set.recipe = Recipe{
-		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Classes: set.Spec.Labels,
-		Target: train.scale, Subset: len(s.Labels) > 0,
+		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Classes: s.Labels,
+		Target: train.scale, Subset: set.recipe.Subset,
 	}
 	if train.columns == nil {
 		set.recipe.Pixels = train.dim
 	}
-	return set, set.transform()
+	return set.transform()
 }
 
 // readSource opens a source whose name is valid. l is for a CSV file and seed for generated data. test is nil if the
@@ -286,7 +306,7 @@ func (set *Set) split(train, test *table, names []string) error {
 	}
 	learn, hold, err := Split(set.Train.Y, len(names), s.TestFraction, s.Seed)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w in %s", err, s.Source)
 	}
 	set.Train, set.Test = set.Train.Select(learn), set.Train.Select(hold)
 	set.fitted("test split of %v, stratified by label, seed %d", s.TestFraction, s.Seed)
@@ -297,7 +317,7 @@ func (set *Set) split(train, test *table, names []string) error {
 func (set *Set) transform() (err error) {
 	s, r := &set.Spec, &set.recipe
 	if s.Missing != "" && r.Missing == nil {
-		if r.Missing, err = fitMissing(s.Missing, set.Train, r.Columns); s.Missing != dropRows {
+		if r.Missing, err = s.fitMissing(set.Train, r.Columns); s.Missing != dropRows {
 			set.fitted("what stands for missing cells (%s) fitted on the training split", s.Missing)
 		}
 	}
@@ -308,7 +328,9 @@ func (set *Set) transform() (err error) {
 	}
 	if *s.Standardize {
 		if r.Standardize == nil {
-			r.Standardize, err = FitStandardizer(set.Train)
+			if r.Standardize, err = FitStandardizer(set.Train); err == nil && r.Missing != nil {
+				r.Standardize.tell(r.raw())
+			}
 			set.fitted("standardisation fitted on the training split")
 		}
 		if err = set.apply(r.Standardize, err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // The rules of [Missing].
@@ -26,7 +27,8 @@ type Missing struct {
 	// nil with "drop".
 	Fill []float64
 
-	// Columns are those of the file that are told of, with "indicator": those with a missing cell where it was fitted.
+	// Columns are those of the file that are told of, with "indicator": those with a missing cell where it was fitted, and
+	// those that were named.
 	Columns []string
 }
 
@@ -37,8 +39,24 @@ func checkRule(rule string) error {
 	return nil
 }
 
+// missing splits Spec.Missing into the rule and the columns that it names.
+func (s Spec) missing() (rule string, told []string) {
+	if columns, found := strings.CutPrefix(s.Missing, indicate+":"); found {
+		return indicate, strings.Split(columns, ",")
+	}
+	return s.Missing, nil
+}
+
+const everyColumn = "*" // named with the rule indicator
+
 // fitMissing measures the columns of a training set, in which NaN is a missing number.
-func fitMissing(rule string, train *Data, columns []Column) (*Missing, error) {
+func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
+	rule, told := s.missing()
+	for _, name := range told {
+		if name != everyColumn && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == name }) {
+			return nil, fieldError("missing", "%q: no column %q is learned from", s.Missing, name)
+		}
+	}
 	m := &Missing{Rule: rule}
 	if rule == dropRows {
 		return m, nil
@@ -69,11 +87,12 @@ func fitMissing(rule string, train *Data, columns []Column) (*Missing, error) {
 		return m, nil
 	}
 	for k, j := range firstOf(columns) {
+		tell := slices.Contains(told, columns[k].Name) || slices.Contains(told, everyColumn)
 		for i := range train.Y {
-			if isNaN(train.X[i*train.Dim+j]) {
-				m.Columns = append(m.Columns, columns[k].Name)
-				break
-			}
+			tell = tell || isNaN(train.X[i*train.Dim+j])
+		}
+		if tell {
+			m.Columns = append(m.Columns, columns[k].Name)
 		}
 	}
 	return m, nil

@@ -68,6 +68,53 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// A column that is named is told of though it has no gap where it was fitted: a gap elsewhere is a one, and nothing else
+// changes by the name.
+func TestMissingNamed(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"here.csv":  []byte("a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,x,30,no\n4,x,40,yes\n"),
+		"there.csv": []byte("b,a,y,ward\n,1,no,x\n20,,yes,\n"),
+	})
+	s := Spec{Source: "csv:" + filepath.Join(dir, "here.csv"), Label: "y", OneHot: []string{"ward"}, Whole: true}
+	for missing, want := range map[string][]string{
+		"indicator":        {"a missing"},
+		"indicator:b":      {"a missing", "b missing"},
+		"indicator:b,a":    {"a missing", "b missing"},
+		"indicator:ward":   {"a missing", "ward missing"},
+		"indicator:*":      {"a missing", "ward missing", "b missing"},
+		"indicator:ward,*": {"a missing", "ward missing", "b missing"},
+	} {
+		s.Missing = missing
+		r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "here")
+		if err != nil {
+			t.Fatal(missing, err)
+		}
+		set, err := r.ApplyWhole("csv:"+filepath.Join(dir, "there.csv"), 1)
+		if err != nil {
+			t.Fatal(missing, err)
+		}
+		if r.Missing.Rule != "indicator" || !slices.Equal(set.Train.Features[4:len(set.Train.Features)-1], want) {
+			t.Errorf("%s: rule %s, columns %q, want %q at the end", missing, r.Missing.Rule, set.Train.Features, want)
+		}
+		for row, gaps := range [][]string{{"b missing"}, {"a missing", "ward missing"}} {
+			for j, name := range set.Train.Features {
+				told, known := set.Train.Row(row)[j] > 0.5, slices.Contains(want, name)
+				if known && told != slices.Contains(gaps, name) {
+					t.Errorf("%s: row %d has %v in %q", missing, row, set.Train.Row(row)[j], name)
+				}
+			}
+		}
+	}
+	for missing, want := range map[string]string{
+		"indicator:c": `no column "c"`, "indicator:y": `no column "y"`, "indicator:": `no column ""`, "mean:a": "want mean, median",
+	} {
+		s.Missing = missing
+		if _, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "here"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", missing, err, want)
+		}
+	}
+}
+
 // plainFill computes what stands for missing cells from the rows that Load trains on.
 func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	t.Helper()

@@ -328,13 +328,7 @@ func (l linear) logit(w, a []float32, class int) float64 {
 // predict returns the most probable class of a sample, or -1 if a logit is NaN.
 func (l linear) predict(w, a []float32) int {
 	if l.classes == 2 {
-		switch z := vec.Dot(w, a); {
-		case z > 0:
-			return 1
-		case z <= 0:
-			return 0
-		}
-		return -1
+		return sideOf(vec.Dot(w, a))
 	}
 	best, at := math.Inf(-1), -1
 	for k := range l.classes {
@@ -347,6 +341,17 @@ func (l linear) predict(w, a []float32) int {
 		}
 	}
 	return at
+}
+
+// sideOf returns the more probable of two classes, or -1 for a NaN. z are the log odds of class 1.
+func sideOf(z float64) int {
+	switch {
+	case z > 0:
+		return 1
+	case z <= 0:
+		return 0
+	}
+	return -1
 }
 
 // sigmoidSquare is the loss of two classes: the square of the probability of the wrong one.

@@ -296,19 +296,10 @@ func cut(v []int, pieces int) [][]int {
 // of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
-	largest := math.Inf(-1)
 	for k := range shares {
 		shares[k] = vec.Log(s.Gamma(1+alpha)) + vec.Log(1-s.Float64())/alpha
-		largest = max(largest, shares[k])
 	}
-	sum := 0.0
-	for k, l := range shares {
-		shares[k] = vec.Exp(l - largest)
-		sum += shares[k]
-	}
-	for k := range shares {
-		shares[k] /= sum
-	}
+	softmax(shares)
 	return shares
 }
 

@@ -331,16 +331,22 @@ func probabilities(z []float64) []float64 {
 	if len(z) == 1 {
 		return []float64{sigmoid(-z[0]), sigmoid(z[0])}
 	}
-	p, top, sum := make([]float64, len(z)), math.Inf(-1), 0.0
+	p := slices.Clone(z)
+	softmax(p)
+	return p
+}
+
+// softmax turns logits into probabilities.
+func softmax(z []float64) {
+	top, sum := math.Inf(-1), 0.0
 	for _, v := range z {
 		top = max(top, v)
 	}
 	for k, v := range z {
-		p[k] = vec.Exp(v - top)
-		sum += p[k]
+		z[k] = vec.Exp(v - top)
+		sum += z[k]
 	}
-	for k := range p {
-		p[k] /= sum
+	for k := range z {
+		z[k] /= sum
 	}
-	return p
 }

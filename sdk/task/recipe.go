@@ -54,10 +54,16 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	return set.Recipe(m, fittedOn)
+}
+
+// Recipe returns what was done to the set, for a model and with a text that names the data.
+func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
 	if r.PCA != nil {
-		r.PCA.Variances = nil
+		pca := *r.PCA
+		pca.Variances, r.PCA = nil, &pca
 	}
 	return &r, r.Validate()
 }

@@ -17,49 +17,28 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/fakes"
 )
 
 // forward accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
 // and returns what to use in its place.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() {
-		cancel()
-		l.Close()
-		wg.Wait()
-	})
-	serve := func(in net.Conn) {
-		defer in.Close()
-		defer context.AfterFunc(ctx, func() { in.Close() })()
+	return fakes.Serve(t, func(in net.Conn) {
 		near, far, err := open(in)
 		if err != nil {
 			return
 		}
-		defer far.Close()
-		defer context.AfterFunc(ctx, func() { far.Close() })()
-		wg.Go(func() {
+		var there sync.WaitGroup
+		there.Go(func() {
 			io.Copy(far, near)
 			far.Close()
 		})
 		io.Copy(near, far)
 		near.Close()
-	}
-	wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { serve(in) })
-		}
+		far.Close()
+		there.Wait()
 	})
-	return l.Addr().String()
 }
 
 // exchange sends a frame each way.

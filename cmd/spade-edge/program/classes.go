@@ -16,8 +16,8 @@ type twoClasses struct {
 	Specificity *float64 `json:"specificity_mean"`
 }
 
-// judge fills in what an accuracy does not tell. What is known of no model stays nil.
-func (a *Accuracies) judge(p *problem, models [][]float32) {
+// judge says what each model is worth on the test data; nil of one with a parameter that is NaN.
+func (p *problem) judge(models [][]float32) []*task.ClassMetrics {
 	judged := make([]*task.ClassMetrics, len(models))
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
@@ -29,6 +29,11 @@ func (a *Accuracies) judge(p *problem, models [][]float32) {
 		})
 	}
 	wg.Wait()
+	return judged
+}
+
+// tell fills in what an accuracy does not tell. What is known of no model stays nil.
+func (a *Accuracies) tell(p *problem, judged []*task.ClassMetrics) {
 	var f1, auc, sensitivity, specificity []float64
 	for _, m := range judged {
 		if m == nil {

@@ -46,8 +46,7 @@ func (c *cmdline) parse() error {
 		c.show(c.FlagSet)
 		return err
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(c.out, c.program.about(c.name))
-		c.defaults(beginWith[c.name], c.Arg(0) == "all")
+		fmt.Fprint(c.out, c.help(c.Arg(0) == "all"))
 		return err
 	case err != nil:
 		if _, name, unknown := strings.Cut(err.Error(), "not defined: -"); unknown {
@@ -64,8 +63,11 @@ func (c *cmdline) parse() error {
 	return nil
 }
 
-// defaults lists the flags: those to begin with, if the command has such, or all.
-func (c *cmdline) defaults(first []string, all bool) {
+// help is what a command is for, with its flags: those to begin with, if the command has such, or all.
+func (c *cmdline) help(all bool) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, c.program.about(c.name))
+	first := beginWith[c.name]
 	some := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	count := 0
 	c.VisitAll(func(f *flag.Flag) {
@@ -75,11 +77,12 @@ func (c *cmdline) defaults(first []string, all bool) {
 			some.Lookup(f.Name).DefValue = f.DefValue
 		}
 	})
-	some.SetOutput(c.out)
+	some.SetOutput(&b)
 	if !all && first != nil {
-		fmt.Fprintf(c.out, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.program.Name, c.name, count)
+		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.program.Name, c.name, count)
 	}
 	some.PrintDefaults()
+	return filled(b.String(), min(80, terminalWidth(c.out)))
 }
 
 // parseFile is parse for a command that takes one file, before or after its flags.

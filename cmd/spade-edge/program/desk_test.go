@@ -69,7 +69,7 @@ func (d *desk) makeData(t *testing.T) {
 		}
 		fmt.Fprintf(&csv, "%d,%s,%d,%d,%s\n", i, []string{"east", "west", "north"}[i%3], age, pressure, outcome)
 	}
-	for _, name := range []string{"patients.csv", "public.csv", "mine.csv"} {
+	for _, name := range []string{"patients.csv", "public.csv", "mine.csv", "hospitals/north.csv", "hospitals/south.csv", "hospitals/west.csv"} {
 		d.write(t, name, csv.String())
 	}
 	d.write(t, "examples/patients.csv", readFile(t, "../../../examples/patients.csv"))

@@ -1,12 +1,14 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -20,9 +22,12 @@ type fitted struct {
 	Dim      int      `json:"dim"`     // parameters, "dim" of the fleet file
 	Classes  []string `json:"classes"` // none for a target
 	FittedOn string   `json:"fitted_on"`
-	X0       string   `json:"x0,omitempty"` // the file
+	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator, the columns
+	X0       string   `json:"x0,omitempty"`              // the file
 	X0SHA256 string   `json:"x0_sha256,omitempty"`
 	NeedsX0  bool     `json:"needs_x0"` // the model must not start at zeros
+
+	untold bool // there are columns in which a gap elsewhere is filled without a word
 }
 
 func fit(_ context.Context, c *cmdline) error {
@@ -69,6 +74,10 @@ func fit(_ context.Context, c *cmdline) error {
 		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
 		FittedOn: recipe.FittedOn, X0: *x0, NeedsX0: start != nil,
 	}
+	if recipe.Missing != nil {
+		r.ToldOf = recipe.Missing.Columns
+	}
+	r.untold = recipe.Missing != nil && strings.HasPrefix(o.missing, "indicator") && len(r.ToldOf) < len(recipe.Columns)
 	var files []written
 	if *file != "" {
 		files = append(files, written{*file, text})
@@ -109,6 +118,12 @@ func (r fitted) write(t table) {
 	}
 	t.row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
 	t.row("fitted on", "%s", r.FittedOn)
+	if told := strings.Join(r.ToldOf, ", "); r.untold {
+		t.row("missing", "told of in %s; a gap in another column is filled and not told of: name it, as in -missing "+
+			"indicator:COLUMN,COLUMN, or all of them, as in 'indicator:*'", cmp.Or(told, "no column"))
+	} else if told != "" {
+		t.row("missing", "told of in %s", told)
+	}
 	switch {
 	case r.X0 != "":
 		t.row("x0", "{\"file\": %q, \"sha256\": %q}", r.X0, r.X0SHA256)

@@ -23,7 +23,9 @@ type options struct {
 	whole                             bool // with a testFraction of 0 nothing is set aside, in fit
 	partition                         string
 	model                             string
-	number                            bool // the task of a file has a linear model
+	number                            bool         // the task of a file has a linear model
+	recipe                            *task.Recipe // of -task, in demo and simulate; nil for none
+	files                             []string     // of the clients, one for each; nil if there is one for all
 	hidden                            int
 	// network
 	nodes int
@@ -137,7 +139,8 @@ func (o *options) registerSource(c *cmdline) {
 	c.StringVar(&o.drop, "drop", o.drop, "csv: `columns` to leave out, separated by commas")
 	c.StringVar(&o.onehot, "onehot", o.onehot, "csv: `columns` of categories, each turned into one 0/1 column a value")
 	c.StringVar(&o.missing, "missing", o.missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
-		"and a column that tells where) or drop (the row) (default they are errors)")
+		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
+		"(default they are errors)")
 	c.StringVar(&o.labels, "labels", o.labels, "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.pca, "pca", o.pca, "project on this many principal components (0 = none)")
 	c.BoolVar(&o.standardize, "standardize", o.standardize,
@@ -222,10 +225,19 @@ func (o *options) read(c *cmdline) error {
 	o.registerModel(c)
 	c.IntVar(&o.nodes, "nodes", o.nodes, "number of clients")
 	o.registerRun(c)
+	c.Lookup("data").Usage += "; csv: also several files, with commas between them or a star in the name, each one client's"
+	file := c.String("task", "", "the `file` that fit has written: how -data are prepared, and the model")
 	if err := c.parse(); err != nil {
 		return err
 	}
+	if err := o.readTask(*file); err != nil {
+		return usageError{err}
+	}
 	var f faults
+	for _, name := range preparation {
+		f.when(o.recipe != nil && o.given[name], "-%s does not go with -task, which says so already", name)
+	}
+	o.clientFiles(&f)
 	o.conflicts(&f)
 	return f.usage()
 }
@@ -247,10 +259,10 @@ func (o *options) checkSizes(f *faults) {
 // modelSpec returns the model that is asked for: a perceptron has eight hidden units unless the flag says otherwise.
 func (o *options) modelSpec() task.ModelSpec {
 	m := task.ModelSpec{Name: o.model, Hidden: o.hidden}
-	if o.hiddenLayer() && !o.given["hidden"] {
+	if o.hiddenLayer() && !o.given["hidden"] && o.recipe == nil {
 		m.Hidden = 8
 	}
-	if o.target != "" && !o.given["model"] {
+	if o.target != "" && !o.given["model"] && o.recipe == nil {
 		m.Name = task.LinearModel
 	}
 	return m

@@ -22,8 +22,10 @@ type problem struct {
 	opt     options
 	fleet   *sdk.Fleet
 	graph   *graph.Graph
+	set     *task.Set
 	train   *task.Data
 	test    *task.Model
+	held    []*task.Data  // what each client has held back of its own file; nil if there is one for all
 	oracles []*task.Model // one a client
 	samples []int         // m_i
 	labels  [][]int       // the classes of each client's samples
@@ -52,47 +54,34 @@ func (o *options) parseGraph() (*graph.Graph, error) {
 // build loads the data and works out everything else. name is the run id.
 func (o *options) build(name string) (*problem, error) {
 	p := &problem{opt: *o}
-	partition, err := task.ParsePartition(o.partition)
-	if err == nil {
-		p.graph, err = o.parseGraph()
-	}
-	if err != nil {
+	var err error
+	if p.graph, err = o.parseGraph(); err != nil {
 		return nil, asUsage(dataFlags(err))
 	}
-	spec := o.spec()
-	if err := spec.Validate(); err != nil {
-		return nil, usageError{dataFlags(err)}
-	}
-	set, err := task.Load(spec)
+	set, own, held, err := o.load()
 	if err != nil {
-		return nil, dataFlags(err)
+		return nil, err
 	}
 	model := o.modelSpec()
-	p.train, p.test, p.fitted = set.Train, model.New(set.Test), set.Fitted
+	p.set, p.train, p.test, p.held, p.fitted = set, set.Train, model.New(set.Test), held, set.Fitted
 	p.majority = p.test.Majority()
-	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	dealt := "samples dealt to clients by their labels, as -partition " + partition.String() + " says"
-	if partition == (task.Partition{}) {
-		dealt = "samples dealt to clients at random, in equal numbers"
-	}
-	p.fitted = append(p.fitted, dealt)
-	for _, idx := range parts {
-		own := set.Train.Select(idx)
-		p.oracles = append(p.oracles, model.New(own))
-		p.labels = append(p.labels, own.Y)
-		p.samples = append(p.samples, len(idx))
+	for _, d := range own {
+		p.oracles = append(p.oracles, model.New(d))
+		p.labels = append(p.labels, d.Y)
+		p.samples = append(p.samples, d.Len())
 	}
 	s := set.Spec
 	p.choose("data", o.data)
-	if s.Target == "" {
-		p.choose("labels", s.Labels)
-	} else {
-		p.choose("model", model.Name)
+	switch {
+	case o.recipe != nil:
+	case s.Target == "":
+		p.choose("labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
+	default:
+		p.choose("model", model.Name, "standardize", *s.Standardize, "bias", *s.Bias)
 	}
-	p.choose("standardize", *s.Standardize, "bias", *s.Bias)
+	if o.files != nil {
+		p.choose("nodes", o.nodes, "graph", o.graph)
+	}
 	if s.TestFraction > 0 {
 		p.choose("test-fraction", s.TestFraction)
 	}

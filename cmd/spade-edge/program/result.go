@@ -26,6 +26,8 @@ type result struct {
 	*Accuracies
 	Regression *regression `json:"regression,omitempty"` // in place of accuracies where a number is predicted
 
+	Files []clientFile `json:"files,omitempty"` // of several files in -data
+
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
 	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
@@ -105,13 +107,20 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	if p.train.Target != nil {
 		return r.scoreNumbers(p, xbar, models, means)
 	}
-	each := p.scores(models...)
+	judged, each := p.judge(models), make([]float64, len(models))
+	for i, m := range judged {
+		if m != nil {
+			each[i] = 100 * m.Accuracy.Value
+		} else {
+			each[i] = p.scores(models[i])[0]
+		}
+	}
 	r.Accuracies = &Accuracies{AccuracyMajority: 100 * p.majority}
 	r.AccuracyMean, r.AccuracyMin = average(each)
 	if r.AccuracyNetworkMean = 100 * p.test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
 		return nil, errors.New("accuracy is not a number: model and test data do not fit")
 	}
-	r.judge(p, models)
+	r.tell(p, judged)
 	if p.opt.average {
 		averaged, _ := average(p.scores(means...))
 		r.AccuracyAveraged = &averaged

@@ -54,6 +54,7 @@ func simulate(ctx context.Context, c *cmdline) error {
 		} else {
 			r.writeAccuracy(t)
 		}
+		r.writeFiles(t)
 		t.row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
 		t.row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, bytesText(r.BytesSent), r.Seconds)
 		r.writePrivacy(t)
@@ -122,6 +123,8 @@ func (p *problem) simulate(ctx context.Context, each func(k int, models [][]floa
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()
 	models := network.Models()
-	_, err = r.score(p, models, network.Averages())
+	if _, err = r.score(p, models, network.Averages()); err == nil {
+		r.Files, err = p.judgeFiles(models)
+	}
 	return r, models, err
 }

@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,11 +42,7 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 		}
 		s.monitors = append(s.monitors, m)
 	}
-	scored := "test data that no node has, with the average model"
-	if p.train.Target == nil {
-		scored += fmt.Sprintf("; always saying the most frequent class is right of %.1f %%", 100*p.majority)
-	}
-	s.group = monitor.NewGroup(p.fleet, scored, s.monitors...)
+	s.group = monitor.NewGroup(p.fleet, "test data that no node has, with the average model", s.monitors...)
 	if p.train.Target == nil {
 		s.group.Compare("majority", p.majority)
 	}

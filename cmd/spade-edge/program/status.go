@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -57,18 +58,18 @@ func watchNode(
 	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
 ) (*monitor.Status, error) {
 	moving, said := isTerminal(log), ""
-	height := 0
+	page := ""
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		if moving {
 			rows, width := terminalSize(log)
-			if height > 0 {
+			if height := rowsTaken(page, width); height > 0 {
 				fmt.Fprintf(log, "\x1b[%dA", min(height, rows-1)) // it may have become smaller
 			}
-			page := rowsOfScreen(statusText(st, file), rows-1, width)
-			fmt.Fprint(log, "\x1b[J", page)
-			height = strings.Count(page, "\n")
+			// Row by row: some terminals keep a screen that is erased as a whole, and would keep one a second.
+			page = rowsOfScreen(statusText(st, file), rows-1, width)
+			fmt.Fprint(log, "\x1b[K", strings.ReplaceAll(page, "\n", "\n\x1b[K"), "\x1b[J")
 		} else if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, oneLine(line))
@@ -92,21 +93,26 @@ func watchNode(
 	}
 }
 
-// rowsOfScreen breaks lines where a terminal of a width would, and leaves out what has no room in so many rows: the
+// rowsOfScreen breaks lines so that a terminal of a width need not, and leaves out what has no room in so many rows: the
 // cursor could not go back to it.
 func rowsOfScreen(text string, rows, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		for rest := []rune(strings.TrimRight(line, "\n")); rows > 0; rows-- {
-			n := min(len(rest), width)
-			b.WriteString(string(rest[:n]) + "\n")
-			if rest = rest[n:]; len(rest) == 0 {
-				rows--
-				break
+		for _, row := range folded(strings.TrimRight(line, "\n"), width, min(15, width/5)) {
+			if rows--; rows >= 0 {
+				b.WriteString(row + "\n")
 			}
 		}
 	}
 	return b.String()
+}
+
+// rowsTaken is how many rows a terminal shows a page in whose width has changed since: it breaks what is wider.
+func rowsTaken(page string, width int) (rows int) {
+	for line := range strings.Lines(page) {
+		rows += 1 + max(0, utf8.RuneCountInString(line)-2)/width
+	}
+	return rows
 }
 
 // left says how a node that does not run stands, from what it has left on disk. An error means that this could not be

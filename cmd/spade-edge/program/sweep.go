@@ -228,14 +228,20 @@ func (r *sweepRun) savedBy(runs []*sweepRun) bool {
 // modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
 // simulation comes from its seed, and the preprocessing was fitted on everybody's data.
 func (p *problem) modelFile(model []float32) (*fleetfile.Model, error) {
+	recipe := p.opt.recipe
 	source, where, _ := strings.Cut(p.opt.data, ":")
 	words := strings.ToValidUTF8("the training part of "+source+" "+filepath.Base(where)+", in a simulation", "?")
+	if p.opt.files != nil {
+		words = fmt.Sprintf("the training parts of %d files, in a simulation", len(p.opt.files))
+	}
 	if task.CheckFittedOn(words) != nil {
 		words = "the training part of the data of a simulation"
 	}
-	recipe, err := task.Fit(p.opt.spec(), p.opt.modelSpec(), words)
-	if err != nil {
-		return nil, dataFlags(err)
+	if recipe == nil {
+		var err error
+		if recipe, err = p.set.Recipe(p.opt.modelSpec(), words); err != nil {
+			return nil, err
+		}
 	}
 	last := p.fleet.Method.Last()
 	return &fleetfile.Model{

@@ -34,6 +34,89 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// folded breaks a line before words, where it can, so that no row is wider than width; rows after the first begin with
+// indent spaces. Letters from U+1100 on count twice, since many are that wide.
+func folded(line string, width, indent int) (rows []string) {
+	rest, lead := []rune(line), len(line)-len(strings.TrimLeft(line, " "))
+	for {
+		gap, end := 0, 0
+		for used := 0; end < len(rest); end++ {
+			if used++; rest[end] >= 0x1100 {
+				used++
+			}
+			if rest[end] == ' ' && end > lead {
+				gap = end
+			}
+			if used > width {
+				break
+			}
+		}
+		if end == len(rest) {
+			return append(rows, string(rest))
+		}
+		if gap == 0 {
+			gap = max(end, lead+1)
+		}
+		rows = append(rows, strings.TrimRight(string(rest[:gap]), " "))
+		left := strings.TrimLeft(string(rest[gap:]), " ")
+		if left == "" {
+			return rows
+		}
+		rest, lead = []rune(strings.Repeat(" ", indent)+left), indent
+	}
+}
+
+// filled fills a help text into lines of a width. Lines that follow each other without a blank before them, or with more
+// blanks than the one before them, belong together; those of a flag and of its text do not. Command lines that are
+// given as examples break before flags, with a backslash, and what is said about one goes before it.
+func filled(text string, width int) string {
+	var b strings.Builder
+	open, from := "", 0 // what is gathered, and how many blanks it begins with
+	flush := func() {
+		indent := from
+		if name, _, list := strings.Cut(open[from:], "  "); list { // an item: its text stands behind its name
+			rest := strings.TrimLeft(open[from+len(name):], " ")
+			indent = len(open) - len(rest)
+		}
+		for _, row := range folded(open, width, indent) {
+			b.WriteString(row + "\n")
+		}
+		open = ""
+	}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
+		line = strings.TrimRight(line, "\n")
+		words := strings.TrimLeft(line, " ")
+		blanks := len(line) - len(words)
+		example := blanks > 0 && strings.HasPrefix(words, "spade-edge")
+		if open != "" {
+			if words != "" && !example && (blanks > from || blanks+from == 0) && open[from] != '-' {
+				open += " " + words
+				continue
+			}
+			flush()
+		}
+		switch command, note, noted := strings.Cut(words, "  "); {
+		case words == "":
+			b.WriteString("\n")
+		case example && len(line) > width:
+			if noted {
+				b.WriteString("  " + strings.TrimSpace(note) + "\n")
+			}
+			parts := strings.Split(command, " -")
+			for i := range parts[1:] {
+				parts[i+1] = "-" + parts[i+1]
+			}
+			b.WriteString("  " + strings.ReplaceAll(wrapped(parts[0], parts[1:], width-7), "\n", " \\\n    ") + "\n")
+		default:
+			open, from = line, blanks
+		}
+	}
+	if open != "" {
+		flush()
+	}
+	return b.String()
+}
+
 // costText says in every accounting what a spend is called.
 func costText(c dpmech.Cost) string {
 	return fmt.Sprintf("epsilon %s at delta %v, exact (gdp); as zCDP %s; by the paper's formula %s",

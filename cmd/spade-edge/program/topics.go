@@ -77,7 +77,7 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	if slices.Contains(topicNames(), name) {
 		_, err = io.WriteString(w, text(name))
 	} else if t := p.about(name); t != "" {
-		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
+		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", filled(t, min(80, terminalWidth(w))), p.Name, name)
 	} else if operatorZip == "" && slices.Contains(append(names(), strings.Split(planning, ", ")...), name) {
 		return elsewhere(context.Background(), nil)
 	} else {

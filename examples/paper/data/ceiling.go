@@ -9,25 +9,30 @@ import (
 // ceilingSteps is how long the first-order reference trains: loss and accuracy have long stopped moving.
 const ceilingSteps = 3000
 
-// Ceiling trains the model of the experiments, task.NewSoftmax, on all training data in one place with its exact
-// gradient (full batch, Nesterov's accelerated method from zero), and returns the accuracy on the test set: what is
-// left for a method that sees losses only, and learns in pieces, to reach. With logistic, the logarithmic loss takes
-// the place of the squared probability loss.
+// Ceiling returns the accuracy of the [CeilingModel] on the test set: what is left for a method that sees losses only,
+// and learns in pieces, to reach.
 func Ceiling(s Split, logistic bool) float64 {
-	rows := s.Train.Classes
+	return task.NewSoftmax(s.Test).Accuracy(CeilingModel(s.Train, logistic))
+}
+
+// CeilingModel trains the model of the experiments, task.NewSoftmax, on all training data in one place with its exact
+// gradient (full batch, Nesterov's accelerated method from zero). With logistic, the logarithmic loss takes the place of
+// the squared probability loss.
+func CeilingModel(train *task.Data, logistic bool) []float32 {
+	rows := train.Classes
 	if rows == 2 {
 		rows = 1
 	}
-	dim := rows * s.Train.Dim
+	dim := rows * train.Dim
 	x, before, y, g := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
 	// Rows have a mean squared norm of about Dim; the curvature of either loss along one is at most half of it.
-	step := 2 / float64(s.Train.Dim)
+	step := 2 / float64(train.Dim)
 	for t := range ceilingSteps {
 		momentum := float64(t) / float64(t+3)
 		for j := range y {
 			y[j] = x[j] + momentum*(x[j]-before[j])
 		}
-		gradient(g, y, s.Train, rows, logistic)
+		gradient(g, y, train, rows, logistic)
 		for j := range x {
 			before[j], x[j] = x[j], y[j]-step*g[j]
 		}
@@ -36,7 +41,7 @@ func Ceiling(s Split, logistic bool) float64 {
 	for j, v := range x {
 		model[j] = float32(v)
 	}
-	return task.NewSoftmax(s.Test).Accuracy(model)
+	return model
 }
 
 // gradient sets g to the mean gradient of the loss at x.

@@ -53,7 +53,7 @@ func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 func TestHypercube(t *testing.T) {
 	space := []method.Param{{Name: "a", Low: 1, High: 1000, Log: true}, {Name: "b", Low: -1, High: 2},
 		{Name: "c", Low: 0, High: 1, Whole: true}}
-	points := hypercube(space, 30, "key")
+	points := Hypercube(space, 30, "key")
 	for k, place := range map[string]func(x float64) float64{
 		"a": func(x float64) float64 { return 30 * math.Log(x) / math.Log(1000) },
 		"b": func(x float64) float64 { return 30 * (x + 1) / 3 },
@@ -71,10 +71,10 @@ func TestHypercube(t *testing.T) {
 			t.Errorf("c = %v, want a whole number", c)
 		}
 	}
-	if again := hypercube(space, 30, "key"); again[7]["a"] != points[7]["a"] {
+	if again := Hypercube(space, 30, "key"); again[7]["a"] != points[7]["a"] {
 		t.Error("not the same points again")
 	}
-	if other := hypercube(space, 30, "other"); other[7]["a"] == points[7]["a"] {
+	if other := Hypercube(space, 30, "other"); other[7]["a"] == points[7]["a"] {
 		t.Error("another key has the same points")
 	}
 }

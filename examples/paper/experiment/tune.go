@@ -112,7 +112,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 		return Choice{}, err
 	}
 	key := j.settingKey()
-	points := hypercube(space, trials, key)
+	points := Hypercube(space, trials, key)
 	scores := make([]float64, trials)
 	try := func(trial int, seed uint64) (float64, error) {
 		if score, ok := record.find(key, trial, seed); ok {
@@ -211,10 +211,10 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and
+// Hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and
 // Conover, "A comparison of three methods for selecting values of input variables", Technometrics 1979). Numbers are
 // rounded to four digits, so that what is written down is what was tried.
-func hypercube(space []method.Param, n int, key string) []method.Setting {
+func Hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))
 	s := rng.New(h.Sum64(), rng.Address{Purpose: rng.Split, Round: 2})

@@ -67,3 +67,17 @@ type Method interface {
 	// fails. The same world and setting give the same models, bit for bit.
 	Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error)
 }
+
+// Last makes a run and returns a copy of the models that it ends with.
+func Last(ctx context.Context, m Method, w *World, s Setting) (models [][]float32, spent Spent, err error) {
+	spent, err = m.Run(ctx, w, s, func(_ int, now [][]float32) error {
+		if models == nil {
+			models = vectors(len(now), w.Dim)
+		}
+		for i, x := range now {
+			copy(models[i], x)
+		}
+		return nil
+	})
+	return models, spent, err
+}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // check compares a setting with the space that it should come from: every parameter has a number and nothing else is
@@ -34,6 +36,15 @@ func (s Setting) check(method string, space []Param) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// String lists the parameters by name, such as "decay=0.05 tau=3".
+func (s Setting) String() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, name+"="+strconv.FormatFloat(s[name], 'g', -1, 64))
+	}
+	return strings.Join(all, " ")
 }
 
 // dirs is the number of directions for one sample's estimate, 1 where it is not searched.

@@ -3,13 +3,15 @@
   scorer      makes a program that gives a node its losses of a function
   Node        starts and watches a node that a node file describes
   Fleet       makes and runs a fleet for a trial on this machine
+  LocalNode   a node in this process, through the C library
   load_model  applies a model file, as "spade-edge predict" does
 
 scorer and load_model need numpy alone. Node and Fleet start the program spade-edge, which is found in the environment
-variable SPADE_EDGE or on the PATH.
+variable SPADE_EDGE or on the PATH. LocalNode loads libspade_edge.so of examples/c, or what SPADE_EDGE_LIBRARY names.
 """
+from .library import LocalNode
 from .model import Model, load_model
 from .process import Fleet, Node, SpadeEdgeError
 from .scorer import Scorer, scorer
 
-__all__ = ["Fleet", "Model", "Node", "Scorer", "SpadeEdgeError", "load_model", "scorer"]
+__all__ = ["Fleet", "LocalNode", "Model", "Node", "Scorer", "SpadeEdgeError", "load_model", "scorer"]

@@ -56,7 +56,7 @@ class Node:
         """
         if self.running:
             raise RuntimeError(f"{self.file} runs already")
-        self._out = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self._outcome, self._out = None, tempfile.TemporaryFile("w+", encoding="utf-8")
         self.events.clear()
         self._process = subprocess.Popen(
             [program(), "run", self.file, "-json", "-log", "json", *flags],
@@ -81,11 +81,14 @@ class Node:
         if self._process is None:
             raise RuntimeError(f"{self.file} was not started")
         code = self._process.wait(timeout)
-        self._reader.join()
         if code:
             raise SpadeEdgeError("run", code, self._said())
-        self._out.seek(0)
-        return json.load(self._out)
+        if self._outcome is None:
+            self._reader.join()
+            self._out.seek(0)
+            self._outcome = json.load(self._out)
+            self._out.close()
+        return self._outcome
 
     def _said(self):
         """What the node has said last."""
@@ -102,6 +105,11 @@ class Node:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        if self._process is not None:
+            if self._process.returncode == 0:
+                self.wait()  # keeps the outcome
+            self._reader.join()
+            self._out.close()
 
     def status(self):
         """Where the node stands, running or not: the dict of "spade-edge status -json".

@@ -44,6 +44,8 @@ class Processes(unittest.TestCase):
                     fleet.nodes["b"].start()
                 outcomes = fleet.wait(timeout=120)
                 self.assertEqual(set(outcomes), {"a", "b", "c"})
+                fleet.stop()
+                self.assertEqual(fleet.wait(), outcomes)
                 self.assertEqual({name for name, _ in events} | {"b"}, {"a", "b", "c"})
                 models.append({name: node.model() for name, node in fleet.nodes.items()})
                 for name, node in fleet.nodes.items():

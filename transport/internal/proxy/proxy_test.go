@@ -15,40 +15,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-)
 
-// serve accepts connections until the test ends, and leaves each to handle.
-func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() {
-		cancel()
-		l.Close()
-		wg.Wait()
-	})
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer c.Close()
-				defer context.AfterFunc(ctx, func() { c.Close() })()
-				handle(c)
-			})
-		}
-	})
-	return l.Addr().String()
-}
+	"github.com/spade-dfl/spade-edge/transport/internal/fakes"
+)
 
 // dialer returns one for a proxy, without an environment.
 func dialer(t *testing.T, proxy string) *Dialer {
@@ -95,9 +66,9 @@ func check(t *testing.T, conn net.Conn) {
 }
 
 func TestConnect(t *testing.T) {
-	target := serve(t, greeter)
+	target := fakes.Serve(t, greeter)
 	var auth, asked string
-	proxy := serve(t, func(c net.Conn) {
+	proxy := fakes.Serve(t, func(c net.Conn) {
 		br := bufio.NewReader(c)
 		r, err := http.ReadRequest(br)
 		if err != nil {
@@ -130,7 +101,7 @@ func TestConnectOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	proxy := serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
+	proxy := fakes.Serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
 	_, err = dialer(t, "https://"+proxy).DialContext(t.Context(), "tcp", "b:1")
 	if err == nil || !strings.Contains(err.Error(), "cannot be trusted") {
 		t.Errorf("an unknown certificate of the proxy: %v", err)
@@ -171,7 +142,7 @@ func TestRefusals(t *testing.T) {
 		"socks, quiet": {"socks5://", wait, "has not answered for 50ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := dialer(t, test.scheme+serve(t, test.handle))
+			d := dialer(t, test.scheme+fakes.Serve(t, test.handle))
 			if strings.Contains(test.want, "50ms") {
 				d.Patience = 50 * time.Millisecond
 			}
@@ -195,7 +166,7 @@ func TestRefusals(t *testing.T) {
 // TestEnds leaves no connection behind when its caller gives up, and names a proxy that is not there.
 func TestEnds(t *testing.T) {
 	gone := make(chan error, 1)
-	d := dialer(t, "http://"+serve(t, func(c net.Conn) {
+	d := dialer(t, "http://"+fakes.Serve(t, func(c net.Conn) {
 		_, err := io.Copy(io.Discard, c)
 		gone <- err
 	}))
@@ -217,11 +188,11 @@ func TestEnds(t *testing.T) {
 }
 
 func TestSocks(t *testing.T) {
-	target := serve(t, greeter)
+	target := fakes.Serve(t, greeter)
 	for _, addr := range []string{"b.example:7443", "192.0.2.1:1", "[2001:db8::1]:65535"} {
 		for _, user := range []string{"", "user:pass@"} {
 			var got []byte
-			proxy := serve(t, func(c net.Conn) {
+			proxy := fakes.Serve(t, func(c net.Conn) {
 				b := make([]byte, 600)
 				read := func(n int) {
 					io.ReadFull(c, b[:n])

@@ -1,0 +1,141 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// readTask reads the file of -task, which says how data are prepared and what is trained.
+func (o *options) readTask(file string) (err error) {
+	if file == "" {
+		return nil
+	}
+	if o.recipe, err = fleetfile.ReadTask(file); err != nil {
+		return err
+	}
+	o.model, o.hidden = o.recipe.Model.Name, o.recipe.Model.Hidden
+	if o.recipe.Target != nil {
+		o.target = o.recipe.Label
+	}
+	return nil
+}
+
+// clientFiles finds the files of -data, if there are several: each is what one client has.
+func (o *options) clientFiles(f *faults) {
+	files, err := task.ClientFiles(o.data)
+	if err != nil {
+		*f = append(*f, dataFlags(err))
+	}
+	if files == nil {
+		return
+	}
+	o.files = files
+	f.when(o.given["nodes"] && o.nodes != len(files), "-nodes is %d, but -data has %d files, and each is one client's: leave it out",
+		o.nodes, len(files))
+	f.when(o.given["partition"], "-partition does not go with several files of -data, each of which is one client's")
+	if o.nodes = len(files); !o.given["graph"] {
+		o.graph = "complete" // a random graph of so few is none to count on
+	}
+}
+
+// load reads and prepares the data, and returns what each client learns from and what it has held back, which is nil
+// unless it has a file of its own.
+func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
+	partition, err := task.ParsePartition(o.partition)
+	if err != nil {
+		return nil, nil, nil, usageError{dataFlags(err)}
+	}
+	spec := o.spec()
+	var each []*task.Set
+	switch {
+	case o.files != nil && o.recipe != nil:
+		set, each, err = o.recipe.ApplyFiles(o.files, o.testFraction, o.seed)
+	case o.recipe != nil:
+		set, err = o.recipe.Apply(o.data, o.testFraction, o.seed)
+	default:
+		if err := spec.Validate(); err != nil {
+			return nil, nil, nil, usageError{dataFlags(err)}
+		}
+		if o.files != nil {
+			set, each, err = task.LoadFiles(spec, o.files)
+		} else {
+			set, err = task.Load(spec)
+		}
+	}
+	if err != nil {
+		return nil, nil, nil, dataFlags(err)
+	}
+	if o.recipe != nil {
+		set.Fitted = append(set.Fitted, "preprocessing fitted on "+o.recipe.FittedOn)
+	}
+	for _, one := range each {
+		own, held = append(own, one.Train), append(held, one.Test)
+	}
+	if each != nil {
+		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
+		return set, own, held, nil
+	}
+	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
+	if err != nil {
+		return nil, nil, nil, usageError{err}
+	}
+	for _, idx := range parts {
+		own = append(own, set.Train.Select(idx))
+	}
+	dealt := "samples dealt to clients by their labels, as -partition " + partition.String() + " says"
+	if partition == (task.Partition{}) {
+		dealt = "samples dealt to clients at random, in equal numbers"
+	}
+	set.Fitted = append(set.Fitted, dealt)
+	return set, own, nil, nil
+}
+
+// clientFile is what the model of a client is worth on the samples of its own file that it has held back, and its JSON.
+type clientFile struct {
+	File     string   `json:"file"`
+	Train    int      `json:"train"` // samples
+	Test     int      `json:"test"`
+	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
+	Majority *float64 `json:"accuracy_majority,omitempty"`
+	RMSE     *float64 `json:"rmse,omitempty"`
+}
+
+// judgeFiles judges each client's model by its own file.
+func (p *problem) judgeFiles(models [][]float32) (all []clientFile, err error) {
+	model := p.opt.modelSpec()
+	for i, held := range p.held {
+		c := clientFile{File: p.opt.files[i], Train: p.samples[i], Test: held.Len()}
+		test := model.New(held)
+		if held.Target != nil {
+			m, err := test.Errors(models[i])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.File, err)
+			}
+			c.RMSE = &m.RMSE.Value
+		} else {
+			right, most := 100*test.Accuracy(models[i]), 100*test.Majority()
+			c.Accuracy, c.Majority = &right, &most
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// writeFiles prints a line for each file.
+func (r *result) writeFiles(t table) {
+	for i, c := range r.Files {
+		name := ""
+		if i == 0 {
+			name = "own samples"
+		}
+		var worth string
+		if c.RMSE != nil {
+			worth = fmt.Sprintf("RMSE %.4g", *c.RMSE)
+		} else {
+			worth = fmt.Sprintf("%6.2f %% (%.2f %% by saying the most frequent class)", *c.Accuracy, *c.Majority)
+		}
+		t.row(name, "%s of the %d held back in %s, which learns from %d", worth, c.Test, c.File, c.Train)
+	}
+}

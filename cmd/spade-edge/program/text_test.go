@@ -1,0 +1,51 @@
+package program
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The help of every command fits a terminal of 80 columns, and has every word that was written for it.
+func TestHelpFits(t *testing.T) {
+	for _, cmd := range commands {
+		for _, more := range []string{"", "all"} {
+			code, out, log := call(append([]string{cmd.name}, strings.Fields("-h "+more)...)...)
+			if code != exitDone || log != "" {
+				t.Errorf("%s -h %s: exit code %d, %s", cmd.name, more, code, log)
+			}
+			for line := range strings.Lines(out) {
+				if n := utf8.RuneCountInString(line) - 1; n > 80 {
+					t.Errorf("%s -h %s: a line of %d: %s", cmd.name, more, n, line)
+				}
+			}
+			words := strings.Fields(strings.ReplaceAll(out, "\\\n", "\n"))
+			for _, word := range strings.Fields(about(cmd.name)) {
+				i := slices.Index(words, word)
+				if i < 0 {
+					t.Errorf("%s -h: %q is missing", cmd.name, word)
+					continue
+				}
+				words = slices.Delete(words, i, i+1)
+			}
+		}
+	}
+}
+
+func TestFilled(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"one two\nthree four five\n\nsix\n", "one two three\nfour five\n\nsix\n"},
+		{"  a    first words\n       more of it\n  bcd  the second\n", "  a    first\n       words\n       more of\n       it\n" +
+			"  bcd  the\n       second\n"},
+		{"  -flag int\n    \twhat it is for\n  -x\n    \tno\n", "  -flag int\n        what\n        it is\n        for\n" +
+			"  -x\n        no\n"},
+		{"  spade-edge x  # says\n", "  # says\n  spade-edge x\n"},
+		{"  spade-edge -a 1 -b \"c d\"\n", "  spade-edge \\\n      -a 1 \\\n      -b \"c d\"\n"},
+		{"", ""}, {"\n", "\n"}, {"  \n", "\n"},
+	} {
+		if got := filled(c.text, 14); got != c.want {
+			t.Errorf("%q becomes\n%s\nwant\n%s", c.text, got, c.want)
+		}
+	}
+}

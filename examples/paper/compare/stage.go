@@ -1,0 +1,125 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// stage is what all contenders of a seed meet: who has what, what they may spend, and what they are judged by.
+type stage struct {
+	world *method.World
+	train *task.Data
+	test  *task.Model
+}
+
+// rehearsals is how many times a search cuts validation samples from the training samples of a seed.
+const rehearsals = 2
+
+// validation is the share of the training samples that a search judges by.
+const validation = 0.2
+
+// stages returns the stage of a seed, and behind it those that a search may see: their tests are cut from the training
+// samples.
+func (o *options) stages(seed uint64) (all []stage, err error) {
+	spec := o.spec
+	spec.Seed = seed
+	var set *task.Set
+	var parts [][]int
+	if o.files != nil {
+		var each []*task.Set
+		if set, each, err = task.LoadFiles(spec, o.files); err != nil {
+			return nil, err
+		}
+		at := 0
+		for _, one := range each {
+			var part []int
+			for range one.Train.Len() {
+				part, at = append(part, at), at+1
+			}
+			parts = append(parts, part)
+		}
+	} else if set, err = task.Load(spec); err != nil {
+		return nil, err
+	} else if parts, err = o.partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, seed); err != nil {
+		return nil, err
+	}
+	train := set.Train
+	g, err := graph.Parse(o.graph, len(parts), seed)
+	if err != nil {
+		return nil, fmt.Errorf("compare: -graph: %w", err)
+	}
+	last, err := o.stage(train, parts, set.Test, g, seed)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, last)
+	for again := range uint64(rehearsals) {
+		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // other draws than the test set's
+		if err != nil {
+			return nil, err
+		}
+		less := make([][]int, len(parts))
+		for i, part := range parts {
+			less[i] = slices.DeleteFunc(slices.Clone(part), func(at int) bool {
+				_, is := slices.BinarySearch(held, at)
+				return is
+			})
+			if len(less[i]) == 0 { // it has few samples, which nobody is then judged by
+				less[i] = part
+				held = slices.DeleteFunc(held, func(at int) bool { return slices.Contains(part, at) })
+			}
+		}
+		s, err := o.stage(train, less, train.Select(held), g, seed+(again+1)<<32)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (o *options) stage(train *task.Data, parts [][]int, test *task.Data, g *graph.Graph, seed uint64) (stage, error) {
+	s := stage{train: train.Select(slices.Concat(parts...)), test: task.NewSoftmax(test)}
+	s.world = &method.World{Graph: g, Dim: s.test.Dim(), Rounds: o.rounds, Seed: seed}
+	if !o.nonPrivate {
+		s.world.Privacy = &method.Privacy{Epsilon: o.epsilon, Delta: o.delta}
+	}
+	for _, part := range parts {
+		s.world.Clients = append(s.world.Clients, method.Client{Oracle: task.NewSoftmax(train.Select(part)), Samples: len(part)})
+	}
+	queries, err := method.Suggested{}.Queries(s.world)
+	s.world.Queries = float64(queries)
+	return s, err
+}
+
+// worth is what models are worth on the held-out samples: means over models, in percent.
+type worth struct {
+	accuracy float64
+	auc      float64 // of two classes if there are samples of both; else NaN
+}
+
+// judge returns the worth of models, or of always saying the most frequent class if there is none.
+func (s *stage) judge(models [][]float32) (w worth, err error) {
+	if models == nil {
+		return worth{100 * s.test.Majority(), math.NaN()}, nil
+	}
+	for _, x := range models {
+		m, err := s.test.Judge(x)
+		if err != nil {
+			return w, err
+		}
+		share := 100 / float64(len(models))
+		w.accuracy += share * m.Accuracy.Value
+		if m.Binary == nil || m.Binary.AUC == nil {
+			w.auc = math.NaN()
+		} else {
+			w.auc += share * m.Binary.AUC.Value
+		}
+	}
+	return w, nil
+}

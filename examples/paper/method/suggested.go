@@ -1,0 +1,97 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Suggested is SPADE-DFL with what [sdk.Suggest] chooses from public numbers: the run of "spade-edge simulate" with
+// nothing given but graph, rounds, epsilon and delta. It has nothing to search for, and takes as many losses as it
+// chooses, whatever w.Queries is.
+type Suggested struct {
+	Colluders int // neighbors share noise: w.Privacy holds against outsiders and so many members; 0: nobody is trusted
+}
+
+// Name implements [Method].
+func (m Suggested) Name() string {
+	if m.Colluders > 0 {
+		return "SPADE-DFL with colluders " + strconv.Itoa(m.Colluders)
+	}
+	return "SPADE-DFL"
+}
+
+// Space implements [Method].
+func (Suggested) Space(*World) []Param { return nil }
+
+// Queries returns how many losses the run asks for, of each sample and in each round.
+func (m Suggested) Queries(w *World) (int, error) {
+	f, err := m.fleet(w)
+	if err != nil || f.Method.Estimator == sdk.EstimatorTracking {
+		return f.Method.Tau, err
+	}
+	return f.Method.Tau + 1, nil // one fills the table
+}
+
+// fleet returns the public definition of the run.
+func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
+	if err := w.check(true); err != nil {
+		return f, err
+	}
+	f = sdk.Fleet{Run: "simulate", Dim: w.Dim, X0: w.X0}
+	known := sdk.Known{Dim: w.Dim, Open: true, Method: sdk.Method{Rounds: w.Rounds, Seed: w.Seed},
+		Privacy: sdk.Privacy{NonPrivate: w.Privacy == nil}}
+	for i, c := range w.Clients {
+		f.Members, known.Samples = append(f.Members, "node-"+strconv.Itoa(i)), append(known.Samples, c.Samples)
+	}
+	for _, e := range w.Graph.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	if p := w.Privacy; p != nil {
+		known.Privacy.EpsilonLimit, known.Privacy.Delta = p.Epsilon, p.Delta
+		if m.Colluders > 0 {
+			known.Graph, known.Privacy.Colluders = w.Graph, m.Colluders
+		}
+	}
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	return f, err
+}
+
+// Run implements [Method].
+func (m Suggested) Run(ctx context.Context, w *World, s Setting,
+	each func(round int, models [][]float32) error) (Spent, error) {
+	f, err := m.fleet(w)
+	if err = errors.Join(err, s.check(m.Name(), nil)); err != nil {
+		return Spent{}, err
+	}
+	samples := make([]int, len(w.Clients))
+	for i, c := range w.Clients {
+		samples[i] = c.Samples
+	}
+	cfgs, err := f.Machines(samples, func(client int) io.Reader {
+		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+		return &noise
+	})
+	if err != nil {
+		return Spent{}, err
+	}
+	clients := make([]sim.Client, len(cfgs))
+	for i, c := range cfgs {
+		clients[i] = sim.Client{Config: c, Oracle: w.Clients[i].Oracle}
+	}
+	network, err := sim.New(clients)
+	if err != nil {
+		return Spent{}, err
+	}
+	if err := network.Run(ctx, func(round int) error { return each(round, network.Models()) }); err != nil {
+		return Spent{}, err
+	}
+	spent := Spent{Scalars: 2 * int64(len(f.Edges)) * int64(w.Dim) * int64(f.Method.Last())}
+	spent.Queries, _ = network.Queries()
+	return spent, nil
+}

@@ -1,0 +1,139 @@
+"""A node inside of this process, through the C library of examples/c (spade_edge.h has the contract of each function)."""
+import ctypes
+import json
+import math
+import os
+import threading
+import traceback
+
+import numpy as np
+
+from .process import SpadeEdgeError
+
+_LOSS = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(ctypes.c_float), ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)
+_LINE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+_ABI = 1
+_STOPPED = -5
+_library = None
+
+
+def _load():
+    """The library: libspade_edge.so, or where SPADE_EDGE_LIBRARY says."""
+    global _library
+    if _library is None:
+        path = os.environ.get("SPADE_EDGE_LIBRARY", "libspade_edge.so")
+        try:
+            lib = ctypes.CDLL(path)
+        except OSError as error:
+            raise OSError(f"{error}: build it as examples/c/README.md says, and set SPADE_EDGE_LIBRARY to its path") from None
+        if lib.spade_abi() != _ABI:
+            raise OSError(f"{path} has interface {lib.spade_abi()}, want {_ABI}: take both from one release")
+        node, text = ctypes.c_int32, [ctypes.c_int32, ctypes.c_char_p, ctypes.c_size_t]
+        for name, result, args in (
+            ("open", node, [ctypes.c_char_p, ctypes.c_size_t, _LOSS, ctypes.c_void_p]),
+            ("lines", node, [node, _LINE, ctypes.c_void_p]), ("run", node, [node, ctypes.c_uint32]), ("stop", node, [node]),
+            ("close", node, [node]), ("status", ctypes.c_int64, text), ("certificate", ctypes.c_int64, text),
+            ("model", ctypes.c_int64, [node, ctypes.c_void_p, ctypes.c_size_t]), ("error", ctypes.c_int64, text[1:]),
+        ):
+            function = getattr(lib, "spade_" + name)
+            function.restype, function.argtypes = result, args
+        _library = lib
+    return _library
+
+
+class LocalNode:
+    """A node that a node file describes, in this process. Use it in one process only, and not in a child after fork.
+
+    loss(x, sample) returns the loss of a sample, 0 to samples-1, at the float32 array x, which is a view that is gone after
+    the call. One that raises has none: the node asks again, and failure is the newest traceback. Without a loss the node
+    learns from its file's oracle. on_line is called with each line the node says, in another thread.
+    """
+
+    def __init__(self, file, loss=None, samples=0, on_line=None):
+        self._lib, self._handle, self.failure = _load(), 0, None
+
+        def asked(x, d, sample, _):
+            try:
+                view = np.ctypeslib.as_array(x, (d,))
+                view.setflags(write=False)
+                return loss(view, sample)
+            except BaseException:  # nothing may leave a callback
+                self.failure = traceback.format_exc()
+                return math.nan
+
+        self._loss = _LOSS(asked) if loss else _LOSS()
+        self._line = _LINE(lambda line, _: on_line(line.decode()) if on_line else None)
+        self._handle = self._checked("open", self._lib.spade_open(os.fsencode(file), samples if loss else 0, self._loss, None))
+        self._checked("lines", self._lib.spade_lines(self._handle, self._line, None))
+
+    def _checked(self, command, result):
+        if result < 0:
+            text = ctypes.create_string_buffer(4096)
+            self._lib.spade_error(text, len(text))
+            raise SpadeEdgeError(command, -result, text.value.decode("utf-8", "replace"))
+        return result
+
+    def run(self, anyway=False, recover=False):
+        """Takes the node through all rounds that are left, once. Returns whether they are done; False after stop."""
+        outcome = []
+
+        def through():
+            code = self._lib.spade_run(self._handle, anyway | recover << 1)
+            try:
+                outcome.append(code == _STOPPED or self._checked("run", code))
+            except SpadeEdgeError as error:
+                if self.failure:
+                    error.args = (f"{error}\nthe newest loss that failed:\n{self.failure}",)
+                outcome.append(error)
+            outcome.append(code)
+
+        thread = threading.Thread(target=through)
+        thread.start()
+        while thread.is_alive():
+            try:
+                thread.join(0.2)  # in pieces, so that an interrupt comes through
+            except BaseException:
+                self.stop()
+                thread.join()
+                raise
+        if isinstance(outcome[0], SpadeEdgeError):
+            raise outcome[0]
+        return outcome[1] == 0
+
+    def stop(self):
+        """Makes run return soon. Another LocalNode goes on from there."""
+        self._checked("stop", self._lib.spade_stop(self._handle))
+
+    def _text(self, command):
+        function, size = getattr(self._lib, "spade_" + command), 1 << 16
+        while True:
+            text = ctypes.create_string_buffer(size)
+            length = self._checked(command, function(self._handle, text, size))
+            if length < size:
+                return json.loads(text.raw[:length])
+            size = 2 * (length + 1)
+
+    def status(self):
+        """Where the node stands, as Node.status says it."""
+        return self._text("status")
+
+    def certificate(self):
+        """What all releases so far have leaked at most."""
+        return self._text("certificate")
+
+    def model(self):
+        """The last release, a float32 array."""
+        x = np.empty(self._checked("model", self._lib.spade_model(self._handle, None, 0)), "f4")
+        self._checked("model", self._lib.spade_model(self._handle, x.ctypes.data, x.size))
+        return x
+
+    def close(self):
+        if self._handle > 0:
+            self._lib.spade_close(self._handle)
+            self._handle = -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

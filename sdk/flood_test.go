@@ -1,0 +1,129 @@
+package sdk_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// A frame above the limit costs its sender the connection, and nobody any memory; the run goes on over the next one.
+func TestGiantFramesOverTLS(t *testing.T) {
+	f := path(false)
+	const giant = 64 << 20
+	var log syncBuffer
+	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
+	big := make([]byte, giant)
+	lengths := map[int]int{2: giant, 5: wire.MaxFrame(6) + 1} // by the round in which they are sent, once
+	var sys uint64
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, f *admm.Message) {
+		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
+			delete(lengths, f.Round)
+			if sys == 0 {
+				_, sys = memory()
+			}
+			v.junk(big[:n])
+		}
+	})
+	trs[2] = evil
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Linger = 5 * time.Second })
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+	if _, after := memory(); after > sys+32<<20 {
+		t.Errorf("%d bytes more are taken from the system", int64(after-sys))
+	}
+	for _, n := range []int{giant, wire.MaxFrame(6) + 1} {
+		if want := fmt.Sprintf("with number %d, want at most %d", n, wire.MaxFrame(6)); !strings.Contains(log.String(),
+			want) {
+			t.Errorf("no %q in\n%s", want, &log)
+		}
+	}
+}
+
+// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: a thousand of
+// them, which would be 400 MB, take the room of one.
+func TestBombs(t *testing.T) {
+	f := path(true)
+	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
+	zeros := []byte{64, 1, 0, 64, 1, 0} // pairs, all the same: so many bytes for up to 131,072 numbers
+	bomb := handmade(admm.Release, 1, keyPacked, item(2, uint64(len(zeros)), zeros...))
+	var heap, sys uint64
+	trs := inMemory(t, f)
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
+		if v.round < 1 || sys > 0 {
+			return
+		}
+		heap, sys = memory()
+		for range 1000 {
+			v.junk(bomb)
+		}
+	})
+	trs[2] = evil
+	var out admm.Message
+	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Grid) != f.Dim || len(bomb) > 20 {
+		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Grid), err)
+	}
+	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = time.Minute })
+	mustRun(t, all)
+	heapAfter, sysAfter := memory()
+	t.Logf("heap %+d bytes, system %+d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	if heapAfter > heap+16<<20 || sysAfter > sys+32<<20 {
+		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// A neighbor that never stops sending cannot keep a node from its work: between two queries it gets one frame in.
+func TestFlood(t *testing.T) {
+	f := path(false)
+	trs := inMemory(t, f)
+	over := make(chan struct{})
+	var flood sync.WaitGroup
+	var once sync.Once
+	trs[2] = newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
+		once.Do(func() {
+			flood.Go(func() {
+				for {
+					select {
+					case <-over:
+						return
+					default:
+						v.junk([]byte("flood"))
+					}
+				}
+			})
+		})
+	})
+	var victim *sdk.Node
+	round, refused, most := -1, int64(0), int64(0)
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if i != 1 {
+			return
+		}
+		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+			st := victim.Status()
+			if st.Round == round {
+				most = max(most, st.Refused-refused)
+			}
+			round, refused = st.Round, st.Refused
+			time.Sleep(100 * time.Microsecond) // in which a lot arrives
+			return oracle(1)(ctx, x, sample)
+		})
+	})
+	victim = all[1]
+	mustRun(t, all)
+	close(over)
+	_ = trs[1].Close() // nobody takes the flood any more
+	flood.Wait()
+	if most != 1 {
+		t.Errorf("%d frames were taken in between two queries, want 1", most)
+	}
+	sameModels(t, all, simulated(t, f))
+}

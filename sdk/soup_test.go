@@ -1,0 +1,175 @@
+package sdk_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// soup makes bytes that are hardly ever a frame, and never one that would pass for the sender's next.
+type soup struct {
+	chance rng.Stream
+	codec  *wire.Codec
+	last   int
+	bad    int64 // how many of those made are no frames
+	f      admm.Message
+}
+
+// next makes one, from the frames of the releases that the villain has sent so far.
+func (s *soup) next(kept [][]byte) []byte {
+	n := func(n int) int { return s.chance.IntN(n) }
+	for {
+		b := make([]byte, n(100))
+		s.chance.Read(b)
+		if len(kept) > 0 && n(4) > 0 {
+			b = slices.Clone(kept[n(len(kept))])
+			if n(8) == 0 { // where the sender is: lies and truths
+				generation, incarnation := signed.UnpackDevice(s.chance.Uint64())
+				b, _ = s.codec.Append(nil,
+					&admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
+						Generation: generation, Incarnation: incarnation})
+			}
+			for range n(4) {
+				switch at := n(len(b)); n(5) {
+				case 0:
+					b[at] ^= 1 << n(8)
+				case 1:
+					b[at] = byte(n(256))
+				case 2:
+					b = b[:at+1]
+				case 3:
+					b = slices.Insert(b, at, byte(n(256)))
+				case 4:
+					b = slices.Delete(b, at, min(len(b), at+1+n(4)))
+				}
+				if len(b) == 0 {
+					break
+				}
+			}
+		}
+		if s.codec.Decode(b, &s.f) != nil {
+			s.bad++
+			return b
+		}
+		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe &&
+			s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
+			continue // a member is free to say so, at its own cost
+		}
+		return b
+	}
+}
+
+// tally is a log that counts its lines.
+type tally struct {
+	mu    sync.Mutex
+	lines int
+}
+
+func (c *tally) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines += bytes.Count(b, []byte("\n"))
+	return len(b), nil
+}
+
+// junkWanted is how many malformed frames a test sends: usual, or what SPADE_JUNK says (1000000, by hand).
+func junkWanted(t *testing.T, usual int) int {
+	t.Helper()
+	if testing.Short() {
+		usual /= 10
+	}
+	if s := os.Getenv("SPADE_JUNK"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		usual = n
+	}
+	return usual
+}
+
+// memory returns the bytes in use, and those taken from the system.
+func memory() (heap, sys uint64) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, m.Sys
+}
+
+// simmer runs the fleet of path over the given transports, with so much junk for the victim, and checks what the victim
+// makes of it.
+func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
+	t.Helper()
+	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
+	sent := 0
+	var heap, sys uint64
+	trs = slices.Clone(trs)
+	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
+		if v.round == 0 {
+			return
+		}
+		if sent == 0 { // all is running
+			heap, sys = memory()
+		}
+		for range min(junk-sent, junk/9+1) { // nothing is left after round 9
+			v.junk(pot.next(v.kept))
+			sent++
+		}
+	})
+	pot.codec = evil.codec
+	trs[2] = evil
+	log := &tally{}
+	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		c.Linger = 5 * time.Second
+		if i == 1 {
+			c.Logger = slog.New(slog.NewTextHandler(log, nil))
+		}
+	})
+	began := time.Now()
+	mustRun(t, all)
+	took := time.Since(began)
+	heapAfter, sysAfter := memory()
+	st := all[1].Status()
+	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines "+
+		"in the log",
+		sent, pot.bad, st.Refused, took, int64(heapAfter-heap), int64(sysAfter-sys), log.lines)
+	if sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
+		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", sent, junk, pot.bad, st.Refused)
+	}
+	if heapAfter > heap+1<<20 || sysAfter > sys+32<<20 {
+		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	}
+	if log.lines > 200 {
+		t.Errorf("%d lines in the log", log.lines)
+	}
+	sameModels(t, all, simulated(t, f))
+}
+
+// A hundred thousand malformed frames, or as many as SPADE_JUNK says: counted, not remembered, and without effect.
+func TestByteSoup(t *testing.T) {
+	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
+		t.Run(name, func(t *testing.T) {
+			f := path(private)
+			simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
+		})
+	}
+}
+
+// The same through TLS websockets.
+func TestByteSoupOverTLS(t *testing.T) {
+	f := path(true)
+	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))
+}

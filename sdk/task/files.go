@@ -1,0 +1,214 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ClientFiles returns the files that a source names, each of which is what one client has: "csv:" and two names or more
+// with commas between them, or with stars in them as [filepath.Match] has it, or both. It returns nil if the source is one
+// file, or none, and that file's own name may have a comma or a star in it.
+func ClientFiles(source string) (files []string, err error) {
+	list, isCSV := strings.CutPrefix(source, "csv:")
+	if _, err := os.Lstat(list); !isCSV || err == nil || !strings.ContainsAny(list, ",*?[") {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.TrimPrefix(part, "csv:")
+		matches := []string{part}
+		if _, err := os.Lstat(part); err != nil && strings.ContainsAny(part, "*?[") {
+			if matches, err = filepath.Glob(part); err != nil || len(matches) == 0 {
+				return nil, fieldError("data", "%q: there is no file like %q", source, part)
+			}
+		}
+		for _, file := range matches {
+			if file == "" {
+				return nil, fieldError("data", "%q, want a file on each side of a comma", source)
+			}
+			if slices.Contains(files, file) {
+				return nil, fieldError("data", "%q: %s is there twice", source, file)
+			}
+			files = append(files, file)
+		}
+	}
+	if len(files) < 2 {
+		return nil, fieldError("data", "%q is %s alone: name it without a star, and its samples are dealt out", source, files[0])
+	}
+	return files, nil
+}
+
+// LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. What is fitted
+// is fitted on the training samples of all files together, as are classes and categories on all of their rows. Every file
+// has all columns but dropped ones, in any order, and a test part of its own. A column without a name counts if it is in
+// the first file. all has the samples of all files, one after
+// the other, and each[i] those of files[i], which share its memory. Errors name the file.
+func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
+	s.Source = "csv:" + strings.Join(files, ",")
+	if err := s.Validate(); err != nil {
+		return nil, nil, err
+	}
+	m := merge{spec: s}
+	var cells []float32
+	var rows []int // of all files up to here
+	for _, file := range files {
+		more, err := m.read(file)
+		if err != nil {
+			m.faults = append(m.faults, err)
+			continue
+		}
+		cells = append(cells, more...)
+		rows = append(rows, len(cells)/(len(m.features)+1))
+	}
+	for _, name := range s.Drop {
+		if m.faults == nil && !slices.Contains(m.names, name) {
+			m.faults = append(m.faults, fieldError("drop", "%q: no file has such a column", name))
+		}
+	}
+	if m.faults != nil {
+		return nil, nil, errors.Join(m.faults...)
+	}
+	whole := csvTable(strings.Join(files, ", "), m.features, m.label, cells)
+	all, names, err := s.begin(whole, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	from := 0
+	for i, file := range files {
+		one := &Set{Spec: all.Spec}
+		one.Spec.Source = "csv:" + file
+		if err := one.split(whole.part(from, rows[i]), nil, names); err != nil {
+			return nil, nil, err
+		}
+		each, from = append(each, one), rows[i]
+	}
+	all.join(each)
+	if err := all.finish(whole, names); err != nil {
+		return nil, nil, err
+	}
+	all.cut(each)
+	all.fitted("test split of %v of each file, stratified by label, seed %d", s.TestFraction, s.Seed)
+	return all, each, nil
+}
+
+// ApplyFiles is [Recipe.Apply] for the data of several clients, each in a CSV file of its own, with the results of
+// [LoadFiles].
+func (r *Recipe) ApplyFiles(files []string, testFraction float64, seed uint64) (all *Set, each []*Set, err error) {
+	for _, file := range files {
+		one, fault := r.Apply("csv:"+file, testFraction, seed)
+		each, err = append(each, one), errors.Join(err, fault)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	whole := *each[0]
+	whole.join(each)
+	whole.cut(each)
+	return &whole, each, nil
+}
+
+// join makes the samples of all parts those of the set.
+func (set *Set) join(each []*Set) {
+	train, test := *each[0].Train, *each[0].Test
+	set.Train, set.Test = &train, &test
+	for _, one := range each[1:] {
+		train.add(one.Train)
+		test.add(one.Test)
+	}
+}
+
+// add appends the samples of another set, whose columns are the same, in new memory.
+func (d *Data) add(more *Data) {
+	d.X, d.Y, d.Target = slices.Concat(d.X, more.X), slices.Concat(d.Y, more.Y), slices.Concat(d.Target, more.Target)
+}
+
+// cut gives each part, which knows how many samples it has, its samples of the set.
+func (set *Set) cut(each []*Set) {
+	train, test := 0, 0
+	for _, one := range each {
+		one.Train, train = set.Train.from(train, one.Train.Len())
+		one.Test, test = set.Test.from(test, one.Test.Len())
+		one.recipe = set.recipe
+	}
+}
+
+// from returns the n samples from the given one on, as a view, and the one behind them.
+func (d *Data) from(first, n int) (*Data, int) {
+	part, end := *d, first+n
+	part.X, part.Y = d.X[first*d.Dim:end*d.Dim:end*d.Dim], d.Y[first:end:end]
+	if d.Target != nil {
+		part.Target = d.Target[first:end:end]
+	}
+	return &part, end
+}
+
+// part returns the rows from the first to the one before the last.
+func (t *table) part(first, last int) *table {
+	p := *t
+	if t.targets != nil {
+		p.targets = t.targets[first:last]
+	} else {
+		p.labels = t.labels[first:last]
+	}
+	p.fill = func(row []float32, i int) { t.fill(row, first+i) }
+	return &p
+}
+
+// merge reads files with the columns of the first one, in any order. Categories are collected over all of them.
+type merge struct {
+	spec     Spec
+	first    string // the file
+	features []*column
+	label    *column
+	names    []string // of the columns of all files
+	faults   []error
+}
+
+// read returns the cells of a file.
+func (m *merge) read(file string) ([]float32, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("task: %w", err)
+	}
+	defer f.Close()
+	h, cells, err := readCells(f, file, m.columns)
+	if err != nil {
+		return nil, err
+	}
+	if m.features == nil {
+		m.first, m.features, m.label = file, h.features, h.label
+	}
+	m.names = append(m.names, h.names...)
+	return cells, nil
+}
+
+// columns is the layout of a merge. It may be asked several times for one file.
+func (m *merge) columns(h *header) (features []*column, label *column) {
+	s := m.spec
+	s.Drop = slices.DeleteFunc(slices.Clone(s.Drop), func(name string) bool { return !slices.Contains(h.names, name) })
+	features, label = s.columns(h)
+	if m.features == nil {
+		return features, label
+	}
+	for _, c := range features {
+		if !c.unnamed && !slices.ContainsFunc(m.features, func(known *column) bool { return known.Name == c.Name }) {
+			h.faults = append(h.faults, fmt.Errorf("task: %s has a column %q that %s has not: leave it out with drop", h.file,
+				c.Name, m.first))
+		}
+	}
+	m.label.at = label.at
+	for _, c := range m.features {
+		c.at = slices.Index(h.names, c.Name)
+		if c.at < 0 && c.unnamed {
+			c.at = len(h.names) // it is empty
+		} else if c.at < 0 {
+			h.faults, h.lacks = append(h.faults, fmt.Errorf("task: %s has no column %q, which %s has: leave it out with drop",
+				h.file, c.Name, m.first)), true
+		}
+		c.blank, c.timed = 0, false
+	}
+	return m.features, m.label
+}

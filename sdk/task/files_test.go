@@ -1,0 +1,212 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hospitals writes files of some rows each, by the text of their headers and rows, and returns their names.
+func hospitals(t *testing.T, texts ...string) (files []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range texts {
+		files = append(files, filepath.Join(dir, fmt.Sprintf("h%d.csv", i)))
+		if err := os.WriteFile(files[i], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// lines returns n rows of a format with two places, a number and a label.
+func lines(n int, format string, label ...string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format+"\n", i, label[i%len(label)])
+	}
+	return b.String()
+}
+
+// Files that differ in separator, decimal mark, order of columns, letters and categories make one set, as one file with
+// all rows would: same classes, categories, means. Each has a test part of its own.
+func TestLoadFiles(t *testing.T) {
+	files := hospitals(t,
+		"x,ward,y\n"+lines(20, "%d.5,west,%s", "no", "yes"),
+		"ward;y;x;own\n"+strings.ReplaceAll(lines(30, "east;%[2]s;%[1]d,5;7", "Yes", "NO"), ";0,5;7", ";?;7"),
+		"x\ty\tward\n"+lines(10, "%d\t%s\tnorth", "yes"),
+	)
+	spec := Spec{Label: "y", OneHot: []string{"ward"}, Drop: []string{"own"}, Missing: "indicator", Seed: 3}
+	all, each, err := LoadFiles(spec, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"x", "ward=east", "ward=north", "ward=west", "x missing", "bias"}; !slices.Equal(all.Train.Features, want) {
+		t.Errorf("columns are %q, want %q", all.Train.Features, want)
+	}
+	if !slices.Equal(all.Spec.Labels, []string{"no", "yes"}) {
+		t.Errorf("classes are %q", all.Spec.Labels)
+	}
+	for i, want := range [][2]int{{16, 4}, {24, 6}, {8, 2}} {
+		if got := [2]int{each[i].Train.Len(), each[i].Test.Len()}; got != want {
+			t.Errorf("%s has %v samples to learn from and to test on, want %v", files[i], got, want)
+		}
+		if each[i].Spec.Source != "csv:"+files[i] {
+			t.Errorf("%d is called %q", i, each[i].Spec.Source)
+		}
+	}
+	if all.Train.Len() != 48 || all.Test.Len() != 12 {
+		t.Errorf("%d and %d samples in all", all.Train.Len(), all.Test.Len())
+	}
+	if !reflect.DeepEqual(each[1].Train.Row(3), all.Train.Row(19)) || !reflect.DeepEqual(each[2].Test.Row(1), all.Test.Row(11)) {
+		t.Error("a file's samples are not those of the set")
+	}
+	mean := 0.0
+	for i := range all.Train.Y {
+		mean += float64(all.Train.Row(i)[0]) / 48
+	}
+	if mean > 1e-6 || mean < -1e-6 {
+		t.Errorf("x has mean %v over the training samples of all files", mean)
+	}
+
+	// What was fitted, applied to the same files, gives the same bits.
+	r, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "three files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied, parts, err := r.ApplyFiles(files, 0.2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(applied.Train, all.Train) || !reflect.DeepEqual(applied.Test, all.Test) ||
+		!reflect.DeepEqual(parts[1].Test, each[1].Test) {
+		t.Error("the recipe makes other samples of the files")
+	}
+}
+
+// One file of many is the file by itself.
+func TestLoadOneOfFiles(t *testing.T) {
+	file := filepath.FromSlash("../../examples/patients.csv")
+	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
+	one, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, each, err := LoadFiles(spec, []string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(all.Train, one.Train) || !reflect.DeepEqual(all.Test, one.Test) || !reflect.DeepEqual(each[0].Train, one.Train) {
+		t.Error("a file in a list is another than by itself")
+	}
+	a, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "patients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Fit(spec, ModelSpec{Name: SoftmaxModel}, "patients"); err != nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("another recipe, %v", err)
+	}
+}
+
+// Names are told from lists of names.
+func TestClientFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.csv", "b.csv", "c,d.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv")
+	for _, c := range []struct {
+		source string
+		files  []string
+		fault  string
+	}{
+		{"csv:" + a, nil, ""},
+		{"csv:" + a + "," + b, []string{a, b}, ""},
+		{"csv:" + b + ",csv:" + a, []string{b, a}, ""},
+		{"csv:" + filepath.Join(dir, "?.csv"), []string{a, b}, ""},
+		{"csv:" + filepath.Join(dir, "b*") + "," + filepath.Join(dir, "a*"), []string{b, a}, ""},
+		{"csv:" + filepath.Join(dir, "c,d.csv"), nil, ""},
+		{"csv:none.csv", nil, ""},
+		{"csv:none.csv," + a, []string{"none.csv", a}, ""},
+		{"idx:a,b", nil, ""},
+		{"csv:" + filepath.Join(dir, "a*"), nil, "a.csv alone"},
+		{"csv:" + filepath.Join(dir, "z*"), nil, "no file like"},
+		{"csv:[", nil, "no file like"},
+		{"csv:" + a + ",", nil, "each side"},
+		{"csv:" + a + "," + filepath.Join(dir, "*"), nil, "twice"},
+	} {
+		files, err := ClientFiles(c.source)
+		if !slices.Equal(files, c.files) || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%s: %q, %v, want %q and %q", c.source, files, err, c.files, c.fault)
+		}
+	}
+}
+
+// Separators behind the last cell, as spreadsheets leave them, are no column in any of the files.
+func TestLoadFilesTrailing(t *testing.T) {
+	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
+	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {
+		all, _, err := LoadFiles(Spec{Label: "y"}, hospitals(t, texts...))
+		if err != nil || all.Train.Dim != 2 {
+			t.Errorf("%+v, %v, want x and a bias", all, err)
+		}
+	}
+	_, _, err := LoadFiles(Spec{Label: "y"}, hospitals(t, strings.ReplaceAll(trailing, "a,,", "a,7,"), plain))
+	if err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("%v, want a column without a name that is empty in the second file", err)
+	}
+}
+
+// A target has one range over all files.
+func TestLoadFilesTarget(t *testing.T) {
+	files := hospitals(t, "x,y\n"+lines(10, "%[1]d,%[1]d.0%[2]s", ""), "y,x\n"+lines(10, "1%[1]d,%[1]d%[2]s", ""))
+	all, each, err := LoadFiles(Spec{Target: "y"}, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.Train.Range.Low != 0 || all.Train.Range.High != 19 || len(each[1].Train.Target) != each[1].Train.Len() {
+		t.Errorf("range %v, %d targets of %d samples", all.Train.Range, len(each[1].Train.Target), each[1].Train.Len())
+	}
+}
+
+// Errors name the file, all of the faulty ones.
+func TestLoadFilesFaults(t *testing.T) {
+	good := "x,y\n" + lines(10, "%d,%s", "a", "b")
+	for _, c := range []struct {
+		name, second string
+		spec         Spec
+		want         []string
+	}{
+		{"column missing", "z,y\n1,a\n", Spec{}, []string{`h1.csv has no column "x"`, `h1.csv has a column "z"`, "drop", "the columns of"}},
+		{"label missing", "x,z\n1,a\n", Spec{}, []string{"h1.csv", `label "y"`}},
+		{"empty", "", Spec{}, []string{"h1.csv is empty"}},
+		{"faulty cell", "x,y\none,a\n", Spec{}, []string{"h1.csv: line 2", `"one"`}},
+		{"missing cell", "x,y\n1,a\n,b\n", Spec{}, []string{"h1.csv: line 3"}},
+		{"too small to test on", "x,y\n1,a\n2,b\n", Spec{}, []string{"h1.csv", "leaves no test sample"}},
+		{"nothing to drop", good, Spec{Drop: []string{"id"}}, []string{`drop "id"`, "no file"}},
+		{"no rows", "x,y\n", Spec{}, []string{"h1.csv", "no rows"}},
+	} {
+		c.spec.Label = "y"
+		_, _, err := LoadFiles(c.spec, append(hospitals(t, good, c.second), "none.csv"))
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		if len(c.spec.Drop) > 0 || c.name == "too small to test on" {
+			_, _, err = LoadFiles(c.spec, hospitals(t, good, c.second))
+		} else {
+			c.want = append(c.want, "none.csv")
+		}
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", c.name, err, want)
+			}
+		}
+	}
+}
