@@ -40,6 +40,7 @@ type Node struct {
 	number    map[string]int // of every member
 	neighbors []int
 	claims    *claims
+	cases     cases
 	secrets   *secrets // nil unless the members share noise and agree on it themselves
 	graph     *graph.Graph
 	end       int // the last round with data if the run ends early, else 0
@@ -84,6 +85,8 @@ type Neighbor struct {
 	// Method.Robust. Its Peer is the neighbor's place in Fleet.Members.
 	Influence admm.Influence
 	Refused   int64 // frames of it that could not be right, since the node was made
+	// Quarantine is why this node has ended to work with it; zero if it has not.
+	Quarantine Quarantine
 }
 
 // New returns a node at its start, or at the state that cfg.Store keeps.
@@ -111,7 +114,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe, mcfg.Average = true, cfg.Average
+	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
 	mcfg.Incarnation = newIncarnation()
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger, graph: p.graph}
 	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
@@ -138,6 +141,9 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if err := n.resume(mcfg); err != nil {
+		return nil, err
+	}
+	if err := n.loadQuarantine(); err != nil {
 		return nil, err
 	}
 	if n.filter != nil {
@@ -212,6 +218,7 @@ func (n *Node) publish() {
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
 		of.Name, of.Round, of.Influence = n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)
+		of.Quarantine = n.quarantined(j)
 	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {

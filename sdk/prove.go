@@ -229,6 +229,9 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 func (r *run) checkDouble(by string, m *admm.Message) error {
 	first, err := r.claims.mine(m.Signed.Proof)
 	if err != nil {
+		if r.doubleOfAnother(m) {
+			return nil
+		}
 		return err
 	}
 	second, err := r.claims.mine(m.Signed.Other)
@@ -261,6 +264,7 @@ func (r *run) accuse(from int, peer *peerClaims, e signed.Evidence) {
 		peer.evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
 		r.log.Error("evidence of a double", "neighbor", peer.name, "round", e.Round)
+		r.spread(from, peer)
 	}
 	r.show(from, peer)
 }
@@ -346,8 +350,9 @@ func (r *run) wonder(m *admm.Message) error {
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected, peer.asked = false, false, false
+		peer.told, peer.corrected, peer.asked, r.cases.told[j] = false, false, false, false
 		r.show(j, peer)
+		r.spread(j, peer)
 	}
 }
 

@@ -42,6 +42,9 @@ func (r *run) recover() error {
 	r.recovery = recovery.New(cfg)
 	defer func() { r.recovery = nil }()
 	r.stopEarly()
+	for j := range r.cases.of {
+		r.recovery.Without(j)
+	}
 	r.log.Info("asking the neighbors for the state of the lost device")
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
@@ -122,6 +125,12 @@ func (r *run) takeOver() error {
 		n.marked = max(n.marked, cfg.Data(result.Held))
 	}
 	n.machine, n.generation, n.recovered, n.toRecover = m, result.Generation, newest, nil
+	for j := range n.cases.of {
+		n.machine.Quarantine(j)
+	}
+	for j, q := range r.absent {
+		r.quarantine(j, q)
+	}
 	n.tookOver = true
 	if result.Signed != nil {
 		n.claims.own = signed.Chain{*result.Signed} // the new device signs it again, as the first link of its own chain

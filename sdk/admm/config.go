@@ -79,8 +79,12 @@ type Config struct {
 	// no bit. With b of n neighbors that do what they like, 2b < n+1, it bounds what they do by what the honest ones do, and
 	// not by a public number; one neighbor alone is not bounded. See sdk/ROBUST.md.
 	Robust float64
-	// Members, if not 0, is N. With Robust it tells which releases no member's noise explains; see [Outside].
+	// Members, if not 0, is N. With Robust or Quarantine it tells which releases no member's noise explains; see
+	// [Outside].
 	Members int
+
+	// Quarantine lets the machine drop a neighbor whose release cannot be right, see [Machine.Verdicts].
+	Quarantine bool
 
 	// FallbackLoss replaces, in a private run, a loss that could not be had: falling silent would tell the neighbors
 	// something about the data. It is a public constant.

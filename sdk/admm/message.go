@@ -190,6 +190,9 @@ func (m *Machine) Receive(msg Message) error {
 	if e == nil {
 		return fmt.Errorf("admm: message from %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
+	if m.dropped(e.index) {
+		return ErrQuarantine
+	}
 	switch msg.Kind {
 	case Probe, ProbeReply:
 		return m.receiveProbe(e, msg)
@@ -217,7 +220,7 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if m.cfg.Lossy == 0 && m.round < msg.Round { // j needs nothing more: it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)
 	}
-	m.without(e, msg.Round)
+	m.follow(e, msg.Round)
 	if e.done && m.saidDone && !msg.Resent { // j has not heard that this client is done as well
 		m.answer(e, m.last()+1)
 	}
@@ -282,12 +285,12 @@ func (m *Machine) checkPayload(msg *Message) error {
 		vector, grid = grid, vector
 	}
 	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		return fmt.Errorf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
-			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
+		return &ImpossibleError{fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
+			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)}
 	}
 	if j := beyond(msg.Vector, limit); j >= 0 {
-		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
-			j, msg.From, msg.Vector[j], limit)
+		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
+			j, msg.From, msg.Vector[j], limit)}
 	}
 	return nil
 }
@@ -314,6 +317,9 @@ func (m *Machine) Reached(peer int) {
 
 // repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
 func (m *Machine) repeat(e *edge) {
+	if m.dropped(e.index) {
+		return
+	}
 	e.answered = 0
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
@@ -343,7 +349,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) {
+	if m.suppressed(e) || m.dropped(e.index) {
 		return
 	}
 	msg := m.Posted(e.index, round)
@@ -353,6 +359,9 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 
 // postDone makes it a duty to say that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
+	if m.dropped(e.index) {
+		return
+	}
 	round := m.last()
 	if e.late && m.cfg.Lossy == 0 { // j has ended one earlier
 		round--

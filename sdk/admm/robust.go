@@ -102,14 +102,15 @@ func (m *Machine) farthest(release int) float64 {
 		return math.Inf(1)
 	}
 	root := math.Sqrt(float64(len(m.x)))
-	sum := float64(float64(release)*c.GridStep) * root
-	for k := range c.Data(release) {
+	for ; m.spread.rounds < c.Data(release); m.spread.rounds++ { // it is asked for one release after the other
+		k := m.spread.rounds
 		g := c.Privacy[min(k, len(c.Privacy)-1)].Alone()
 		pair := c.Privacy[min(k, len(c.Privacy)-1)].Shared.Sigma
 		s := math.Sqrt(float64(g.Sigma*g.Sigma) + float64(float64(c.Members-1)*float64(pair*pair)))
-		sum += g.Clip + float64(s*(root+12))
+		m.spread.sum += g.Clip + float64(s*(root+12))
 	}
-	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * sum
+	grid := float64(float64(release)*c.GridStep) * root
+	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (m.spread.sum + grid)
 }
 
 // look compares a neighbor's release with the start, and with the one before.
@@ -178,30 +179,43 @@ func (m *Machine) bound() {
 	clear(r.distance)
 	own := 0.0 // squared distance of the client itself
 	for c := range d {
+		r.sorted = r.sorted[:0]
 		for i := range m.edges {
-			r.sorted[i] = next(i, c)
+			if !m.gone(i) {
+				r.sorted = append(r.sorted, next(i, c))
+			}
 		}
-		r.sorted[len(m.edges)] = 0
+		r.sorted = append(r.sorted, 0)
 		slices.Sort(r.sorted)
 		n := len(r.sorted)
 		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
 		r.centre[c] = float32(centre)
 		for i := range m.edges {
+			if m.gone(i) {
+				continue
+			}
 			off := next(i, c) - centre
 			r.distance[i] += float64(off * off)
 		}
 		own += float64(centre * centre)
 	}
+	r.sorted = append(r.sorted[:0], math.Sqrt(own))
 	for i, square := range r.distance {
 		r.distance[i] = math.Sqrt(square)
+		if !m.gone(i) {
+			r.sorted = append(r.sorted, r.distance[i])
+		}
 	}
-	copy(r.sorted, r.distance)
-	r.sorted[len(m.edges)] = math.Sqrt(own)
 	slices.Sort(r.sorted)
 	radius := m.cfg.Robust * r.sorted[(len(r.sorted)-1)/2]
 	clipped := false
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
+		if m.gone(i) { // all that it has done is taken out, once
+			seen.Distance, seen.Bound, seen.Aside = 0, 0, false
+			clipped = clipped || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
+			continue
+		}
 		seen.Distance, seen.Bound = distance, radius
 		if distance > radius {
 			clipped = true
@@ -215,6 +229,9 @@ func (m *Machine) bound() {
 	if !clipped {
 		for i := range m.edges {
 			for c := range d {
+				if m.gone(i) {
+					break
+				}
 				r.moved[i*d+c] = float32(next(i, c))
 			}
 		}
@@ -229,6 +246,11 @@ func (m *Machine) bound() {
 		}
 		away := r.cut[i] >= limit // as if it had never been a neighbor
 		for c, before := range moved {
+			if m.gone(i) {
+				m.p[c] += float32(float64(before) / gain)
+				moved[c] = 0
+				continue
+			}
 			to := next(i, c)
 			if inside {
 				m.p[c] -= m.pull(z, c)

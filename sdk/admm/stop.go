@@ -38,8 +38,8 @@ func (m *Machine) begunRound() int {
 
 // last returns the number of the last release.
 func (m *Machine) last() int {
-	if m.cut > 0 {
-		return m.cut
+	if m.early > 0 {
+		return m.early
 	}
 	return m.cfg.Last()
 }
@@ -77,12 +77,12 @@ func (m *Machine) eitherForm(release int) bool {
 	return m.stop > 0 && m.cfg.Releases && m.cfg.GridStep != 0 && release > told.Learning() && release <= plan.Learning()
 }
 
-// without takes a neighbor's word that it has ended with a release. Nobody can go on without it for long: this client
+// follow takes a neighbor's word that it has ended with a release. Nobody can go on without it for long: this client
 // ends with the same release, or with the one that it has begun.
-func (m *Machine) without(e *edge, release int) {
+func (m *Machine) follow(e *edge, release int) {
 	if m.cfg.Lossy > 0 || release >= m.last() {
 		return
 	}
-	m.cut = max(release, m.begunRound())
-	e.late = release < m.cut
+	m.early = max(release, m.begunRound())
+	e.late = release < m.early
 }

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -33,6 +34,8 @@ type Outcome struct {
 	Stops      []sdk.Wish `json:"stops,omitempty"`
 	// Suspects are the neighbors that something speaks against, each with what.
 	Suspects []string `json:"suspects,omitempty"`
+	// Quarantined are the neighbors without which the run has gone on, each with since when and why.
+	Quarantined []string `json:"quarantined,omitempty"`
 
 	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
@@ -80,6 +83,11 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	for i := range st.Neighbors {
 		if n := &st.Neighbors[i]; n.Influence.Suspicion() != "" {
 			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+n.Influence.Suspicion())
+		}
+	}
+	for _, n := range st.Neighbors {
+		if q := n.Quarantine; q.Release > 0 {
+			o.Quarantined = append(o.Quarantined, fmt.Sprintf("%q from release %d on: %s", n.Name, q.Release, q.Why))
 		}
 	}
 	if d.certified() {

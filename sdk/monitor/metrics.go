@@ -47,6 +47,10 @@ func (s *Status) samples(gauge, counter sampler) {
 			counter("neighbor_refused_frames_total", "Frames of the neighbor that could not be right.", Value(n.Refused),
 				"neighbor", n.Name)
 		}
+		if n.Quarantine != nil {
+			gauge("neighbor_quarantined", "1 if the run goes on without the neighbor, which has sent what cannot be right.", 1,
+				"neighbor", n.Name)
+		}
 		if in := n.Influence; in != nil {
 			counter("neighbor_clipped_total", "Rounds in which the neighbor would have moved the node too far.",
 				Value(in.Clipped), "neighbor", n.Name)

@@ -288,6 +288,9 @@ func (m *Monitor) Status() Status {
 		one := Neighbor{
 			Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name), Refused: n.Refused,
 		}
+		if q := n.Quarantine; q.Release > 0 {
+			one.Quarantine = &Quarantine{q.Release, q.Why}
+		}
 		if in := &n.Influence; f.Method.Robust > 0 {
 			one.Influence = &Influence{in.Clipped, in.Last, in.Distance, in.Bound, in.Aside, in.Outside.Round, in.Suspicion()}
 		}

@@ -114,6 +114,15 @@ func (r *Recovery) Reached(neighbor int) {
 	}
 }
 
+// Without goes on without a neighbor that has ended to work with the lost device, or with its successor. What it has
+// told does not count any more.
+func (r *Recovery) Without(neighbor int) {
+	r.peers = slices.DeleteFunc(r.peers, func(p *peer) bool { return p.number == neighbor })
+	again := r.doubted
+	r.doubt()
+	r.doubted = again
+}
+
 func (r *Recovery) peer(number int) *peer {
 	if i := slices.IndexFunc(r.peers, func(p *peer) bool { return p.number == number }); i >= 0 {
 		return r.peers[i]
@@ -343,6 +352,9 @@ func (r *Recovery) Step() (done bool, err error) {
 }
 
 func (r *Recovery) step() (done bool, err error) {
+	if len(r.peers) == 0 && len(r.cfg.Names) > 0 {
+		return false, errors.New("every neighbor has ended to work with this member")
+	}
 	if !r.known() {
 		r.askProgress()
 		return false, nil

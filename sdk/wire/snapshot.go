@@ -78,6 +78,7 @@ const (
 	edgeSigned
 	edgeMoved
 	edgeCut
+	edgeQuarantine
 )
 
 // maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
@@ -88,7 +89,7 @@ const (
 	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
 	nameBytes   = 1 + 2 + maxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 3*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 4*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -140,6 +141,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		w.Floats(edgeMoved, "moved", e.Moved)
 		if e.Cut > 0 {
 			w.Uint64(edgeCut, uint64(math.Float32bits(e.Cut)))
+		}
+		if e.Quarantine > 0 {
+			w.Uint64(edgeQuarantine, uint64(e.Quarantine))
 		}
 		if w.Err != nil {
 			before = errors.Join(before, fmt.Errorf("edge %d: %w", i, w.Err))
@@ -229,6 +233,7 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
 		absentOr("length of moved", len(e.Moved), dim),
 		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
+		{"quarantine", int64(e.Quarantine), 0, maxRound},
 	}))
 }
 
@@ -253,7 +258,7 @@ func (s *Snapshot) pairs() int {
 // edgePairs returns how many fields an edge has.
 func edgePairs(e *admm.EdgeState, p *Peer) int {
 	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved),
-		int(math.Float32bits(e.Cut)))
+		int(math.Float32bits(e.Cut)), e.Quarantine)
 }
 
 // filled counts the numbers above 0.
@@ -327,7 +332,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 // readEdge reads one element of the edges.
 func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
-	pairs := r.Map("map", edgeCut)
+	pairs := r.Map("map", edgeQuarantine)
 	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
 	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
@@ -337,6 +342,7 @@ func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*maxField)
 	e.Moved = r.Floats(e.Moved, r.At(edgeMoved), "moved", dim, dim)
 	e.Cut = math.Float32frombits(uint32(r.OptionalUint64(edgeCut, "cut", maxCut)))
+	e.Quarantine = r.OptionalUint64(edgeQuarantine, "quarantine", maxRound)
 	count(r, pairs, edgePairs(e, p))
 }
 

@@ -60,7 +60,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
-			Moved: normals(dim, 7), Cut: 0.25,
+			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i,
 		}
 	}
 	return c
@@ -149,6 +149,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	for i := range c.State.Edges {
+		c.State.Edges[i].Quarantine = math.MaxInt32
 		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*maxField),
 			math.MaxUint16
 	}
@@ -382,7 +383,7 @@ var malformedSnapshots = []struct {
 	{"edge cut 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0)),
 		"edge 0: cut: found 0, wanted 1..2139095039 or no such field"},
 	{"edge cut infinite", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0x7f800000)), "edge 0: cut: found 2139095040"},
-	{"edge with key 10", edge(1, "p", 2, number8(0), 3, vector(1, 2), 10, 0),
+	{"edge with key 11", edge(1, "p", 2, number8(0), 3, vector(1, 2), 11, 0),
 		"edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0),
 		"edge 0: signed: found 0, wanted a byte string of 512 or less"},

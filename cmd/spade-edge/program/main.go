@@ -50,6 +50,7 @@ const (
 	exitUsage    = 2
 	exitRefused  = 3
 	exitMismatch = 4
+	exitWithout  = 5 // done, and a neighbor is in quarantine
 )
 
 // endings are the errors with an exit code of their own, and those that something helps against: libraries know no
@@ -66,6 +67,7 @@ var endings = []struct {
 	{device.ErrOtherState, exitMismatch, ""},
 	{state.ErrRollback, exitMismatch, ""},
 	{sdk.ErrClone, exitMismatch, ""},
+	{sdk.ErrQuarantine, exitMismatch, ""},
 	{sdk.ErrRecovery, exitMismatch, ""},
 	{sdk.ErrRecoverAnew, exitMismatch, "; run -recover does that"},
 	{fleetfile.ErrNoLedger, exitFailed, newLedger},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,7 +109,10 @@ func runNode(ctx context.Context, c *cmdline) error {
 	if !r.NonPrivate {
 		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
-	return c.print(r, func(t table) { r.write(t, f.Method.EndedAt(o.EndedAfter)) })
+	if err := c.print(r, func(t table) { r.write(t, f.Method.EndedAt(o.EndedAfter)) }); err != nil {
+		return err
+	}
+	return r.without()
 }
 
 // logLine is a line of -log json.
@@ -167,6 +171,15 @@ type runResult struct {
 	Privacy *privacy `json:"privacy"`
 }
 
+// without is how a run ends that has come to its end without some neighbor, or nil.
+func (r *runResult) without() error {
+	if len(r.Quarantined) == 0 {
+		return nil
+	}
+	return exitError{fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+		strings.Join(r.Quarantined, "; ")), exitWithout}
+}
+
 // write prints the outcome for people.
 func (r *runResult) write(t table, m sdk.Method) {
 	one := releaseWord(m)
@@ -180,6 +193,9 @@ func (r *runResult) write(t table, m sdk.Method) {
 	}
 	for _, s := range r.Suspects {
 		t.row("suspect", "%s", s)
+	}
+	for _, q := range r.Quarantined {
+		t.row("quarantine", "%s", q)
 	}
 	t.row("cost", "%d losses, %s sent, %.1f s", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	u := r.Usage

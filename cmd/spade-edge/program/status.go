@@ -237,6 +237,9 @@ func neighborText(n *monitor.Neighbor) string {
 	if in := n.Influence; in != nil && in.Suspicion != "" {
 		parts = append(parts, "SUSPECT: "+in.Suspicion)
 	}
+	if q := n.Quarantine; q != nil {
+		parts = append(parts, fmt.Sprintf("IN QUARANTINE from release %d on: %s", q.Release, q.Reason))
+	}
 	return strings.Join(parts, ", ")
 }
 
