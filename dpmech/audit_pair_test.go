@@ -247,6 +247,9 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // the samples is enough, as mu is off by a quarter and more. A forgotten colluder gets half of them, for in the
 // complete graph that is only 4.4 %, 5.8 standard errors. Two ends that both add leave more noise and not less, which
 // part 3 of PROOF.md shows; what finds them is that the noise does not cancel in the projection.
+//
+// That is with SPADE_LONG. Otherwise a quarter of the samples has twice the standard error: the claim is met within 6 %, noise is 10 %
+// too small, and the forgotten colluder alone gets the samples that it needs.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string
@@ -261,8 +264,12 @@ func TestAuditOfSharedNoise(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			all, narrow, small := c.count, 0.97, 0.95
+			if !long {
+				c.count, narrow, small = c.count/4, 0.94, 0.9
+			}
 			if testing.Short() || raceDetector {
-				c.count /= 50
+				c.count = all / 50
 			}
 			const mu = 2.5
 			g, client, least := weakest(c.n, c.edges, c.ratio, 1)
@@ -280,8 +287,8 @@ func TestAuditOfSharedNoise(t *testing.T) {
 				t.Error(f)
 			}
 			quick := testing.Short() || raceDetector // too few samples
-			if lower < 0.97*mu && !quick {
-				t.Errorf("mu is only known to be %v or more, want 97 %% of the claim", lower)
+			if lower < narrow*mu && !quick {
+				t.Errorf("mu is only known to be %v or more, want %v of the claim", lower, narrow)
 			}
 			// Two rounds, with the same update in turn, cost sqrt(2) times as much; if the noise is that of the round before,
 			// it is gone from the difference of the client's own two releases.
@@ -307,11 +314,11 @@ func TestAuditOfSharedNoise(t *testing.T) {
 				flaw  flaw
 				count int
 			}{
-				{"sigma too small by 5 %", w, flaw{sigma: 0.95}, c.count},
+				{"sigma too small", w, flaw{sigma: small}, c.count},
 				{"the same sign at both ends", w, flaw{sameSign: true}, c.count / 4},
 				{"noise left out at one end", &alone, flaw{leftOut: true}, c.count / 4},
 				{"noise of the round before", &again, flaw{sameRound: true}, c.count / 4},
-				{"a colluder that was forgotten", &forgotten, flaw{}, c.count / 2},
+				{"a colluder that was forgotten", &forgotten, flaw{}, all / 2},
 			} {
 				faults, lower := fault.w.refute(t, mu, fault.count, fault.flaw, seed+20+10*uint64(j))
 				if len(faults) == 0 {

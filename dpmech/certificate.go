@@ -64,6 +64,10 @@ type About struct {
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
+	// EndedAfter is the last round with data if the run has ended early, and Stops shows who asked for that: package signed
+	// makes and reads them. The package does not look into them.
+	EndedAfter int      `json:"ended_after_round,omitempty"`
+	Stops      []string `json:"stops,omitempty"`
 	// ConditionalOn names what was taken as public, though data may have shaped it: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
@@ -278,6 +282,11 @@ func (c *Certificate) Verify() error {
 	f.at("run", c.validate())
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
+	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter),
+		"ended_after_round: is %d, want 0, or %d, the releases, to %d", c.EndedAfter, c.Rounds, maxRound)
+	for i, s := range c.Stops {
+		f.at(fmt.Sprintf("stops[%d]", i), validText("the text", s, maxText))
+	}
 	f.want(c.Mixing >= 0 && c.Mixing <= maxRound, "mixing_rounds: is %d, want 0..%d", c.Mixing, maxRound)
 	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {

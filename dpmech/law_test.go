@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 )
@@ -162,18 +163,25 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes are the numbers of draws: what the power is stated for, and a tenth or less of it with -short.
-func sizes() (plain, signs int) {
-	if testing.Short() {
-		return 1e6, 1e6
+// sizes are the numbers of draws and the size of the faults that they find, see TestNormalLawPower: with SPADE_LONG a scale that is
+// off by 0.5 % and 0.1 % of signs, otherwise, with a quarter of the draws, faults of twice that size. With -short there are fewer.
+func sizes() (plain, signs int, fault float64) {
+	switch {
+	case testing.Short():
+		return 1e6, 1e6, 0
+	case long:
+		return 1e7, 4e7, 0.005
 	}
-	return 1e7, 4e7
+	return 2.5e6, 1e7, 0.01
 }
+
+// long asks for the sizes of the whole check, .ci/run.
+var long = os.Getenv("SPADE_LONG") != ""
 
 // On a coarse grid, where the rounding shows, a middle and a fine one; Karney's sampler, the reference, stands the same
 // test.
 func TestNormalLaw(t *testing.T) {
-	plain, signs := sizes()
+	plain, signs, _ := sizes()
 	for i, s := range samplers {
 		for _, c := range []struct{ shift, n int }{{2, plain}, {8, plain}, {28, signs}} {
 			n := keyed(t, byte(16*i+c.shift))
@@ -198,9 +206,10 @@ func TestNormalLaw(t *testing.T) {
 // TestNormalLaw sees what it should: the same draws, spoilt a little, fail it.
 func TestNormalLawPower(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes ten million draws for each fault")
+		t.Skip("takes millions of draws for each fault")
 	}
-	plain, signs := sizes()
+	plain, signs, off := sizes()
+	percent := 100 * off
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
 	// What spoils a draw of M = 50 on its way to a coarser grid. All spoil the same draws.
@@ -210,17 +219,17 @@ func TestNormalLawPower(t *testing.T) {
 		spoil    func(x int64) int64
 	}{
 		{"nothing", 2, plain, func(x int64) int64 { return (x + 1<<47) >> 48 }},
-		{"the scale is 0.5 % too large", 28, plain,
-			func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 22))) }},
-		{"the scale is 0.5 % too small", 28, plain,
-			func(x int64) int64 { return int64(math.Round(float64(x) * 0.995 / (1 << 22))) }},
-		{"the scale is 0.5 % too large", 2, plain,
-			func(x int64) int64 { return int64(math.Round(float64(x) * 1.005 / (1 << 48))) }},
+		{fmt.Sprintf("the scale is %v %% too large", percent), 28, plain,
+			func(x int64) int64 { return int64(math.Round(float64(x) * (1 + off) / (1 << 22))) }},
+		{fmt.Sprintf("the scale is %v %% too small", percent), 28, plain,
+			func(x int64) int64 { return int64(math.Round(float64(x) * (1 - off) / (1 << 22))) }},
+		{fmt.Sprintf("the scale is %v %% too large", percent), 2, plain,
+			func(x int64) int64 { return int64(math.Round(float64(x) * (1 + off) / (1 << 48))) }},
 		{"rounded down", 2, plain, func(x int64) int64 { return x >> 48 }},
 		{"rounded toward zero", 2, plain, func(x int64) int64 { return x / (1 << 48) }},
 		{"rounded toward zero", 8, plain, func(x int64) int64 { return x / (1 << 42) }},
-		{"0.1 % of the signs are always plus", 28, signs, func(x int64) int64 {
-			if coin.Uint64()%1000 == 0 {
+		{fmt.Sprintf("%v %% of the signs are always plus", percent/5), 28, signs, func(x int64) int64 {
+			if coin.Uint64()%uint64(5/off) == 0 {
 				x = max(x, -x)
 			}
 			return (x + 1<<21) >> 22

@@ -38,12 +38,15 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	}
 }
 
-// A thousand random points over the whole range in use and, for delta, far beyond it: never below the truth, and within
+// A thousand random points, or 250 without SPADE_LONG, over the whole range in use and, for delta, far beyond it: never below the truth, and within
 // 1e-9 of it.
 func TestAccountingAgainstReference(t *testing.T) {
-	n := 1000
-	if testing.Short() {
+	n := 250
+	switch {
+	case testing.Short():
 		n = 100
+	case long:
+		n = 1000
 	}
 	s := stream(31)
 	between := func(lo, hi float64) float64 { return lo * math.Exp(s.Float64()*math.Log(hi/lo)) }

@@ -51,8 +51,8 @@ func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
 	return err
 }
 
-// models returns those of a simulation with the keys that were used.
-func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
+// models returns those of a simulation with the keys that were used, of a run that ends early if end says so.
+func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
 	if err != nil {
@@ -60,6 +60,9 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	}
 	var clients []sim.Client
 	for i, c := range cfgs {
+		if len(end) > 0 {
+			c.End = end[0]
+		}
 		c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
 			key, ok = b.last[keyUse{member: f.Members[i], neighbor: f.Members[peer], release: release}]
 			if back := b.last[keyUse{member: f.Members[peer], neighbor: f.Members[i], release: release}]; back != key || !ok {

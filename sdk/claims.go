@@ -261,9 +261,10 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 	if err != nil {
 		return false, err
 	}
-	// What a lost device made before another took over is still right, whoever brings it.
-	newest := peer.held.Last()
-	if outdated = took.Generation < newest.Generation; outdated && took.Round > newest.Round {
+	// What a lost device made before another took over is still right, whoever brings it, unless that one has made it anew.
+	newest, made := peer.held.Last(), peer.held.Of(took.Round)
+	if outdated = took.Generation < newest.Generation; outdated &&
+		(took.Round > newest.Round || made != nil && made.Digest != took.Digest) {
 		err = fmt.Errorf("sdk: release %d is of generation %d, which generation %d has replaced", m.Round, took.Generation,
 			newest.Generation)
 	}

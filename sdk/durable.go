@@ -65,7 +65,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
 			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
-			n.toRecover = &mcfg
+			n.toRecover, n.stops.blind = &mcfg, true
 		} else {
 			if err := n.checkLast(0); err != nil {
 				return err
@@ -84,7 +84,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		}
 		n.log.Warn("the memory of the estimator was not stored: the run goes on with an empty one", "release", round)
 	}
-	n.generation, n.recovered = newest.Generation, newest.State.Recovered
+	n.generation, n.recovered, n.end = newest.Generation, newest.State.Recovered, newest.State.End
 	mcfg.Generation = newest.Generation
 	if err := n.checkLast(round); err != nil {
 		return err
@@ -130,6 +130,9 @@ func (n *Node) disclose() {
 	if own := n.claims.own.Last(); own != nil {
 		shown := *own
 		n.claims.seen = &shown
+	}
+	for _, peer := range n.claims.peers { // what neighbors have said of the one before says nothing of this one
+		peer.countersign = peer.countersign[:0]
 	}
 }
 
@@ -183,7 +186,7 @@ func (n *Node) enterReleased() error {
 // device before this one has made of the two releases after those that came back is no obstacle: they are made without
 // data.
 func (n *Node) checkLast(round int) error {
-	m, blank := n.cfg.Fleet.Method, 0
+	m, blank := n.method(), 0
 	if n.generation > 0 {
 		blank = n.recovered + 2
 	}
@@ -216,7 +219,7 @@ func (n *Node) inLedger() (reserved, marked int) {
 
 // mark tells the ledger that a release is about to be sent, and those before it.
 func (n *Node) mark(release int) error {
-	round := n.cfg.Fleet.Method.Data(release)
+	round := n.method().Data(release)
 	if n.cfg.Ledger == nil || round < 1 {
 		return nil
 	}
@@ -336,7 +339,12 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
 		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
-		ConditionalOn: conditions,
+		ConditionalOn: conditions, EndedAfter: n.status.End,
+	}
+	if n.status.End > 0 {
+		for _, s := range n.stops.known {
+			about.Stops = append(about.Stops, hex.EncodeToString(s.Append(nil)))
+		}
 	}
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {
@@ -375,7 +383,7 @@ func (n *Node) chargeLost(e *admm.RollbackError) error {
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}
-	m := n.cfg.Fleet.Method
+	m := n.method()
 	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
 		if charged := n.reserve(round); charged != nil {
 			return errors.Join(err, charged)

@@ -39,6 +39,13 @@ func (r *resumed) Read(p []byte) (int, error) {
 // kept makes a node with everything that outlives it in a folder.
 func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func(), err error) {
 	t.Helper()
+	return keptIn(t, dir, cfg, func(d *state.Dir) state.Store { return d })
+}
+
+// keptIn is kept with a store around the folder's.
+func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) state.Store) (
+	n *sdk.Node, release func(), err error) {
+	t.Helper()
 	store, err := state.Open(filepath.Join(dir, cfg.Name), cfg.Fleet.StateSize(cfg.Name, cfg.Samples))
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +54,7 @@ func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Store, cfg.Ledger = store, ledger
+	cfg.Store, cfg.Ledger = wrap(store), ledger
 	random := &resumed{client: slices.Index(cfg.Fleet.Members, cfg.Name), made: cfg.Fleet.Method.Data}
 	cfg.Noise = random
 	release = func() {

@@ -37,6 +37,7 @@ type fuzzer struct {
 	forge  bool     // it signs releases and devices of its own making, which its own node does not survive
 	wild   bool     // it goes as far with its numbers as they can
 	shown  [][]byte // what "a" has signed
+	offers [][]byte // what both have offered, where they share noise
 	frame  []byte   // the last one to "a"
 	round  int      // that "a" has spoken of
 	device [2]uint64
@@ -54,6 +55,7 @@ func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
 		if m.Kind == admm.Probe || m.Kind == admm.StateRequest {
 			z.device = [2]uint64{uint64(m.Generation), m.Incarnation}
 		}
+		z.keepOffer(&m)
 		if len(m.Signed.Own) > 0 {
 			z.shown = append(z.shown[max(0, len(z.shown)-20):], slices.Clone(m.Signed.Own))
 		}
@@ -61,6 +63,12 @@ func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
 		if m.Kind != admm.Conflict {
 			return from, frame, nil
 		}
+	}
+}
+
+func (z *fuzzer) keepOffer(m *admm.Message) {
+	if len(m.Signed.Offer) > 0 {
+		z.offers = append(z.offers[max(0, len(z.offers)-5):], slices.Clone(m.Signed.Offer))
 	}
 }
 
@@ -84,11 +92,14 @@ func (z *fuzzer) Send(ctx context.Context, to string, frame []byte) error {
 // alter returns a frame with a field changed, or nil.
 func (z *fuzzer) alter(frame []byte) []byte {
 	var m admm.Message
-	if z.chance.IntN(3) > 0 || z.codec.Decode(frame, &m) != nil {
+	if z.codec.Decode(frame, &m) != nil {
+		return nil
+	}
+	if z.keepOffer(&m); z.chance.IntN(3) > 0 {
 		return nil
 	}
 	other := z.make()
-	switch z.chance.IntN(12) {
+	switch z.chance.IntN(13) {
 	case 0:
 		m.Kind = other.Kind
 	case 1:
@@ -113,6 +124,8 @@ func (z *fuzzer) alter(frame []byte) []byte {
 		m.Vector, m.Grid = nil, nil
 	case 11:
 		m.Signed = other.Signed
+	case 12:
+		m.Signed.Offer = other.Signed.Offer
 	}
 	return z.encode(&m)
 }
@@ -165,6 +178,9 @@ func (z *fuzzer) make() admm.Message {
 	}
 	proofs := append([][]byte{nil, release.Append(nil), make([]byte, 40)}, z.shown...)
 	m.Signed.Proof = pick(z, proofs...)
+	if len(z.offers) > 0 {
+		m.Signed.Offer = z.offer(m.Generation)
+	}
 	switch m.Kind {
 	case admm.ProbeReply, admm.Conflict:
 		m.Signed.Other = pick(z, proofs...)
@@ -172,6 +188,19 @@ func (z *fuzzer) make() admm.Message {
 		m.Signed.Countersign = pick(z, nil, make([]byte, 64), release.Countersign(memberKey("b"), signed.Scope{}))
 	}
 	return m
+}
+
+// offer returns an offer that was heard, or a made-up one.
+func (z *fuzzer) offer(generation uint16) []byte {
+	o := signed.Offer{Generation: generation, From: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
+	for i := range o.Public {
+		o.Public[i] = byte(z.chance.IntN(256))
+	}
+	if z.chance.IntN(3) == 0 { // of low order
+		o.Public = [32]byte{byte(z.chance.IntN(2))}
+	}
+	o.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
+	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.OfferSize)}, z.offers...)...)
 }
 
 // chatter sends what nobody has asked for, until ctx ends.
@@ -191,7 +220,7 @@ func (z *fuzzer) chatter(ctx context.Context) {
 }
 
 // A member with a valid key sends every kind of message with every kind of content, altered and made up, to a node that
-// works, that recovers, and that is started again. Nothing panics, no run ends because of it, what is kept starts
+// works, that recovers, and that is started again; in every second three worlds the members share noise. Nothing panics, no run ends because of it, what is kept starts
 // again, nothing is charged that was not released, and the log does not grow with the number of frames. 6 times, or as
 // often as SPADE_EXCHANGES says; SPADE_EXCHANGE_SEED plays one alone.
 func TestFuzzedExchanges(t *testing.T) {
@@ -227,6 +256,10 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
 	f.Method.Rounds, f.Method.Cooldown, f.Method.Robust = 12, 2, 2
+	if seed/3%2 == 1 {
+		f.Privacy = sharedRing().Privacy
+		f.Privacy.Colluders, f.Method.Mixing = 0, int(seed/6%2)
+	}
 	chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
 	net := mem.New(f.Members...)
 	at := func(i int) transport.Transport {
@@ -311,6 +344,8 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		recovered = 1
 		live(second, ledgers[1], true, 2*time.Second)
 	}
+	live(first, ledgers[0], false, 0) // what is kept last starts again as well
+	live(second, ledgers[1], true, 0)
 	// A hundred lines of each kind that there is, and then no more than a kilobyte a second.
 	if n, most := len(said.String()), 100*8*600+int(1000*time.Since(began).Seconds()); n > most {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)

@@ -18,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -33,6 +34,7 @@ type Fleet struct {
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
+	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil for nobody
 	Task json.RawMessage `json:"task,omitempty"` // what is learned: an opaque JSON object of at most 8 MiB, or nil
 }
 
@@ -88,11 +90,11 @@ func (m Method) Phase(release int) string {
 
 // LastGain returns what is left of Gain in the last round, which the cool-down has too: all of it but for Decay.
 func (m Method) LastGain() float64 {
-	return m.Gain * admm.Config{Eta: admm.Schedule{1}, Decay: m.Decay}.Step(m.Rounds-1)
+	return m.Gain * (&admm.Config{Eta: admm.Schedule{1}, Decay: m.Decay}).Step(m.Rounds-1)
 }
 
-func (m Method) releases() admm.Config {
-	return admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+func (m Method) releases() *admm.Config {
+	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
 // Privacy says what protects the members' data: noise or nothing.
@@ -245,6 +247,11 @@ func (f *Fleet) plan() (*plan, error) {
 	refuse(w.Lossy > 0 && !pr.NonPrivate, "lossy is %d in a fleet with privacy, want 0 (or non_private): what a round "+
 		"waits for would depend on how long local work takes, which the noise does not cover, and a release would not wait "+
 		"until every neighbor has said what it holds", w.Lossy)
+	if s := f.Stop; s != nil {
+		refuse(s.Members < 1 || s.Members > min(signed.MaxStops, len(f.Members)),
+			"stop: members is %d, want 1..%d: so many have to ask for an early end", s.Members,
+			min(signed.MaxStops, len(f.Members)))
+	}
 	if f.Task != nil {
 		err := checkTask(f.Task)
 		refuse(err != nil, "task %w", err)

@@ -17,11 +17,14 @@ import (
 )
 
 // sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which
-// of them they do. Their names are the keys of the canonical form. A fleet without a task has no section for it, at the
-// end.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection}
+// of them they do. Their names are the keys of the canonical form. A fleet without a task, or a stop, has no section for
+// it.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection, stopSection}
 
-const taskSection = "task"
+const (
+	taskSection = "task"
+	stopSection = "stop"
+)
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
@@ -57,6 +60,9 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	if f.Task != nil {
 		form[taskSection] = canonicalJSON(f.Task)
+	}
+	if f.Stop != nil {
+		form[stopSection], _ = json.Marshal(f.Stop)
 	}
 	return form
 }
@@ -121,8 +127,8 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 // CheckHello returns a function that refuses a peer with another fleet.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
-	if f.Task == nil {
-		want.Sections = append(want.Sections, wire.Section{Name: taskSection}) // to name it to a peer that has one
+	for _, name := range sections[len(want.Sections):] {
+		want.Sections = append(want.Sections, wire.Section{Name: name}) // to name it to a peer that has one
 	}
 	return func(peer string, hello []byte) error {
 		got, err := wire.DecodeHello(hello)
@@ -139,12 +145,15 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
-	for _, name := range sections {
-		if form[name] == nil {
-			continue
+	last := 0
+	for i, name := range sections {
+		s := wire.Section{Name: name}
+		if form[name] != nil {
+			sum := sha256.Sum256(form[name])
+			s.Sum, last = [4]byte(sum[:4]), i+1
 		}
-		sum := sha256.Sum256(form[name])
-		h.Sections = append(h.Sections, wire.Section{Name: name, Sum: [4]byte(sum[:4])})
+		h.Sections = append(h.Sections, s)
 	}
+	h.Sections = h.Sections[:last:last]
 	return h
 }

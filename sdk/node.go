@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -39,13 +40,17 @@ type Node struct {
 	number    map[string]int // of every member
 	neighbors []int
 	claims    *claims
+	cases     cases
 	secrets   *secrets // nil unless the members share noise and agree on it themselves
+	graph     *graph.Graph
+	end       int // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
 
 	mu       sync.Mutex // guards what follows
+	stops    stops
 	model    []float32
 	averaged []float32
 	status   Status
@@ -64,6 +69,10 @@ type Status struct {
 	Evidence      []signed.Evidence // of members that have signed two releases of one round
 	Recovered     int               // the release after which this device took over from a lost one; or 0
 
+	Stops []Wish // to end the run early, by round: of the members that count, at most Stop.Members
+	End   int    // the last round with data if enough have asked, and the run ends early; or 0
+	Last  int    // the number of the last release
+
 	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
 	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
 }
@@ -76,6 +85,8 @@ type Neighbor struct {
 	// Method.Robust. Its Peer is the neighbor's place in Fleet.Members.
 	Influence admm.Influence
 	Refused   int64 // frames of it that could not be right, since the node was made
+	// Quarantine is why this node has ended to work with it; zero if it has not.
+	Quarantine Quarantine
 }
 
 // New returns a node at its start, or at the state that cfg.Store keeps.
@@ -103,9 +114,9 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe, mcfg.Average = true, cfg.Average
+	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
 	mcfg.Incarnation = newIncarnation()
-	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger}
+	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger, graph: p.graph}
 	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
@@ -126,7 +137,13 @@ func New(cfg Config) (*Node, error) {
 	if err := n.loadEvidence(); err != nil {
 		return nil, err
 	}
+	if err := n.loadStops(); err != nil {
+		return nil, err
+	}
 	if err := n.resume(mcfg); err != nil {
+		return nil, err
+	}
+	if err := n.loadQuarantine(); err != nil {
 		return nil, err
 	}
 	if n.filter != nil {
@@ -151,6 +168,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
+	st.Stops = slices.Clone(st.Stops)
 	return st
 }
 
@@ -192,7 +210,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Recovered = n.recovered
+	n.status.Recovered, n.status.End, n.status.Last = n.recovered, st.End, st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))
@@ -200,6 +218,7 @@ func (n *Node) publish() {
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
 		of.Name, of.Round, of.Influence = n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)
+		of.Quarantine = n.quarantined(j)
 	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {

@@ -52,13 +52,11 @@ func (r *run) check(m *admm.Message) error {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
-	// A device that stands at a release, of which this node has used the next one, by a device before it, was recovered
-	// beside that one and comes too late. It must recover anew. Nothing that it has signed is kept: the one after it may
-	// have its number.
-	newest := peer.held.Last()
-	if newest != nil && m.Generation > newest.Generation && m.Round+1 < r.status.Round && r.cfg.Fleet.Wire.Lossy <= 0 {
-		return fmt.Errorf("sdk: the sender is generation %d and has made release %d, and this node has used release %d of "+
-			"generation %d: it was recovered beside another device", m.Generation, m.Round, r.status.Round-1, newest.Generation)
+	if other := r.beside(peer, m); other != nil {
+		_ = r.post(m.From, &admm.Message{Kind: admm.ProbeReply, Round: r.status.Round, Held: other.Round,
+			Generation: m.Generation, Incarnation: m.Incarnation, Signed: admm.Signed{Proof: other.Append(nil)}})
+		return fmt.Errorf("sdk: the sender is generation %d and has made release %d, and this node goes on from release %d of "+
+			"generation %d: it was recovered beside another device", m.Generation, m.Round, other.Round, other.Generation)
 	}
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
 	if m.Round > 0 || m.Generation > 0 {
@@ -78,11 +76,41 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 	return r.checkHeld(peer, m)
 }
 
+// beside returns the release on which this node goes on, if the sender is a later device that stands elsewhere: it was
+// recovered beside the one that made that release, or that one came back when this node had forgotten the sender. The
+// sender must recover anew, and is shown the release. Nothing that it has signed is kept: the one after it may have its
+// number.
+func (r *run) beside(peer *peerClaims, m *admm.Message) *signed.Release {
+	newest := peer.held.Last()
+	if newest == nil || m.Generation <= newest.Generation || r.cfg.Fleet.Wire.Lossy > 0 {
+		return nil
+	}
+	own, err := signed.Parse(m.Signed.Own)
+	if err != nil || own.Verify(peer.scope, r.claims.keys(peer.name)) != nil {
+		return nil // what follows says so
+	}
+	if m.Round+1 < r.status.Round {
+		return newest
+	}
+	for round := m.Round; round <= m.Round+1; round++ {
+		held, in := peer.held.Of(round), r.machine.Received(m.From, round)
+		if used := round < r.status.Round || len(in.Vector)+len(in.Grid) > 0; held != nil && used &&
+			held.Digest != own.Digest {
+			return held
+		}
+	}
+	return nil
+}
+
 // checkHeld checks the proof of the release of this node that the sender says it holds.
 func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Held)
 	if err != nil || shown == nil {
 		return err
+	}
+	// Who takes this device's word shows what it has signed, and all that is older was told in the recovery.
+	if m.Kind == admm.ProbeReply && shown.Generation < r.generation && shown.Round > r.recovered {
+		return ending{r.overtaken(peer.name, shown)}
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
@@ -106,6 +134,9 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 		}
 	}
 	if shown.Generation < r.generation { // of the lost device, with a ledger of its own
+		if shown.Round > max(r.recovered+2, r.machine.Status().Round) {
+			return ending{r.overtaken(by, shown)}
+		}
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
@@ -122,6 +153,13 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 		return ending{behind}
 	}
 	return nil
+}
+
+// overtaken is the end of a device that took over from one which has made more since than it can have made before.
+func (r *run) overtaken(by string, shown *signed.Release) error {
+	return fmt.Errorf("sdk: %q goes on from release %d of generation %d, and this is generation %d, which took over after "+
+		"release %d: the lost device has come back, or another one was faster; %w", by, shown.Round, shown.Generation,
+		r.generation, r.recovered, ErrRecoverAnew)
 }
 
 // compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
@@ -169,6 +207,9 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
 			m.Round)
 	}
+	if shown.Generation < r.generation && r.machine.Status().Round < m.Round {
+		return ending{r.overtaken(peer.name, shown)}
+	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
 	}
@@ -188,6 +229,9 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 func (r *run) checkDouble(by string, m *admm.Message) error {
 	first, err := r.claims.mine(m.Signed.Proof)
 	if err != nil {
+		if r.doubleOfAnother(m) {
+			return nil
+		}
 		return err
 	}
 	second, err := r.claims.mine(m.Signed.Other)
@@ -220,6 +264,7 @@ func (r *run) accuse(from int, peer *peerClaims, e signed.Evidence) {
 		peer.evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
 		r.log.Error("evidence of a double", "neighbor", peer.name, "round", e.Round)
+		r.spread(from, peer)
 	}
 	r.show(from, peer)
 }
@@ -305,8 +350,9 @@ func (r *run) wonder(m *admm.Message) error {
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected, peer.asked = false, false, false
+		peer.told, peer.corrected, peer.asked, r.cases.told[j] = false, false, false, false
 		r.show(j, peer)
+		r.spread(j, peer)
 	}
 }
 

@@ -41,6 +41,10 @@ func (r *run) recover() error {
 	}
 	r.recovery = recovery.New(cfg)
 	defer func() { r.recovery = nil }()
+	r.stopEarly()
+	for j := range r.cases.of {
+		r.recovery.Without(j)
+	}
 	r.log.Info("asking the neighbors for the state of the lost device")
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
@@ -121,6 +125,12 @@ func (r *run) takeOver() error {
 		n.marked = max(n.marked, cfg.Data(result.Held))
 	}
 	n.machine, n.generation, n.recovered, n.toRecover = m, result.Generation, newest, nil
+	for j := range n.cases.of {
+		n.machine.Quarantine(j)
+	}
+	for j, q := range r.absent {
+		r.quarantine(j, q)
+	}
 	n.tookOver = true
 	if result.Signed != nil {
 		n.claims.own = signed.Chain{*result.Signed} // the new device signs it again, as the first link of its own chain
@@ -139,6 +149,10 @@ func (r *run) takeOver() error {
 		n.disclose()
 	}
 	n.publish()
+	n.mu.Lock()
+	n.stops.blind = false
+	n.stops.fresh = true // the machine is another
+	n.mu.Unlock()
 	n.log.Warn("recovered what the lost device has released; from here on this device goes on in its place",
 		"release", newest, "generation", n.generation)
 	return nil
@@ -165,10 +179,12 @@ func (r *run) respond(request *admm.Message, name string) error {
 	if r.recovery != nil {
 		return nil
 	}
-	return r.post(request.From, recovery.Respond(request, recovery.Node{
+	response := recovery.Respond(request, recovery.Node{
 		Machine: r.machine, Own: r.claims.own, Held: r.claims.peers[request.From].held,
 		Stored: func(round int) (admm.State, bool) { return r.stored(round, name) },
-	}))
+	})
+	r.attachStops(response)
+	return r.post(request.From, response)
 }
 
 // stored returns the state that was stored with a release, if the store has it still, for a neighbor that asks.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/recovery"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -71,15 +72,16 @@ type run struct {
 	opened     <-chan string
 	workers    sync.WaitGroup // the receiver
 	senders    sync.WaitGroup
-	message    admm.Message       // scratch of decoding
-	losses     []float64          // scratch of asking
-	failing    bool               // losses could not be had, which has been logged
-	recovery   *recovery.Recovery // nil but while the node has no state
-	requests   map[int]uint64     // by neighbor: the last incarnation that has asked for its state
-	noted      map[cause]int      // how often a neighbor has given cause for a line in the log
-	remembered bool               // what neighbors have signed of their ledgers has been written down in this Run
-	waiting    int                // the round of which the observer knows that it stands still, plus 1
-	final      time.Time          // when the model became final
+	message    admm.Message             // scratch of decoding
+	losses     []float64                // scratch of asking
+	failing    bool                     // losses could not be had, which has been logged
+	recovery   *recovery.Recovery       // nil but while the node has no state
+	requests   map[int]uint64           // by neighbor: the last incarnation that has asked for its state
+	absent     map[int]state.Quarantine // neighbors that a recovery goes without
+	noted      map[cause]int            // how often a neighbor has given cause for a line in the log
+	remembered bool                     // what neighbors have signed of their ledgers has been written down in this Run
+	waiting    int                      // the round of which the observer knows that it stands still, plus 1
+	final      time.Time                // when the model became final
 }
 
 // received is a frame from a neighbor, or the reason why there will be no more.
@@ -99,6 +101,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
 		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, requests: map[int]uint64{}, noted: map[cause]int{},
+		absent: map[int]state.Quarantine{},
 	}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
@@ -162,7 +165,15 @@ func (r *run) loop() error {
 			wait = r.cfg.ResendAfter
 			tick.Reset(wait)
 		}
+		r.stopEarly()
+		if r.machine.Alone() && !r.status.Done {
+			return r.alone()
+		}
 		duties, err := r.machine.Ready()
+		r.judged()
+		if r.machine.Alone() && duties.Reserve > 0 { // nothing is charged for what reaches nobody
+			continue
+		}
 		if err = leadsNowhere(err, r.status.Round, r.recovered); err == nil {
 			err = r.perform(duties)
 		}
@@ -237,6 +248,7 @@ func (r *run) reached(name string) {
 		r.correct(j, peer)
 		r.show(j, peer)
 	}
+	r.tell(j)
 	r.machine.Reached(j)
 }
 
@@ -334,6 +346,7 @@ func (r *run) take(in received) error {
 	if errors.As(err, &end) {
 		return r.fatal(end.error)
 	}
+	r.condemn(in, err)
 	if t, ok := r.cfg.Transport.(transport.Recycler); ok {
 		t.Recycle(in.frame) // decoded, and copied by the machine
 	}
@@ -357,7 +370,7 @@ func (r *run) mention(what, neighbor string) (times int, worth bool) {
 
 // refuse counts a frame that could not be right.
 func (r *run) refuse(from string, err error) {
-	if n, worth := r.mention("frame refused", from); worth {
+	if n, worth := r.mention("frame refused", from); worth && !errors.Is(err, admm.ErrQuarantine) {
 		r.log.Error("frame refused", "from", from, "err", err, "refused", n)
 	}
 	r.mu.Lock()
@@ -381,7 +394,14 @@ func (r *run) deliver(in received) error {
 		return err
 	}
 	m.From = from
+	if len(m.Signed.Stops) > 0 {
+		r.hear(in.from, m)
+	}
 	switch {
+	case r.cases.of[from] != nil && r.recovery == nil:
+		return r.outside(m)
+	case isNotice(m):
+		return r.takeNotice(m, in.frame)
 	case m.Kind == admm.StateRequest:
 		return r.respond(m, in.from)
 	case r.recovery != nil:

@@ -67,7 +67,7 @@ func (n *Node) loadSecrets(release int) error {
 	switch release {
 	case 0:
 		return n.newSecrets(1)
-	case n.cfg.Fleet.Method.Last(): // they were removed when every neighbor was done
+	case n.method().Last(): // they were removed when every neighbor was done
 		return nil
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
@@ -115,7 +115,7 @@ func (n *Node) keepSecrets() error {
 // retireSecrets forgets the private key once the last release that it makes noise for is stored and marked. Neighbors
 // that are behind are still told the public one.
 func (n *Node) retireSecrets(release int) error {
-	s, m := n.secrets, n.cfg.Fleet.Method
+	s, m := n.secrets, n.method()
 	if s == nil || s.kept == nil || s.kept.Private == nil || m.Data(release) < m.Rounds {
 		return nil
 	}
@@ -138,9 +138,10 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message what proves it, and what the node offers.
+// attach adds to a message what proves it, what the node offers, and what stops it knows of.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.attach(m, n.cfg.Ledger)
+	n.attachStops(m)
 	if n.secrets != nil && (m.Kind == admm.Probe || m.Kind == admm.ProbeReply) {
 		m.Signed.Offer = n.secrets.offer
 	}
@@ -156,7 +157,7 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 		return nil, nil
 	case !probe && (m.Generation != r.generation || m.Incarnation != r.claims.incarnation): // it was not checked
 		return nil, nil
-	case len(m.Signed.Offer) == 0 && (!probe || m.Round == r.cfg.Fleet.Method.Last()):
+	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
 		// A device that recovers a lost one answers before it has a key, and has to: it may wait for this node's next
 		// release. One whose run is over has none any more.
 		return nil, nil

@@ -2,6 +2,7 @@ package zoest
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -102,13 +103,13 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 // each kind and law, and of symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u, which are not
 // single-point. By the 40th round tracking is ahead of them.
 //
-//	go test -run EqualQueries -v ./zoest
+//	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {
 	const mu, queries = 0.3, 4
 	rounds, kinds := []int{1, 40}, []string{"paper", "centered", "tracking"}
 	for _, d := range []int{10, 39, 1000} {
 		for _, m := range []int{17, 55, 160} {
-			if d == 1000 && testing.Short() {
+			if d == 1000 && (testing.Short() || os.Getenv("SPADE_LONG") == "") {
 				continue
 			}
 			p := newLogit(d, m)

@@ -73,7 +73,9 @@ type Estimator struct {
 	last  []float32 // centered: the last loss of each component
 	batch batch
 	open  []Query     // queries without an answer, in room whose points are there for good
-	held  []answered  // answers that are not in the table yet
+	room  []float32   // these points, one after the other
+	held  []float32   // the coefficients of answers that are not in the table yet: the fresh row is coefficient*u
+	bends []float32   // tracking: of held, slope*u is added to the model
 	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
 	signs []uint64    // the signs of dirs, one after the other; nil on the sphere
 	rows  []uint32    // Walsh directions only: the numbers of dirs
@@ -119,7 +121,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Directions == Sphere {
 		e.q, collect = make([]float32, work), window // d floats each, where signs take d bits
 	}
-	e.open, e.held = make([]Query, 0, window), make([]answered, 0, collect)
+	e.open, e.held = make([]Query, 0, window), make([]float32, 0, collect)
 	e.dirs = make([]direction, collect)
 	if cfg.Directions == Sphere {
 		for i := range e.dirs {
@@ -132,9 +134,9 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 			e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
 		}
 	}
-	points := make([]float32, window*cfg.Dim)
+	e.room = make([]float32, window*cfg.Dim)
 	for i := range window {
-		e.open[:window][i].Point = points[i*cfg.Dim:][:cfg.Dim:cfg.Dim]
+		e.open[:window][i].Point = e.room[i*cfg.Dim:][:cfg.Dim:cfg.Dim]
 	}
 	if cfg.Directions == Walsh {
 		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
@@ -144,7 +146,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	case Centered:
 		e.last = make([]float32, cfg.Samples)
 	case Tracking:
-		e.model = newModel(cfg)
+		e.model, e.bends = newModel(cfg), make([]float32, collect)
 		e.table.flat = e.model.slopes
 	}
 	return e, nil
@@ -153,13 +155,6 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 // piece is how many coordinates are worked on at a time: three vectors of them fill half of a 48 KiB cache. It is a
 // multiple of 64, see direction.scale.
 const piece = 2048
-
-// answered is an answer: the fresh row of component h is coefficient*u.
-type answered struct {
-	h           int
-	coefficient float32
-	slope       float32 // tracking: slope*u is added to the model
-}
 
 // address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
 // step t.
@@ -242,11 +237,22 @@ func (e *Estimator) Next() []Query {
 	}
 	dirs := e.dirs[len(e.held):e.drawn]
 	e.open = e.open[:min(cap(e.open), len(dirs))]
-	for i := range e.open {
-		dirs[i].perturb(e.open[i].Point, e.at, e.mu)
-		e.open[i].Sample = e.todo[e.count+i]
+	if e.signs != nil {
+		vec.SignPerturbRows(e.room[:len(e.open)*len(e.at)], e.at, e.mu, e.signsOf(len(e.held), len(e.open)))
+	}
+	for i, h := range e.todo[e.count:][:len(e.open)] {
+		if e.signs == nil {
+			dirs[i].perturb(e.open[i].Point, e.at, e.mu)
+		}
+		e.open[i].Sample = h
 	}
 	return e.open
+}
+
+// signsOf returns the signs of some directions, with the spare words between them.
+func (e *Estimator) signsOf(from, n int) []uint64 {
+	words := len(e.signs) / len(e.dirs)
+	return e.signs[from*words:][:n*words]
 }
 
 // draw draws the directions of the components that come next, as many as there is room for.
@@ -270,7 +276,7 @@ func (e *Estimator) draw() {
 	if e.filling {
 		family = e.fills
 	}
-	family.Fill(e.signs[:len(e.signs)/len(e.dirs)*len(todo)], e.round, e.step, todo)
+	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
 // Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not
@@ -286,14 +292,14 @@ func (e *Estimator) Answer(losses ...float64) error {
 	}
 	for i, loss := range losses {
 		// eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
-		a := answered{h: e.open[i].Sample, coefficient: float32(loss)}
+		h, c := e.open[i].Sample, float32(loss)
 		switch e.cfg.Kind {
 		case Centered:
-			e.last[a.h], a.coefficient = a.coefficient, a.coefficient-e.last[a.h]
+			e.last[h], c = c, c-e.last[h]
 		case Tracking:
-			a.coefficient, a.slope = e.model.take(a.h, e.table.at(a.h), &e.dirs[len(e.held)], e.mu, a.coefficient)
+			c, e.bends[len(e.held)] = e.model.take(h, e.table.at(h), &e.dirs[len(e.held)], e.mu, c)
 		}
-		e.held = append(e.held, a)
+		e.held = append(e.held, c)
 	}
 	e.open = e.open[:0]
 	e.count += len(losses)
@@ -316,39 +322,45 @@ func (e *Estimator) Answer(losses ...float64) error {
 // processor's nearest cache for all of them. Each number takes the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
+	rows := e.todo[e.count-len(e.held) : e.count]
+	if !e.filling {
+		e.stale += len(rows)
+	}
+	if e.signs != nil && e.table.flat != nil && e.cfg.Kind != Tracking && !e.filling && e.piece == e.cfg.Dim {
+		vec.SignReplaceRows(e.table.flat, rows, e.v, e.abar, e.held, e.signsOf(0, len(rows)), byB, byM)
+		e.held = e.held[:0]
+		return
+	}
 	for from := 0; from < e.cfg.Dim; from += e.piece {
 		to := min(from+e.piece, e.cfg.Dim)
 		abar, v := e.abar[from:to], e.v[from:to]
-		for i, a := range e.held {
+		for i, c := range e.held {
 			u := &e.dirs[i]
 			switch {
 			case e.cfg.Kind == Tracking:
-				u.add(v, from, a.coefficient*byB)
-				u.add(abar, from, a.slope*byM)
-				u.add(e.table.at(a.h)[from:to], from, a.slope)
+				u.add(v, from, c*byB)
+				u.add(abar, from, e.bends[i]*byM)
+				u.add(e.table.at(rows[i])[from:to], from, e.bends[i])
 			case e.filling:
-				u.add(abar, from, a.coefficient)
+				u.add(abar, from, c)
 				if e.table.seeds == nil {
-					u.scale(e.table.at(a.h)[from:to], from, a.coefficient)
+					u.scale(e.table.at(rows[i])[from:to], from, c)
 				}
 			case u.point == nil:
-				vec.SignReplace(e.table.at(a.h)[from:to], v, abar, a.coefficient, u.signs[from/64:], byB, byM)
+				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u.signs[from/64:], byB, byM)
 			default:
-				u.scale(e.q[:to-from], from, a.coefficient)
-				vec.Replace(e.table.at(a.h)[from:to], v, abar, e.q, byB, byM)
+				u.scale(e.q[:to-from], from, c)
+				vec.Replace(e.table.at(rows[i])[from:to], v, abar, e.q, byB, byM)
 			}
 		}
 	}
 	if e.table.seeds != nil {
-		for i, a := range e.held {
-			e.table.seeds[a.h] = seededRow{e.stage(), a.coefficient}
+		for i, h := range rows {
+			e.table.seeds[h] = seededRow{e.stage(), e.held[i]}
 			if e.walsh != nil {
-				e.table.rows[a.h] = e.rows[i]
+				e.table.rows[h] = e.rows[i]
 			}
 		}
-	}
-	if !e.filling {
-		e.stale += len(e.held)
 	}
 	e.held = e.held[:0]
 }

@@ -160,7 +160,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 func TestEstimatorAgainstReference(t *testing.T) {
 	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
 		for _, size := range []struct{ d, m, b int }{
-			{1, 1, 1}, {5, 7, 1}, {5, 7, 3}, {5, 7, 7}, {5, 7, 0}, {64, 3, 2}, {65, 12, 5}, {200, 2, 1},
+			{1, 1, 1}, {5, 7, 1}, {5, 7, 3}, {5, 7, 7}, {5, 7, 0}, {64, 3, 2}, {65, 12, 5}, {200, 2, 1}, {piece + 70, 4, 3},
 		} {
 			t.Run(fmt.Sprint(dist, size), func(t *testing.T) {
 				for client := range uint32(5) {

@@ -48,6 +48,7 @@ var (
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey"}
 	keys    = suite{"./sdk/pair", "Key"}
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
+	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -64,8 +65,19 @@ var mutations = []mutation{
 	{"tau missing in the penalty of the release", "sdk/admm/robust.go",
 		"return float64(m.cfg.Tau) * m.cfg.Step(m.k())", "return m.cfg.Eta.At(m.k())", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		vec.Axpy(m.p, -1",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		vec.Axpy(m.p, -1", method},
+		"	for i := range m.edges {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1",
+		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1", method},
+	{"quarantine: z of a dropped edge in the penalty", "sdk/admm/round.go",
+		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},
+	{"quarantine: the degree of a dropped edge in the penalty", "sdk/admm/round.go",
+		"float32(m.cfg.Rho*float64(m.live()))", "float32(m.cfg.Rho*float64(len(m.edges)))", dropped},
+	{"quarantine: a jump is taken in", "sdk/admm/quarantine.go", "distance > most {", "distance < -most {", dropped},
+	{"quarantine: noise is shared without an edge", "sdk/admm/round.go", "if m.blank() || m.without() {", "if m.blank() {", dropped},
+	{"quarantine: the client's own round decides", "sdk/admm/quarantine.go", "for e.at(next-1) >= 0 {", "for next < 0 {", dropped},
+	{"quarantine: what was moved stays", "sdk/admm/robust.go",
+		"				m.p[c] += float32(float64(before) / gain)\n				moved[c] = 0\n", "				_ = before\n", dropped},
+	{"quarantine: forgotten in a crash", "sdk/admm/state.go", "			m.cut[i] = min(from.Quarantine, s.Round+1)",
+		"			m.cut[i] = 0", dropped},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
 		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},
 	{"factor 2 missing in the message", "sdk/admm/round.go",
@@ -107,12 +119,15 @@ var mutations = []mutation{
 }`, crashes},
 
 	{"division by mu", "zoest/estimator.go",
-		"coefficient: float32(loss)}", "coefficient: float32(loss) / e.mu}", oracle},
+		"c := e.open[i].Sample, float32(loss)", "c := e.open[i].Sample, float32(loss)/e.mu", oracle},
 	{"table never refreshed", "zoest/estimator.go",
-		"vec.SignReplace(e.table.at(a.h)[from:to], v,",
-		"vec.SignReplace(append([]float32(nil), e.table.at(a.h)[from:to]...), v,", oracle},
+		"vec.SignReplaceRows(e.table.flat, rows,",
+		"vec.SignReplaceRows(append([]float32(nil), e.table.flat...), rows,", oracle},
+	{"table of long rows never refreshed", "zoest/estimator.go",
+		"vec.SignReplace(e.table.at(rows[i])[from:to], v,",
+		"vec.SignReplace(append([]float32(nil), e.table.at(rows[i])[from:to]...), v,", oracle},
 	{"mean of the table never updated", "zoest/estimator.go",
-		"v, abar, a.coefficient,", "v, append([]float32(nil), abar...), a.coefficient,", oracle},
+		"e.v, e.abar, e.held,", "e.v, append([]float32(nil), e.abar...), e.held,", oracle},
 	{"batch with replacement", "zoest/estimator.go",
 		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
 	for i := range out {
@@ -121,8 +136,7 @@ var mutations = []mutation{
 	return out
 `, oracle},
 	{"baseline from the same query", "zoest/estimator.go",
-		"e.last[a.h], a.coefficient = a.coefficient, a.coefficient-e.last[a.h]",
-		"e.last[a.h] = a.coefficient\n			a.coefficient -= e.last[a.h]", oracle},
+		"e.last[h], c = c, c-e.last[h]", "e.last[h] = c\n			c -= e.last[h]", oracle},
 	{"trust from the stage's own losses", "zoest/tracking.go",
 		"m.trust*along)", "min(1, max(0, m.both/m.self))*along)", oracle},
 	{"slope of the table forgotten in the estimate", "zoest/estimator.go",
@@ -240,9 +254,9 @@ var mutations = []mutation{
 	{"shared: the keys of the release before", "sdk/admm/round.go",
 		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
 	{"shared: by a device whose releases the lost one may have made", "sdk/admm/round.go",
-		"	if m.blank() {\n		return g.Alone(), nil\n	}\n	m.pairs", "	m.pairs", sums},
+		"	if m.blank() || m.without() {", "	if m.without() {", sums},
 	{"shared: own noise only in a blank release", "sdk/admm/round.go",
-		"	if m.blank() {\n		return g.Alone(), nil\n	}\n	m.pairs", "	if m.blank() {\n		return g, nil\n	}\n	m.pairs", sums},
+		"	if m.blank() || m.without() {\n		return g.Alone(), nil", "	if m.blank() || m.without() {\n		return g, nil", sums},
 	{"shared: own noise only without a key", "sdk/admm/round.go",
 		"			clear(m.pairs)\n			return g.Alone(), nil", "			clear(m.pairs)\n			return g, nil", sums},
 	{"shared: with the others if a key is missing", "sdk/admm/round.go",

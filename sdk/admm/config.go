@@ -21,7 +21,9 @@ type Config struct {
 	Rounds   int // K, at least 1
 	Mixing   int // rounds of pure consensus after each of the K; 0 or more
 	Cooldown int // C, further ones after the last; 0 or more
-	Tau      int // tau_i, local steps a round, at least 1
+	// End, if not 0, is the last of the Rounds: the members have agreed to end the run early, see [Machine.Stop].
+	End int
+	Tau int // tau_i, local steps a round, at least 1
 
 	Rho float64 // penalty parameter, > 0
 	// weight of the penalty in a local step, > 0; tau*beta*eta*mu*rho*lambda_N < 8/3 makes the network stable
@@ -77,8 +79,12 @@ type Config struct {
 	// no bit. With b of n neighbors that do what they like, 2b < n+1, it bounds what they do by what the honest ones do, and
 	// not by a public number; one neighbor alone is not bounded. See sdk/ROBUST.md.
 	Robust float64
-	// Members, if not 0, is N. With Robust it tells which releases no member's noise explains; see [Outside].
+	// Members, if not 0, is N. With Robust or Quarantine it tells which releases no member's noise explains; see
+	// [Outside].
 	Members int
+
+	// Quarantine lets the machine drop a neighbor whose release cannot be right, see [Machine.Verdicts].
+	Quarantine bool
 
 	// FallbackLoss replaces, in a private run, a loss that could not be had: falling silent would tell the neighbors
 	// something about the data. It is a public constant.
@@ -86,14 +92,14 @@ type Config struct {
 }
 
 // Learning returns how many releases there are up to the last one with data and the mixing rounds after it:
-// K*(1+Mixing).
-func (c Config) Learning() int { return c.Rounds * (1 + c.Mixing) }
+// K*(1+Mixing), or End*(1+Mixing).
+func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 
-// Last returns the number of the last release, K*(1+Mixing) + C.
-func (c Config) Last() int { return c.Learning() + c.Cooldown }
+// Last returns the number of the last release: C more than Learning.
+func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
 // Data returns how many of the first so many releases touch data. In a private run only these have noise and a cost.
-func (c Config) Data(releases int) int { return min(c.Rounds, (releases+c.Mixing)/(1+c.Mixing)) }
+func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule is a parameter over the rounds: one value for all of them, or one for each.
 type Schedule []float64
@@ -102,7 +108,7 @@ type Schedule []float64
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
 // Step returns eta_k, the same bits on every processor.
-func (c Config) Step(k int) float64 {
+func (c *Config) Step(k int) float64 {
 	eta := c.Eta.At(k)
 	if c.Decay == 0 {
 		return eta
@@ -151,6 +157,7 @@ func (c Config) Validate() error {
 	}
 	refuse(!(c.Rho >= 1e-9 && c.Rho <= 1e9), "Rho is %v, want 1e-9..1e9", c.Rho)
 	refuse(c.Rounds < 1, "Rounds is %d, want at least 1", c.Rounds)
+	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0, or 1..%d", c.End, c.Rounds)
 	refuse(c.Cooldown < 0, "Cooldown is %d, want 0 or more", c.Cooldown)
 	refuse(c.Mixing < 0 || c.Mixing > maxMixing, "Mixing is %d, want 0..%d", c.Mixing, maxMixing)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),

@@ -310,7 +310,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 func testRoundAllocates(t *testing.T, robust float64) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-		c.Rounds, c.Robust = 100, robust
+		c.Rounds, c.Robust, c.Quarantine, c.Members = 100, robust, true, 2
 	}))
 	round := func() {
 		for i, m := range net.machines {

@@ -39,9 +39,8 @@ func (m *Machine) replyTo(probe Message, held int) {
 
 // receiveProbe takes the word of a neighbor that has just started, or that answers this client's probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
-	if msg.Round < 0 || msg.Round > m.last() || msg.Held < 0 || msg.Held > m.last() {
-		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held,
-			m.last())
+	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
+		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
 	}
 	reply := msg.Kind == ProbeReply
 	switch {

@@ -45,7 +45,15 @@ type Machine struct {
 	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
 	waited int           // ticks since the last release, or since the local work began
 
+	cut      []int     // by edge: the first release without it, 0 while it is in use; nil if all are
+	verdicts []Verdict // not yet handed over
+	spread   struct {  // of how many rounds with data farthest knows the way of a member, and how far that is
+		rounds int
+		sum    float64
+	}
 	recovered int // the release after which this device took over from a lost one, 0 if none was lost
+	stop      int // the least round that Stop was told; 0 for none
+	early     int // the last release, if a neighbor's end brings it forward; 0 otherwise
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
@@ -87,6 +95,8 @@ type Status struct {
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
 	Complete bool  // the last release is made: the model is final
+	End      int   // the last round that touches data, if the run ends early; 0 otherwise
+	Last     int   // the number of the last release
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between this client's release and the
 	// neighbor's, in round Compared. Compared is 0 if no round has been compared since the start, and always without
@@ -158,7 +168,7 @@ func New(cfg Config) (*Machine, error) {
 // start probes the neighbors.
 func (m *Machine) start() {
 	for i := range m.edges {
-		if m.cfg.Probe {
+		if m.cfg.Probe && !m.dropped(i) {
 			m.probe(&m.edges[i])
 		} else {
 			m.edges[i].probed = true
@@ -253,9 +263,13 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(),
+	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
+		Last:     m.last(),
 		Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
+		if m.dropped(i) {
+			continue
+		}
 		if e := &m.edges[i]; m.due && !m.begun && !e.probed || !m.due && !m.local && !e.holds(m.round) && !e.late {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
@@ -315,6 +329,7 @@ func (m *Machine) advance() error {
 			return nil
 		default:
 			if m.round > 0 {
+				m.judge()
 				m.compare()
 				m.updateZ()
 			}
@@ -330,10 +345,10 @@ func (m *Machine) mustWait(fulfilled func(*edge) bool) bool {
 	return (m.cfg.Lossy == 0 || m.waited < m.cfg.Lossy) && !m.all(fulfilled)
 }
 
-// all reports whether all neighbors fulfil a condition.
+// all reports whether all neighbors fulfil a condition, but for those in quarantine.
 func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	for i := range m.edges {
-		if !fulfilled(&m.edges[i]) {
+		if !m.dropped(i) && !fulfilled(&m.edges[i]) {
 			return false
 		}
 	}

@@ -83,6 +83,7 @@ type Signed struct {
 	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe and a ProbeReply: the sender's signed offer, in a run whose members share noise
+	Stops       []byte // of all but a StateRequest and a Conflict: the stops that the sender knows of, one after the other
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.
@@ -119,10 +120,11 @@ type edge struct {
 	lost  int    // the release of which out is gone with a damaged state, or 0
 	have  [2]int // the rounds of the releases received; 0 for none
 	heard int    // the highest release of j that was ever held
-	late  bool   // lossy: a round has gone on without j, which has not caught up since
+	late  bool   // a round goes on without j: in a lossy run until it has caught up, in a stopped one since it has ended
 	done  bool   // j has said that it needs nothing more
 
 	probed     bool   // j has said which release of this client it holds
+	grid       uint8  // bit n: release have[n] is a change on the grid
 	generation uint16 // the latest generation of j that has been heard of
 	risen      uint8  // by how much generation has risen since this client's last release
 	announce   bool   // j has started again, and is probed until it has answered
@@ -156,7 +158,7 @@ func part[T any](v []T, i, d int) []T {
 // held returns what is received of an edge, at one of the two places.
 func (m *Machine) held(e *edge, at int) Payload {
 	d, in := len(m.x), m.in[at]
-	if m.cfg.Releases && m.onGrid(e.have[at]) {
+	if e.grid&(1<<at) != 0 {
 		return Payload{Grid: part(in.Grid, e.index, d)}
 	}
 	return Payload{Vector: part(in.Vector, e.index, d)}
@@ -172,6 +174,9 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 		in.Vector = make([]float32, n)
 	}
 	e.have[at] = round
+	if e.grid &^= 1 << at; len(p.Grid) > 0 {
+		e.grid |= 1 << at
+	}
 	to := m.held(e, at)
 	copy(to.Vector, p.Vector)
 	copy(to.Grid, p.Grid)
@@ -184,6 +189,9 @@ func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
 		return fmt.Errorf("admm: message from %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
+	}
+	if m.dropped(e.index) {
+		return ErrQuarantine
 	}
 	switch msg.Kind {
 	case Probe, ProbeReply:
@@ -206,12 +214,13 @@ func (m *Machine) payloadKind() Kind {
 
 // receiveDone takes a neighbor's word that it needs nothing more.
 func (m *Machine) receiveDone(e *edge, msg Message) error {
-	if msg.Round != m.last() {
+	if first, last := m.ends(); msg.Round < first || msg.Round > last {
 		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 	}
-	if m.cfg.Lossy == 0 && m.round < m.last() { // j needs nothing more: it holds this client's last release
-		return m.rolledBack(e, m.last())
+	if m.cfg.Lossy == 0 && m.round < msg.Round { // j needs nothing more: it holds this client's release of that round
+		return m.rolledBack(e, msg.Round)
 	}
+	m.follow(e, msg.Round)
 	if e.done && m.saidDone && !msg.Resent { // j has not heard that this client is done as well
 		m.answer(e, m.last()+1)
 	}
@@ -268,16 +277,20 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 // checkPayload refuses what a release cannot look like.
 func (m *Machine) checkPayload(msg *Message) error {
 	vector, grid := m.cfg.Estimator.Dim, 0
-	if m.cfg.Releases && m.onGrid(msg.Round) {
+	onGrid := m.onGrid(msg.Round)
+	if m.eitherForm(msg.Round) {
+		onGrid = len(msg.Grid) > 0
+	}
+	if m.cfg.Releases && onGrid {
 		vector, grid = grid, vector
 	}
 	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		return fmt.Errorf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
-			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
+		return &ImpossibleError{fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
+			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)}
 	}
 	if j := beyond(msg.Vector, limit); j >= 0 {
-		return fmt.Errorf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
-			j, msg.From, msg.Vector[j], limit)
+		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
+			j, msg.From, msg.Vector[j], limit)}
 	}
 	return nil
 }
@@ -304,6 +317,9 @@ func (m *Machine) Reached(peer int) {
 
 // repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
 func (m *Machine) repeat(e *edge) {
+	if m.dropped(e.index) {
+		return
+	}
 	e.answered = 0
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
@@ -333,7 +349,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) {
+	if m.suppressed(e) || m.dropped(e.index) {
 		return
 	}
 	msg := m.Posted(e.index, round)
@@ -343,5 +359,12 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 
 // postDone makes it a duty to say that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
-	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: m.last(), Resent: resent})
+	if m.dropped(e.index) {
+		return
+	}
+	round := m.last()
+	if e.late && m.cfg.Lossy == 0 { // j has ended one earlier
+		round--
+	}
+	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: round, Resent: resent})
 }

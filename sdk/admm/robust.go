@@ -20,6 +20,7 @@ type Influence struct {
 	// method, and counts no more. It is judged anew in each round.
 	Aside bool
 
+	Still   int     // the first release that has less noise in it than any member's; 0 if there was none
 	Outside Outside // the first release that no member's noise explains
 }
 
@@ -37,6 +38,8 @@ func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside.Round > 0:
 		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside.Round)
+	case in.Still > 0:
+		return fmt.Sprintf("set aside, for release %d has less noise in it than a member's", in.Still)
 	case in.Aside:
 		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
 	}
@@ -99,19 +102,26 @@ func (m *Machine) farthest(release int) float64 {
 		return math.Inf(1)
 	}
 	root := math.Sqrt(float64(len(m.x)))
-	sum := float64(float64(release)*c.GridStep) * root
-	for k := range c.Data(release) {
+	for ; m.spread.rounds < c.Data(release); m.spread.rounds++ { // it is asked for one release after the other
+		k := m.spread.rounds
 		g := c.Privacy[min(k, len(c.Privacy)-1)].Alone()
 		pair := c.Privacy[min(k, len(c.Privacy)-1)].Shared.Sigma
 		s := math.Sqrt(float64(g.Sigma*g.Sigma) + float64(float64(c.Members-1)*float64(pair*pair)))
-		sum += g.Clip + float64(s*(root+12))
+		m.spread.sum += g.Clip + float64(s*(root+12))
 	}
-	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * sum
+	grid := float64(float64(release)*c.GridStep) * root
+	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (m.spread.sum + grid)
 }
 
-// look compares a neighbor's release with the start.
-func (m *Machine) look(i int, xj []float32) {
+// look compares a neighbor's release with the start, and with the one before.
+func (m *Machine) look(i int, xj []float32, steps []int32) {
 	seen := &m.robust.seen[i]
+	if m.still(steps) {
+		m.robust.cut[i] = limit
+		if seen.Still == 0 {
+			seen.Still = m.round
+		}
+	}
 	if seen.Outside.Round > 0 {
 		return
 	}
@@ -126,6 +136,29 @@ func (m *Machine) look(i int, xj []float32) {
 	if distance, most := math.Sqrt(sum), m.farthest(m.round); distance > most {
 		seen.Outside = Outside{m.round, distance, most}
 	}
+}
+
+// still reports whether a neighbor's release lies too close to the one before: it has less noise in it than a member's.
+//
+// A release is a point that is given before its noise is drawn, and the noise. So the square of the way from the release
+// before is at least, in distribution, sigma^2 times a chi-square of d, wherever that point is. That this is n*t or less,
+// with t < 1 and n = d, has a probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). Rounding to
+// the grid takes off half a step a coordinate at most. For the logarithm stands a bound that is the same on every processor:
+// -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
+func (m *Machine) still(steps []int32) bool {
+	c := m.cfg
+	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
+		return false
+	}
+	sum, n := 0.0, float64(len(steps))
+	for _, s := range steps {
+		sum += float64(float64(s) * float64(s))
+	}
+	g := c.Privacy[min(c.Data(m.round), len(c.Privacy))-1] // what neighbors share comes on top
+	t := float64(math.Sqrt(sum)+float64(0.5*math.Sqrt(n))) * c.GridStep / g.Sigma
+	t = float64(t*t) / n
+	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
+	return t < 1 && float64(n*(32*(1-root)/(1+root)-(1-t))) > 34
 }
 
 // gain returns tau*eta*mu*beta of the round in progress: how far its release goes down the penalty.
@@ -146,30 +179,43 @@ func (m *Machine) bound() {
 	clear(r.distance)
 	own := 0.0 // squared distance of the client itself
 	for c := range d {
+		r.sorted = r.sorted[:0]
 		for i := range m.edges {
-			r.sorted[i] = next(i, c)
+			if !m.gone(i) {
+				r.sorted = append(r.sorted, next(i, c))
+			}
 		}
-		r.sorted[len(m.edges)] = 0
+		r.sorted = append(r.sorted, 0)
 		slices.Sort(r.sorted)
 		n := len(r.sorted)
 		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
 		r.centre[c] = float32(centre)
 		for i := range m.edges {
+			if m.gone(i) {
+				continue
+			}
 			off := next(i, c) - centre
 			r.distance[i] += float64(off * off)
 		}
 		own += float64(centre * centre)
 	}
+	r.sorted = append(r.sorted[:0], math.Sqrt(own))
 	for i, square := range r.distance {
 		r.distance[i] = math.Sqrt(square)
+		if !m.gone(i) {
+			r.sorted = append(r.sorted, r.distance[i])
+		}
 	}
-	copy(r.sorted, r.distance)
-	r.sorted[len(m.edges)] = math.Sqrt(own)
 	slices.Sort(r.sorted)
 	radius := m.cfg.Robust * r.sorted[(len(r.sorted)-1)/2]
 	clipped := false
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
+		if m.gone(i) { // all that it has done is taken out, once
+			seen.Distance, seen.Bound, seen.Aside = 0, 0, false
+			clipped = clipped || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
+			continue
+		}
 		seen.Distance, seen.Bound = distance, radius
 		if distance > radius {
 			clipped = true
@@ -183,6 +229,9 @@ func (m *Machine) bound() {
 	if !clipped {
 		for i := range m.edges {
 			for c := range d {
+				if m.gone(i) {
+					break
+				}
 				r.moved[i*d+c] = float32(next(i, c))
 			}
 		}
@@ -195,12 +244,21 @@ func (m *Machine) bound() {
 		if r.seen[i].Aside {
 			inside, scale = false, 0
 		}
+		away := r.cut[i] >= limit // as if it had never been a neighbor
 		for c, before := range moved {
+			if m.gone(i) {
+				m.p[c] += float32(float64(before) / gain)
+				moved[c] = 0
+				continue
+			}
 			to := next(i, c)
 			if inside {
 				m.p[c] -= m.pull(z, c)
 			} else {
 				centre := float64(r.centre[c])
+				if away {
+					centre = 0
+				}
 				to = centre + float64(scale*(to-centre))
 				m.p[c] -= float32((to - float64(before)) / gain)
 			}

@@ -173,6 +173,80 @@ func TestRobustSetsAside(t *testing.T) {
 	}
 }
 
+// Who shows less noise than a member has is found out, and never a member, wherever it goes.
+func TestRobustStill(t *testing.T) {
+	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
+	for _, c := range []struct {
+		dim, bits int
+		share     float64 // of the noise that there ought to be
+		release   int
+		want      bool
+	}{
+		{6, 4, 1, 2, false}, {6, 4, 0, 2, true}, {6, 4, 0.3, 2, false}, {100, 4, 1, 2, false}, {100, 4, 0.4, 2, true},
+		{1000, 0, 1, 2, false}, {1000, 0, 0, 2, true}, {1, 8, 1, 2, false}, {1, 8, 0, 2, false}, {100, 4, 0, 6, false},
+	} {
+		const sigma = 0.2
+		m := &Machine{round: c.release, cfg: Config{Rounds: 5, Cooldown: 2, GridStep: math.Ldexp(sigma, -c.bits),
+			Privacy: []dpmech.Gaussian{{Clip: 1, Sigma: sigma}}}}
+		steps := make([]int32, c.dim)
+		for range 5000 {
+			for i := range steps {
+				steps[i] = int32(math.RoundToEven(math.Ldexp(c.share*chance.Normal(), c.bits)))
+			}
+			if got := m.still(steps); got != c.want {
+				t.Fatalf("%+v: %v with steps %v", c, got, steps)
+			}
+		}
+		if m.cfg.NonPrivate = true; m.still(steps) {
+			t.Errorf("%+v: still where there is no noise", c)
+		}
+	}
+}
+
+// Who stands still is set aside for good, also after a crash, and has moved nobody in the end; a member is not.
+func TestRobustSetsStillAside(t *testing.T) {
+	const bad, at = 4, 2
+	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
+		onAGrid(true)(i, c)
+		c.Robust, c.GridStep = 2, 0.2/256
+	}))
+	for !net.allFinished() {
+		for i := range net.machines {
+			sent, err := net.drive(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, msg := range sent {
+				if msg.From == bad && msg.Round >= at {
+					clear(msg.Grid)
+				}
+				net.sent = append(net.sent, msg)
+			}
+		}
+		for _, msg := range net.sent {
+			if err := net.machines[msg.To].Receive(msg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		net.sent = net.sent[:0]
+	}
+	for i, m := range net.machines[:bad] {
+		for e := range m.edges {
+			in := m.Influence(e)
+			if in.Peer != bad && in.Still != 0 || in.Peer == bad && (in.Still != at || !in.Aside) {
+				t.Errorf("client %d says %+v of %d", i, in, in.Peer)
+			}
+			if moved := part(m.robust.moved, e, 5); in.Peer == bad && !slices.Equal(moved, make([]float32, 5)) {
+				t.Errorf("client %d was moved by %v, want nothing", i, moved)
+			}
+		}
+		again, err := Restore(m.cfg, m.State(), nil)
+		if err != nil || !slices.Equal(again.robust.cut, m.robust.cut) || again.robust.cut[bad-1] != limit {
+			t.Errorf("client %d: %v after a crash, error %v", i, again.robust.cut, err)
+		}
+	}
+}
+
 // One jump of 2^28 steps of the grid ends nobody, moves nobody far, and is reported: by whom, when, how far, and what
 // would have been possible.
 func TestRobustJump(t *testing.T) {

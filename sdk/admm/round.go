@@ -41,9 +41,11 @@ func (m *Machine) blank() bool {
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
 func (m *Machine) penalty() {
 	copy(m.p, m.x)
-	vec.Scale(m.p, float32(m.cfg.Rho*float64(len(m.edges))))
+	vec.Scale(m.p, float32(m.cfg.Rho*float64(m.live())))
 	for i := range m.edges {
-		vec.Axpy(m.p, -1, part(m.z, i, len(m.p)))
+		if !m.gone(i) {
+			vec.Axpy(m.p, -1, part(m.z, i, len(m.p)))
+		}
 	}
 	if m.robust != nil {
 		m.bound()
@@ -210,13 +212,14 @@ func (m *Machine) release() error {
 
 // noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
 // caller clears. A device that has replaced another shares none in the releases that the lost one may have made: two
-// releases of one round with the same shared noise would differ by own noise alone.
+// releases of one round with the same shared noise would differ by own noise alone. Nor does a release that is made
+// without a neighbor: who of the two was right must not matter.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	g = m.cfg.Privacy[min(m.k(), len(m.cfg.Privacy)-1)]
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}
-	if m.blank() {
+	if m.blank() || m.without() {
 		return g.Alone(), nil
 	}
 	m.pairs = m.pairs[:0]
@@ -293,6 +296,9 @@ func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
+		if m.gone(i) {
+			continue
+		}
 		if at < 0 { // a lossy run goes on without, and the next ones do not wait for this neighbor before it has caught up
 			e.late = true
 			continue
@@ -303,7 +309,7 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		xj, peerZ := in.Vector, part(m.peerZ, i, len(m.x))
-		if m.onGrid(m.round) {
+		if len(in.Grid) > 0 {
 			xj = fromGrid
 			base := part(m.base, i, len(m.x))
 			for c, change := range in.Grid {
@@ -312,7 +318,7 @@ func (m *Machine) updateZ() {
 			}
 		}
 		if m.robust != nil {
-			m.look(i, xj)
+			m.look(i, xj, in.Grid)
 		}
 		m.message(mji, peerZ, xj)
 		m.message(mij, z, m.x)
@@ -327,7 +333,8 @@ func (m *Machine) updateZ() {
 
 // compare measures the consensus error once a round. It is for people to look at: no bit of the run depends on it.
 func (m *Machine) compare() {
-	if !m.cfg.Releases || len(m.edges) == 0 || m.compared == m.round {
+	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round ||
+		!m.all(func(e *edge) bool { return e.holds(m.round) }) {
 		return
 	}
 	var sum float64
@@ -337,6 +344,9 @@ func (m *Machine) compare() {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
+		if m.gone(i) {
+			continue
+		}
 		in := m.held(e, e.at(m.round)) // a run with releases waits for all of them; one of the two forms is empty
 		base := part(m.base, i, len(m.x))
 		for c, change := range in.Grid {
@@ -346,7 +356,7 @@ func (m *Machine) compare() {
 			add(xj, m.x[c])
 		}
 	}
-	m.compared, m.consensusError = m.round, sum/float64(len(m.edges))
+	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }
 
 // halve sets z = (z - msg)/2.
@@ -365,9 +375,6 @@ func (m *Machine) sayDone() {
 		m.postDone(&m.edges[i], false)
 	}
 }
-
-// last returns the number of the last release.
-func (m *Machine) last() int { return m.cfg.Last() }
 
 // client returns the client's own number.
 func (m *Machine) client() int { return int(m.cfg.Estimator.Client) }

@@ -24,6 +24,7 @@ type State struct {
 	// Recovered is the release after which this device took over from a lost one, with a State that was put together from
 	// what the neighbors hold; 0 if none was lost. Mean is that of the releases from then on.
 	Recovered int
+	End       int // the last round that touches data, if the run ends early; 0 otherwise. See [Machine.Stop]
 }
 
 // EdgeState is what a client stores of a neighbor.
@@ -38,13 +39,15 @@ type EdgeState struct {
 	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a recovery, which counts anew
 	Moved []float32
 	Cut   float32 // how much was cut off from that, in all; 0 or more
+	// the first release that is made without the neighbor, which is in quarantine; 0 while the edge is in use
+	Quarantine int
 }
 
 // State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
 // else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
-		Failed: m.failed, Recovered: m.recovered}
+		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End}
 	if m.onGrid(m.round) && m.cfg.Releases {
 		s.Delta = m.out[m.round%2].Grid
 	}
@@ -52,6 +55,9 @@ func (m *Machine) State() State {
 		e := &m.edges[i]
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
+		if m.dropped(i) {
+			s.Edges[i].Quarantine = m.cut[i]
+		}
 		if m.robust != nil {
 			s.Edges[i].Moved, s.Edges[i].Cut = part(m.robust.moved, i, len(m.x)), m.robust.cut[i]
 		}
@@ -63,6 +69,9 @@ func (m *Machine) State() State {
 // before is the state of one release earlier: a neighbor may still need what was sent then. It may be nil if it was
 // lost in a crash while the next state was being stored, since every neighbor has that release then. Both are copied.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
+	if newest.End > 0 {
+		cfg.End = newest.End
+	}
 	m, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -99,9 +108,14 @@ func (m *Machine) load(s State) {
 	copy(m.mean, s.Mean)
 	copy(m.est.Memory(), s.Last)
 	m.queries, m.failed, m.recovered = s.Queries, s.Failed, s.Recovered
+	m.cut = nil
 	for i, from := range s.Edges {
 		e := &m.edges[i]
 		e.heard, e.generation = from.Heard, from.Generation
+		if from.Quarantine > 0 {
+			m.Quarantine(e.peer)
+			m.cut[i] = min(from.Quarantine, s.Round+1) // what was received and not used is gone
+		}
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
@@ -150,6 +164,8 @@ func (m *Machine) check(s State) error {
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
 			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})
+		list = append(list, bounds{fmt.Sprintf("neighbor %d is in quarantine from release %%d on, want %%d to %%d", e.Peer),
+			e.Quarantine, 0, max(0, s.Round) + 3})
 		length("z", len(e.Z), d)
 		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
 		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))
@@ -189,6 +205,9 @@ func (m *Machine) leads(s State) error {
 	for c, x := range s.X {
 		pull, worst, by := size(float64(x))*float64(len(s.Edges)), -1.0, -1
 		for _, e := range s.Edges {
+			if e.Quarantine > 0 {
+				continue
+			}
 			z := math.Abs(float64(e.Z[c]))
 			if len(e.PeerZ) > 0 {
 				z = max(z, math.Abs(float64(e.PeerZ[c])))

@@ -114,6 +114,7 @@ func (x *auditor) method() {
 			x.differ(s.field, s.found, s.want)
 		}
 	}
+	x.fault("ended_after_round", x.stopped())
 	x.releases("releases", c.Spends)
 	if life := c.Lifetime; life != nil {
 		for i, r := range life.Runs {
@@ -206,7 +207,11 @@ func (x *auditor) signatures() {
 		return
 	}
 	x.fault("head", head.Verify(scope, own))
-	if n := x.fleet.Method.Data(head.Round); n != c.Rounds {
+	m := x.fleet.Method.EndedAt(c.EndedAfter)
+	if head.Round > m.Last() {
+		x.differ("head", fmt.Sprintf("release %d", head.Round), fmt.Sprintf("at most %d, the last of the run", m.Last()))
+	}
+	if n := m.Data(head.Round); n != c.Rounds {
 		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
 	x.fault("head", x.ledger())

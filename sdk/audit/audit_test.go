@@ -23,6 +23,7 @@ type audited struct {
 	ledger *state.Ledger
 	heads  []signed.Release // of b, release by release
 	blank  []int            // the rounds whose releases share no noise, though the others do
+	method sdk.Method       // with the end that the run has
 }
 
 const auditedRounds = 5
@@ -44,6 +45,12 @@ func pins(member string) []ed25519.PublicKey {
 // newAudited goes through the releases of b without a machine: what is signed does not depend on what was learned.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
+	return newEnded(t, change, 0, blank...)
+}
+
+// newEnded is newAudited of a run that has ended early, with a round of data as its last; 0 is the end as planned.
+func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
+	t.Helper()
 	f := &sdk.Fleet{
 		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"},
 		Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
@@ -63,9 +70,9 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	w := &audited{fleet: f, ledger: l, blank: blank}
+	w := &audited{fleet: f, ledger: l, blank: blank, method: f.Method.EndedAt(last)}
 	w.reserve(t, "earlier", 1, 3)
-	for round := 1; round <= f.Method.Rounds+f.Method.Cooldown; round++ {
+	for round := 1; round <= w.method.Last(); round++ {
 		w.release(t, round)
 	}
 	return w
@@ -91,7 +98,7 @@ func (w *audited) reserve(t testing.TB, run string, from, to int) {
 // release charges a release of b and signs it.
 func (w *audited) release(t testing.TB, round int) {
 	t.Helper()
-	if round <= w.fleet.Method.Rounds {
+	if round <= w.method.Rounds {
 		w.reserve(t, w.fleet.Run, round, round)
 	}
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")

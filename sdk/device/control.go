@@ -27,9 +27,9 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the node's state folder by which [AskStatus] and [AskStop] reach the node. The
+// openControl listens on the socket in the node's state folder by which [AskStatus], [AskStop] and [AskEnd] reach the node. The
 // file system decides who may use it: folder and socket are the owner's alone. It answers GET /status with the node's
-// status, and POST /stop with a response that ends when the process does: unlink removes the socket, so that nobody new
+// status, POST /end with the round that the node has asked for, and POST /stop with a response that ends when the process does: unlink removes the socket, so that nobody new
 // can connect, and d.hangUp ends the open connections. The caller holds the lock of the store: a socket that exists
 // already was left by a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
@@ -66,8 +66,10 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 			stop()
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
+		case "POST /end":
+			d.answerEnd(w, r)
 		default:
-			http.Error(w, "there are GET /status and POST /stop", http.StatusNotFound)
+			http.Error(w, "there are GET /status, POST /end and POST /stop", http.StatusNotFound)
 		}
 	}))
 	return l.Close, nil

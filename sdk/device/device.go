@@ -34,10 +34,10 @@ import (
 var (
 	// ErrMismatch says that this node and its neighbors do not belong together.
 	ErrMismatch = errors.New("every neighbor means another fleet")
-	// errInterrupted says that the context has ended. The run can be continued.
-	errInterrupted = errors.New("interrupted; run again to go on")
-	// errStopped says that [AskStop] has ended the run. It can be continued.
-	errStopped = errors.New("stopped, as asked; run again to go on")
+	// ErrInterrupted says that the context has ended. The run can be continued.
+	ErrInterrupted = errors.New("interrupted; run again to go on")
+	// ErrStopped says that [AskStop] has ended the run. It can be continued.
+	ErrStopped = errors.New("stopped, as asked; run again to go on")
 )
 
 // Link is a transport over a network, such as those of packages ws and nats.
@@ -69,6 +69,13 @@ type Device struct {
 	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
 	Anyway   bool         // begin a run even if [sdk.Fleet.Hopeless] says that it is
 	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
+	End      End          // when the node asks for an early end of the run
+
+	// Source, if not nil, is what the node learns from, in place of what File.Oracle says. Run closes it.
+	Source *fleetfile.Source
+	// Guest says that the process is another program's: its signals, environment, service manager and code are left alone.
+	// A hangup then reads no file again.
+	Guest bool
 
 	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only.
 	// number is the member's place in the fleet, and round returns how many releases the node has made.
@@ -86,8 +93,9 @@ type Device struct {
 	monitor   *monitor.Monitor
 	manager   *notifier
 	hangUp    context.CancelFunc // ends the connections of the control socket
-	firstHere int                // the releases that earlier processes have made
-	again     bool               // a state that leads no further may be given up
+	alive     atomic.Pointer[alive]
+	firstHere int  // the releases that earlier processes have made
+	again     bool // a state that leads no further may be given up
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -138,12 +146,17 @@ func (d *Device) Run(ctx context.Context) (*Outcome, error) {
 func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 	// A hangup that comes while the data are loaded waits and does not end the process. Windows has none.
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-	d.manager = newNotifier()
+	d.manager = new(notifier)
+	if !d.Guest {
+		signal.Notify(hangup, syscall.SIGHUP)
+		defer signal.Stop(hangup)
+		d.manager = newNotifier()
+	}
 	defer func() { d.hangUp() }() // last of all, so that AskStop returns when everything is over
-	if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
-		return nil, err
+	if d.source = d.Source; d.source == nil {
+		if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
+			return nil, err
+		}
 	}
 	closing := func(end func() error) { err = errors.Join(err, end()) }
 	defer closing(d.source.Close)
@@ -223,7 +236,11 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}
 	defer leave()
 	go d.watch(inner, d.link, cancel)
+	if err := d.endWhen(inner); err != nil {
+		return err
+	}
 	d.monitor.Begin(d.node)
+	d.alive.Store(&alive{d.node, d.monitor})
 	d.manager.send("READY=1")
 	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
 	defer func() {
@@ -233,7 +250,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}()
 	defer context.AfterFunc(inner, stopping)()
 	err = d.node.Run(inner)
-	if errors.Is(err, errStopped) {
+	if errors.Is(err, ErrStopped) {
 		d.monitor.End(nil)
 	} else {
 		d.monitor.End(err)
@@ -242,7 +259,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		err = certified
 	}
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	return err
 }
@@ -366,6 +383,7 @@ func (d *Device) prefix() string {
 }
 
 func (d *Device) released(round int, _ []float32) {
+	d.endBelow()
 	if d.Released != nil {
 		d.Released(round, d.node.Spend())
 	}
@@ -373,7 +391,9 @@ func (d *Device) released(round int, _ []float32) {
 
 // waiting says which neighbors are missing, and what is known of the connections with them.
 func (d *Device) waiting(round int, neighbors []string) {
-	releaseCode()
+	if !d.Guest {
+		releaseCode()
+	}
 	var missing []string
 	for _, peer := range d.link.Peers() {
 		if !slices.Contains(neighbors, peer.Name) {
@@ -395,7 +415,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 		d.say("recovering: waiting for %s", strings.Join(missing, ", "))
 		return
 	}
-	m := d.fleet.Method
+	m := d.Method()
 	d.say("after round %d of %d: waiting for %s", round, m.Last(), strings.Join(missing, ", "))
 }
 

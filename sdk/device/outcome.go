@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -28,8 +29,13 @@ type Outcome struct {
 	Certificate string `json:"certificate,omitempty"`
 	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
 	Recovered int `json:"recovered_after,omitempty"`
+	// EndedAfter is the last round with data if the run has ended early, and Stops says who has asked for what.
+	EndedAfter int        `json:"ended_after_round,omitempty"`
+	Stops      []sdk.Wish `json:"stops,omitempty"`
 	// Suspects are the neighbors that something speaks against, each with what.
 	Suspects []string `json:"suspects,omitempty"`
+	// Quarantined are the neighbors without which the run has gone on, each with since when and why.
+	Quarantined []string `json:"quarantined,omitempty"`
 
 	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
@@ -71,12 +77,17 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		Recovered: st.Recovered, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 		Usage: Usage{DiskBytes: d.store.Written(), CPUSeconds: cpuSeconds()},
 	}
 	for i := range st.Neighbors {
 		if n := &st.Neighbors[i]; n.Influence.Suspicion() != "" {
 			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+n.Influence.Suspicion())
+		}
+	}
+	for _, n := range st.Neighbors {
+		if q := n.Quarantine; q.Release > 0 {
+			o.Quarantined = append(o.Quarantined, fmt.Sprintf("%q from release %d on: %s", n.Name, q.Release, q.Why))
 		}
 	}
 	if d.certified() {

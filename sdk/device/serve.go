@@ -83,7 +83,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		d.say("page: http://%s/", l.Addr())
 		work.Go(func() { monitor.Serve(ctx, l, WithProfiles(d.monitor.Handler(), d.Profiles)) })
 	}
-	unlink, err := d.openControl(func() { stop(errStopped) })
+	unlink, err := d.openControl(func() { stop(ErrStopped) })
 	if err != nil {
 		d.say("control: %v; the node goes on without, and can be stopped with a signal", err)
 	}

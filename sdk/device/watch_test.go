@@ -55,7 +55,7 @@ func TestRepeatedRefusals(t *testing.T) {
 				asked = 0
 				link := neighbors{peers: func() []transport.PeerStatus { asked++; return c.peers() }}
 				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(time.Hour, func() { cancel(errInterrupted) })
+				time.AfterFunc(time.Hour, func() { cancel(ErrInterrupted) })
 				new(Device).watch(ctx, link, cancel)
 				if err := context.Cause(ctx); errors.Is(err, ErrMismatch) != c.ends {
 					t.Errorf("the run ends with %v, want a mismatch %v", err, c.ends)

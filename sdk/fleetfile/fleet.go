@@ -21,6 +21,9 @@ import (
 // maxMixing is the most that a method can have.
 const maxMixing = 1 << 16
 
+// maxStop is how many members may have to ask for the end of a run.
+const maxStop = 8
+
 // version is the version of both formats.
 const version = 1
 
@@ -75,7 +78,7 @@ func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 	if c.whole {
 		c.addresses(dialed)
 	} else {
-		fleet.Members, fleet.Edges = []string{"x"}, nil
+		fleet.Members, fleet.Edges, fleet.Stop = []string{"x"}, nil, nil
 		unshare(&fleet.Privacy)
 	}
 	c.include("", fleet.Validate())
@@ -190,6 +193,7 @@ func (c *fleetCodec) schema(v *value) {
 		o.need("method").object("an object with rounds, tau, rho, gain, eta, mu and more", c.method)
 		o.need("privacy").object(`{"non_private": true}, or an object with clip, sigma and delta`, c.privacy)
 		c.wire(o.may("wire"))
+		c.stop(o.may("stop"))
 		c.task(o.may("task"), begun)
 	})
 }
@@ -305,6 +309,22 @@ func (c *fleetCodec) wire(v *value) {
 	})
 	if read && c.faults() == before {
 		c.file.Fleet.Wire = w
+	}
+}
+
+// stop says who may end a run early.
+func (c *fleetCodec) stop(v *value) {
+	var s sdk.Stop
+	if c.file.Fleet.Stop != nil {
+		s = *c.file.Fleet.Stop
+	}
+	v.inline = true
+	if v.present() || c.writing {
+		v.optional(`{"members": 1}, or how many have to ask`, c.file.Fleet.Stop != nil, func(o *object) {
+			if o.need("members").integer(&s.Members, 1, maxStop) && !c.writing {
+				c.file.Fleet.Stop = &s
+			}
+		})
 	}
 }
 

@@ -28,6 +28,10 @@ type Node struct {
 	NATS    *NATS  // the broker in place of connections with the neighbors; nil for websockets
 	Proxy   *Proxy // through which the node dials; nil for that of the environment
 
+	// FleetText, if not nil, is the content of the fleet file; Fleet then says only in which folder its start vector is. A
+	// node file cannot have it: it is for programs that were given the text.
+	FleetText []byte
+
 	SeededTable bool          // "table": "seeded", see [sdk.Config]
 	MemoryLimit int64         // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
 	Forget      bool          // "memory": "forgotten", see ForgetMemory of [sdk.Config]
@@ -100,7 +104,7 @@ var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime le
 // Load reads the fleet file and the key of the node, and checks that the three belong together. All faults are reported
 // at once.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
-	file, errFleet := read(n.Fleet, n.NATS == nil)
+	file, errFleet := n.fleet()
 	key, errKey := ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
@@ -117,6 +121,14 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		return nil, nil, err
 	}
 	return file, key, nil
+}
+
+// fleet reads the fleet file.
+func (n *Node) fleet() (*File, error) {
+	if n.FleetText == nil {
+		return read(n.Fleet, n.NATS == nil)
+	}
+	return parse(n.FleetText, "", folder(filepath.Dir(n.Fleet)), n.NATS == nil)
 }
 
 // Certificate returns where the node keeps its certificate.

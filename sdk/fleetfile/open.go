@@ -25,7 +25,7 @@ type Source struct {
 	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
 	// say. It comes from the data directly.
 	Asked func() float64
-	// Failure returns why the newest query that failed has no loss, nil if none has; nil for built-in models.
+	// Failure returns why the newest query that failed has no loss, nil if none has; nil where nobody says so.
 	Failure func() error
 
 	ConditionalOn []string     // what a privacy guarantee is conditional on
@@ -56,7 +56,7 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("oracle.oneshot: %w", err)
 		}
-		return external(program, program.Samples(), o.OneShot.Workers, program.Close), nil
+		return ofProgram(program, program.Samples(), o.OneShot.Workers, program.Close), nil
 	}
 	program, err := scorer.OpenStream(ctx, *o.Stream)
 	if err != nil {
@@ -66,7 +66,18 @@ func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
 		err := mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", program.Dim(), dim)
 		return nil, errors.Join(err, program.Close())
 	}
-	return external(program, program.Samples(), o.Stream.Workers, program.Close), nil
+	return ofProgram(program, program.Samples(), o.Stream.Workers, program.Close), nil
+}
+
+// External is a source whose losses come from a program of somebody else's. Its Close does nothing.
+func External(program zoest.BatchOracle, samples int) *Source {
+	meter := &scorer.Meter{BatchOracle: program}
+	return &Source{
+		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: func() error { return nil },
+		ConditionalOn: []string{
+			"the losses come from an external program; what else that does with the data is outside the guarantee",
+		},
+	}
 }
 
 // asked is a program that gives losses.
@@ -75,15 +86,10 @@ type asked interface {
 	LastFailure() error
 }
 
-// external is a source whose losses come from a program.
-func external(program asked, samples, workers int, end func() error) *Source {
-	meter := &scorer.Meter{BatchOracle: program}
-	s := &Source{
-		Oracle: meter, Asked: meter.Mean, Failure: program.LastFailure, Samples: samples, Close: end,
-		ConditionalOn: []string{
-			"the losses come from an external program; what else that does with the data is outside the guarantee",
-		},
-	}
+// ofProgram is a source whose losses come from processes of a node file's program.
+func ofProgram(program asked, samples, workers int, end func() error) *Source {
+	s := External(program, samples)
+	s.Failure, s.Close = program.LastFailure, end
 	if 2*workers > 16 {
 		s.Window = 2 * workers
 	}

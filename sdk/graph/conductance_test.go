@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -134,10 +135,18 @@ func TestConductanceOfAllChoices(t *testing.T) {
 	t.Logf("%d of %d are exact, the loosest bound is %.3f of the truth", exact, all, loose)
 }
 
+// graphs is how many random graphs are looked at: as many with SPADE_LONG, otherwise a quarter.
+func graphs(many int) int {
+	if os.Getenv("SPADE_LONG") == "" {
+		many /= 4
+	}
+	return many
+}
+
 // No bound that the search rests on is on the wrong side, whatever choice it is asked about.
 func TestConductanceBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 60 {
+	for range graphs(60) {
 		n := 4 + r.IntN(20)
 		g := random(t, r, n, r.Float64()*r.Float64())
 		ratio := math.Ldexp(1, r.IntN(15)-4)
@@ -240,7 +249,7 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 // More colluders or less shared noise hide less, more edges hide more.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for range 40 {
+	for range graphs(40) {
 		g := random(t, r, 5+r.IntN(25), 0.2+r.Float64()/2)
 		ratio := math.Ldexp(1, r.IntN(6)-2)
 		last := math.Inf(1)

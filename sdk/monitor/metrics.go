@@ -24,6 +24,11 @@ func (s *Status) samples(gauge, counter sampler) {
 	if s.Mixing > 0 {
 		gauge("mixing", "Rounds of pure consensus after each round of learning.", Value(s.Mixing))
 	}
+	if s.Stop != nil {
+		gauge("stop_asked", "Members that have asked for an early end of the run.", Value(len(s.Stop.Asked)))
+		gauge("stop_round", "The last round with data if the run ends early, 0 before enough members have asked.",
+			Value(s.Stop.Round))
+	}
 	counter("queries_total", "Losses asked for, over all lives of the node in this run.", Value(s.Queries))
 	counter("frame_sent_bytes_total", "Encoded frames handed to the transport.", Value(s.FrameBytes))
 	counter("refused_frames_total", "Frames from neighbors that could not be right.", Value(s.RefusedFrames))
@@ -40,6 +45,10 @@ func (s *Status) samples(gauge, counter sampler) {
 			truth(n.Missing), "neighbor", n.Name)
 		if n.Refused > 0 {
 			counter("neighbor_refused_frames_total", "Frames of the neighbor that could not be right.", Value(n.Refused),
+				"neighbor", n.Name)
+		}
+		if n.Quarantine != nil {
+			gauge("neighbor_quarantined", "1 if the run goes on without the neighbor, which has sent what cannot be right.", 1,
 				"neighbor", n.Name)
 		}
 		if in := n.Influence; in != nil {

@@ -182,7 +182,7 @@ func (m *Monitor) refresh() {
 		phase = Serving
 	case len(st.Waiting) > 0:
 		phase = Waiting
-	case st.Round >= m.cfg.Fleet.Method.Learning():
+	case st.Round >= m.cfg.Fleet.Method.EndedAt(st.End).Learning():
 		phase = Cooling
 	}
 	if phase != m.phase || st.Round != m.last.Round {
@@ -288,6 +288,9 @@ func (m *Monitor) Status() Status {
 		one := Neighbor{
 			Name: n.Name, Round: n.Round, Behind: st.Round - n.Round, Missing: slices.Contains(st.Waiting, n.Name), Refused: n.Refused,
 		}
+		if q := n.Quarantine; q.Release > 0 {
+			one.Quarantine = &Quarantine{q.Release, q.Why}
+		}
 		if in := &n.Influence; f.Method.Robust > 0 {
 			one.Influence = &Influence{in.Clipped, in.Last, in.Distance, in.Bound, in.Aside, in.Outside.Round, in.Suspicion()}
 		}
@@ -296,6 +299,7 @@ func (m *Monitor) Status() Status {
 		}
 		out.Neighbors = append(out.Neighbors, one)
 	}
+	out.EndEarly(f, st.Stops, st.End)
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}
@@ -324,7 +328,7 @@ func (m *Monitor) privacy() *Privacy {
 		m.ledgerAt = m.last.Round + 1
 		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	return NewPrivacy(m.cfg.Fleet, spent, m.lifetime)
+	return NewPrivacy(early(m.cfg.Fleet, m.last.End), spent, m.lifetime)
 }
 
 func (m *Monitor) history() history {

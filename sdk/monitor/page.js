@@ -290,7 +290,8 @@
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
     say(byId("since"), group ? "" : since(s));
     const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
-    const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."));
+    const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."))
+      .concat(nodes.flatMap(n => n.neighbors.filter(v => v.quarantine).map(v => (group ? n.name + " of " : "") + v.name + " is in quarantine from release " + v.quarantine.release + " on: " + v.quarantine.reason + ".")));
     byId("evidence").hidden = !found.size && !suspects.length;
     say(byId("evidence"), (found.size ? ["Evidence: " + [...found].join("; ") + ". It has a double, or was set back."] : []).concat(suspects).join(" "));
     const bar = byId("bar");
@@ -302,6 +303,8 @@
     byId("mark").hidden = head.cooldown === 0;
     say(byId("round"), progress(head, least) + (pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
       ", about " + span(Math.ceil(pace * (total - least))) + " left" : ""));
+    byId("stop").hidden = !head.stop;
+    say(byId("stop"), head.stop ? "Early end " + head.stop.text : "");
     say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);

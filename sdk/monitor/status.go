@@ -96,6 +96,9 @@ type Status struct {
 	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private
 	Local     *Local     `json:"local"`     // null if nothing of the kind is known
 
+	// Stop is there once a member has asked for an early end of the run.
+	Stop *Stop `json:"stop,omitempty"`
+
 	// Evidence is what the node holds against members; the JSON leaves out an empty list. Evidence against a neighbor
 	// is no fault of the node.
 	Evidence []Evidence `json:"evidence,omitempty"`
@@ -159,6 +162,14 @@ type Neighbor struct {
 	Influence *Influence `json:"influence,omitempty"`
 	// Refused is how many of its frames could not be right, since the process began; the JSON leaves out 0.
 	Refused int64 `json:"refused_frames,omitempty"`
+	// Quarantine is null while the two work together.
+	Quarantine *Quarantine `json:"quarantine,omitempty"`
+}
+
+// Quarantine says since when, and why, the node works no more with a neighbor.
+type Quarantine struct {
+	Release int    `json:"release"` // the node's first one that is made without the neighbor
+	Reason  string `json:"reason"`
 }
 
 // Influence is how far a neighbor moves this node, and what was refused of that, since the process began; see

@@ -92,6 +92,9 @@ func New(cfg Config) *Recovery {
 	return r
 }
 
+// EndAt says that the run ends early, with a round of data as its last.
+func (r *Recovery) EndAt(last int) { r.cfg.Machine.End = last }
+
 // doubt forgets all answers.
 func (r *Recovery) doubt() {
 	r.doubted, r.agreed = true, false
@@ -109,6 +112,15 @@ func (r *Recovery) Reached(neighbor int) {
 	if p := r.peer(neighbor); p != nil {
 		clear(p.asked)
 	}
+}
+
+// Without goes on without a neighbor that has ended to work with the lost device, or with its successor. What it has
+// told does not count any more.
+func (r *Recovery) Without(neighbor int) {
+	r.peers = slices.DeleteFunc(r.peers, func(p *peer) bool { return p.number == neighbor })
+	again := r.doubted
+	r.doubt()
+	r.doubted = again
 }
 
 func (r *Recovery) peer(number int) *peer {
@@ -340,6 +352,9 @@ func (r *Recovery) Step() (done bool, err error) {
 }
 
 func (r *Recovery) step() (done bool, err error) {
+	if len(r.peers) == 0 && len(r.cfg.Names) > 0 {
+		return false, errors.New("every neighbor has ended to work with this member")
+	}
 	if !r.known() {
 		r.askProgress()
 		return false, nil

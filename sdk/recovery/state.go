@@ -273,7 +273,16 @@ func (r *Recovery) state() (*admm.State, error) {
 	if r.cfg.Machine.Average {
 		s.Mean = slices.Clone(s.X)
 	}
-	for _, p := range r.peers {
+	for _, j := range r.cfg.Machine.Neighbors {
+		p := r.peer(j)
+		if p == nil { // nothing of the edge is used again
+			gone := admm.EdgeState{Peer: j, Z: make([]float32, len(s.X)), PeerZ: make([]float32, len(s.X)), Quarantine: k + 1}
+			if s.Grid != nil {
+				gone.Base = make([]int32, len(s.X))
+			}
+			s.Edges = append(s.Edges, gone)
+			continue
+		}
 		s.Edges = append(s.Edges, admm.EdgeState{
 			Peer: p.number, Heard: p.round,
 			Z: p.answers[question{admm.RequesterZ, k}].Vector, PeerZ: p.answers[question{admm.ResponderZ, k}].Vector,

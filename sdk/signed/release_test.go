@@ -205,3 +205,38 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	}
 }
+
+// A notice counts for one run, member, neighbor and key, and every byte of it is signed.
+func TestNotice(t *testing.T) {
+	key := testKey(1)
+	s := NewScope("run-1", [32]byte{1}, "a")
+	n := Notice{Generation: 3, Incarnation: 1<<48 - 7, From: 5}
+	n.Sign(key, s, "b")
+	b := n.Append(nil)
+	back, err := ParseNotice(b)
+	if err != nil || back != n || len(b) != NoticeSize {
+		t.Fatalf("read %+v, %v; want %+v", back, err, n)
+	}
+	if err := back.Verify(s, "b", public(testKey(2), key)); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"another neighbor": back.Verify(s, "c", public(key)), "another key": back.Verify(s, "b", public(testKey(2))),
+		"another member": back.Verify(NewScope("run-1", [32]byte{1}, "b"), "b", public(key)),
+	} {
+		if !errors.Is(err, ErrSignature) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for i := range b {
+		bad := bytes.Clone(b)
+		bad[i] ^= 1
+		changed, err := ParseNotice(bad)
+		if err == nil {
+			err = changed.Verify(s, "b", public(key))
+		}
+		if err == nil {
+			t.Errorf("byte %d changed, and nobody noticed", i)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type Snapshot struct {
 	Build    string    // names the arithmetic that made it
 	Round    int       // releases made, cool-down rounds included
 	Model    []float32 // the last release, which is the model that the node holds
+	End      int       // the last round that touches data, if the run ends early; 0 otherwise
 	Blank    int       // the last of the releases that a replacement device makes without data; 0 if none was lost
 	Averaged []float32 // the mean of the releases; nil if the node does not keep it
 	Ledger   string    // the ledger's [dpmech.Head] at that time, JSON; empty without a ledger
@@ -102,6 +103,6 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	}
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Blank: blank,
-		Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
+		End: last.End, Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

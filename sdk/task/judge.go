@@ -9,15 +9,18 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 		return nil, err
 	}
 	said := make([]int, m.Len())
-	var ones []float64
-	for i := range said {
-		if m.head.classes > 2 {
+	if m.head.classes != 2 {
+		for i := range said {
 			said[i] = m.predict(x, i)
-			continue
 		}
-		z := m.score(x, i)
-		said[i], ones = sideOf(z), append(ones, sigmoid(z))
+		return JudgeClasses(m.head.classes, m.data.Y, said, nil)
 	}
+	ones := make([]float64, m.Len())
+	for i := range said {
+		ones[i] = m.score(x, i)
+		said[i] = sideOf(ones[i])
+	}
+	sigmoids(ones)
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 

@@ -185,8 +185,8 @@ func auc(zeros, ones []float64) *Estimate {
 	if len(zeros) == 0 || len(ones) == 0 {
 		return nil
 	}
-	slices.Sort(zeros)
-	slices.Sort(ones)
+	ascend(zeros)
+	ascend(ones)
 	wins, v1 := placements(ones, zeros)
 	_, v0 := placements(zeros, ones)
 	n0, n1 := float64(len(zeros)), float64(len(ones))
@@ -199,6 +199,37 @@ func auc(zeros, ones []float64) *Estimate {
 	}
 	odds := vec.Exp(quantile * se / (a * (1 - a)))
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
+}
+
+// ascend sorts numbers that are not negative, byte by byte of their bits from the last to the first.
+func ascend(x []float64) {
+	from, to := make([]uint64, len(x)), make([]uint64, len(x))
+	var count [8][256]int
+	for i, v := range x {
+		from[i] = math.Float64bits(v + 0) // no minus zero
+		for place := range count {
+			count[place][byte(from[i]>>(8*place))]++
+		}
+	}
+	for place := range count {
+		next := &count[place]
+		if next[byte(from[0]>>(8*place))] == len(x) {
+			continue // they all have this byte
+		}
+		at := 0
+		for k, n := range next {
+			next[k], at = at, at+n
+		}
+		for _, v := range from {
+			k := byte(v >> (8 * place))
+			to[next[k]] = v
+			next[k]++
+		}
+		from, to = to, from
+	}
+	for i, v := range from {
+		x[i] = math.Float64frombits(v)
+	}
 }
 
 // placements compares each of the sorted scores a with each of b. It returns twice the number of pairs in which a's is

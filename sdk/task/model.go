@@ -362,6 +362,14 @@ func sigmoidSquare(z float64) float64 {
 
 // sigmoidSquares replaces each z by its sigmoidSquare.
 func sigmoidSquares(z []float64) {
+	sigmoids(z)
+	for i, wrong := range z {
+		z[i] = float64(wrong * wrong)
+	}
+}
+
+// sigmoids replaces each z by its sigmoid.
+func sigmoids(z []float64) {
 	for len(z) > 0 {
 		var room [16]float64
 		e := room[:min(len(z), len(room))]
@@ -370,8 +378,7 @@ func sigmoidSquares(z []float64) {
 		}
 		vec.Exps(e)
 		for i := range e {
-			wrong := sigmoidOf(z[i], e[i])
-			z[i] = float64(wrong * wrong)
+			z[i] = sigmoidOf(z[i], e[i])
 		}
 		z = z[len(e):]
 	}

@@ -33,10 +33,10 @@ const (
 )
 
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
-const frameRoom = 74 + maxSigned + signed.OfferSize
+const frameRoom = 74 + maxSigned + signed.OfferSize + 4 + signed.MaxStops*signed.StopSize
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate and 624 for all else. Plain vectors come close to it, and compressed ones are used only where they are
+// coordinate and 1204 for all else. Plain vectors come close to it, and compressed ones are used only where they are
 // shorter. It makes sense for dim in 1..MaxDim.
 func MaxFrame(dim int) int { return frameRoom + 4*dim }
 
@@ -59,6 +59,7 @@ const (
 	keyLedger
 	keyCountersign
 	keyOffer
+	keyStops
 	keyEnd
 )
 
@@ -66,7 +67,7 @@ const (
 var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
 	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held",
 	keyDevice: "incarnation", keyPart: "part", keyOwn: "own", keyProof: "proof", keyOther: "other",
-	keyLedger: "ledger", keyCountersign: "countersign", keyOffer: "offer"}
+	keyLedger: "ledger", keyCountersign: "countersign", keyOffer: "offer", keyStops: "stops"}
 
 // keys is a set of keys.
 type keys uint32
@@ -76,17 +77,17 @@ const (
 	gridKeys    keys = 1<<keyGrid | 1<<keyPacked
 	payloadKeys      = vectorKeys | gridKeys
 	headKeys    keys = 1<<keyVersion | 1<<keyKind | 1<<keyRound
-	probeKeys   keys = 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger | 1<<keyOffer
+	probeKeys   keys = 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger | 1<<keyOffer | 1<<keyStops
 )
 
 // rules says, by kind, which keys a frame has to have, and which it may have as well.
 var rules = [...]struct{ must, may keys }{
-	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn},
-	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign},
-	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn},
+	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn | 1<<keyStops},
+	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign | 1<<keyStops},
+	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn | 1<<keyStops},
 	admm.Probe:         {1<<keyHeld | 1<<keyDevice, probeKeys},
 	admm.StateRequest:  {1<<keyDevice | 1<<keyPart, 1 << keyResent},
-	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof},
+	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof | 1<<keyStops},
 	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
 	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, probeKeys},
 }
@@ -131,19 +132,31 @@ func checkKeys(m *admm.Message, has keys, found func(key int) string) error {
 }
 
 // signedFields are the fields of [admm.Signed] in the order of their keys.
-func signedFields(s *admm.Signed) [6]*[]byte {
-	return [6]*[]byte{&s.Own, &s.Proof, &s.Other, &s.Ledger, &s.Countersign, &s.Offer}
+func signedFields(s *admm.Signed) [7]*[]byte {
+	return [7]*[]byte{&s.Own, &s.Proof, &s.Other, &s.Ledger, &s.Countersign, &s.Offer, &s.Stops}
+}
+
+// mostOf returns the most bytes that the i-th of the signed fields may have.
+func mostOf(i int) int {
+	if keyOwn+i == keyStops {
+		return signed.MaxStops * signed.StopSize
+	}
+	return maxField
 }
 
 // checkSigned reports what of the signed fields is too long.
 func checkSigned(s *admm.Signed) error {
 	total := 0
 	for i, b := range signedFields(s) {
-		if len(*b) > maxField {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), maxField)
+		if most := mostOf(i); len(*b) > most {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), most)
 		}
 		total += len(*b)
 	}
+	if n := len(s.Stops); n%signed.StopSize != 0 {
+		return fmt.Errorf("stops: found %d bytes, wanted %d for each", n, signed.StopSize)
+	}
+	total -= len(s.Stops)
 	if n := len(s.Offer); n > 0 {
 		if n != signed.OfferSize {
 			return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.OfferSize)
@@ -369,7 +382,7 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 	*m = admm.Message{Kind: admm.Kind(kind), Round: int(round), Resent: resent != nil, Vector: m.Vector[:0],
 		Grid: m.Grid[:0],
 		Signed: admm.Signed{Own: s.Own[:0], Proof: s.Proof[:0], Other: s.Other[:0], Ledger: s.Ledger[:0],
-			Countersign: s.Countersign[:0], Offer: s.Offer[:0]}}
+			Countersign: s.Countersign[:0], Offer: s.Offer[:0], Stops: s.Stops[:0]}}
 	if m.Kind == admm.Probe && m.Resent {
 		m.Kind, m.Resent = admm.ProbeReply, false
 	}
@@ -394,8 +407,8 @@ func (c *Codec) decode(frame []byte, m *admm.Message) error {
 		if err != nil {
 			return err
 		}
-		if len(contents) == 0 || len(contents) > maxField {
-			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(contents), maxField)
+		if most := mostOf(i); len(contents) == 0 || len(contents) > most {
+			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(contents), most)
 		}
 		*b = append(*b, contents...)
 	}

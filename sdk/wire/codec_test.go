@@ -168,8 +168,9 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Ledger      []byte `cbor:"15,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
 		Offer       []byte `cbor:"17,keyasint,omitempty"`
+		Stops       []byte `cbor:"18,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, vector, grid, held, incarnation, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Ledger, f.Signed.Countersign, f.Signed.Offer})
+		f.Signed.Ledger, f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -547,6 +548,10 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 		{Kind: admm.StateResponse, Round: 4, Held: 1, Incarnation: 1, Part: admm.SentRelease, Vector: []float32{1, 2, 3},
 			Signed: admm.Signed{Proof: b(196, 7)}},
 		{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: b(196, 8), Other: b(196, 9)}},
+		{Kind: admm.Release, Round: 5, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(196, 1), Stops: b(72, 2)}},
+		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2), Stops: b(8*72, 2)}},
+		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Generation: 1<<16 - 1, Incarnation: 1<<48 - 1,
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(102, 5), Stops: b(8*72, 6)}},
 		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -46,6 +47,14 @@ func gridByTrial(p *packer, dst []byte, g []int32, limit int) ([]byte, bool) {
 	return appendRice(append(dst, gridRice+byte(k)), g, k), true
 }
 
+// trials is how many times as many blocks as usual are tried: four with SPADE_LONG.
+func trials() int {
+	if os.Getenv("SPADE_LONG") != "" {
+		return 4
+	}
+	return 1
+}
+
 // Short blocks, which huff0 never sees, have the form that it would give them. From huffLeast bytes on it can be
 // shorter.
 func TestShortBlocks(t *testing.T) {
@@ -64,7 +73,7 @@ func TestShortBlocks(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		for symbols := 1; symbols <= 32; symbols++ {
 			for _, span := range []uint32{1, 2, 7, 8, 100} { // apart
-				for range 20 {
+				for range 5 * trials() {
 					block := make([]byte, n)
 					for i := range block {
 						block[i] = byte(uint32(symbols+3) + s.Uint32()%uint32(symbols)*span)
@@ -105,7 +114,7 @@ func TestShortGrids(t *testing.T) {
 	forms := map[byte]int{}
 	for n := 1; n <= 2*huffLeast; n++ {
 		for width := range uint(33) {
-			for range 60 {
+			for range 15 * trials() {
 				g := make([]int32, n)
 				base := s.Uint32()
 				for i := range g {

@@ -65,6 +65,7 @@ const (
 	snapGeneration
 	snapRecovered
 	snapSigned
+	snapEnd
 )
 
 const (
@@ -77,6 +78,7 @@ const (
 	edgeSigned
 	edgeMoved
 	edgeCut
+	edgeQuarantine
 )
 
 // maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
@@ -87,9 +89,9 @@ const (
 	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
 	nameBytes   = 1 + 2 + maxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 3*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 4*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
-		5*arrayBytes + (1 + 5) + 5*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -140,6 +142,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		if e.Cut > 0 {
 			w.Uint64(edgeCut, uint64(math.Float32bits(e.Cut)))
 		}
+		if e.Quarantine > 0 {
+			w.Uint64(edgeQuarantine, uint64(e.Quarantine))
+		}
 		if w.Err != nil {
 			before = errors.Join(before, fmt.Errorf("edge %d: %w", i, w.Err))
 		}
@@ -156,6 +161,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		w.Uint64(snapRecovered, uint64(st.Recovered))
 	}
 	w.Bytes(snapSigned, s.Signed)
+	if st.End > 0 {
+		w.Uint64(snapEnd, uint64(st.End))
+	}
 	if w.Err != nil {
 		return dst, fmt.Errorf("wire: snapshot: %w", w.Err)
 	}
@@ -210,6 +218,7 @@ func (s *Snapshot) check() error {
 		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
 		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Generation))},
 		{"length of signed", int64(len(s.Signed)), 0, maxField},
+		{"end", int64(st.End), 0, maxRound},
 		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
 			dim), absentOr("length of mean", len(st.Mean), dim),
 	}), ledger, edges)
@@ -224,6 +233,7 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
 		absentOr("length of moved", len(e.Moved), dim),
 		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
+		{"quarantine", int64(e.Quarantine), 0, maxRound},
 	}))
 }
 
@@ -242,13 +252,13 @@ func (s *Snapshot) bound() int {
 func (s *Snapshot) pairs() int {
 	st := &s.State
 	return 9 + filled(len(st.Grid), len(st.Delta), len(st.Mean), len(st.Last), len(s.Filter), len(s.Ledger),
-		int(s.Generation), st.Recovered, len(s.Signed))
+		int(s.Generation), st.Recovered, len(s.Signed), st.End)
 }
 
 // edgePairs returns how many fields an edge has.
 func edgePairs(e *admm.EdgeState, p *Peer) int {
 	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved),
-		int(math.Float32bits(e.Cut)))
+		int(math.Float32bits(e.Cut)), e.Quarantine)
 }
 
 // filled counts the numbers above 0.
@@ -274,7 +284,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 
 func readSnapshot(r *cbor.Reader, s *Snapshot) {
 	st := &s.State
-	pairs := r.Map("map", snapSigned)
+	pairs := r.Map("map", snapEnd)
 	if r.Must(snapVersion, "version") {
 		if version := r.Uint("version"); version != snapshotVersion {
 			r.Fail("version", "found %d, wanted %d", version, snapshotVersion)
@@ -312,6 +322,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 		r.Fail("recovered", "found %d, wanted none in generation 0", st.Recovered)
 	}
 	s.Signed = r.OptionalBytes(s.Signed, snapSigned, "signed", maxField)
+	st.End = r.OptionalUint64(snapEnd, "end", maxRound)
 	count(r, pairs, s.pairs())
 	if len(r.B) > 0 {
 		r.Fail("map", "found %d bytes after the last field, wanted none", len(r.B))
@@ -321,7 +332,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 // readEdge reads one element of the edges.
 func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
-	pairs := r.Map("map", edgeCut)
+	pairs := r.Map("map", edgeQuarantine)
 	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
 	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
@@ -331,6 +342,7 @@ func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*maxField)
 	e.Moved = r.Floats(e.Moved, r.At(edgeMoved), "moved", dim, dim)
 	e.Cut = math.Float32frombits(uint32(r.OptionalUint64(edgeCut, "cut", maxCut)))
+	e.Quarantine = r.OptionalUint64(edgeQuarantine, "quarantine", maxRound)
 	count(r, pairs, edgePairs(e, p))
 }
 

@@ -60,7 +60,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
-			Moved: normals(dim, 7), Cut: 0.25,
+			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i,
 		}
 	}
 	return c
@@ -119,6 +119,9 @@ func TestSnapshotRoundTrip(t *testing.T) {
 				Edges: []admm.EdgeState{{Z: []float32{1}, Generation: 1}, {Z: []float32{2}}}},
 			Peers: []Peer{{Name: "p", Signed: []byte{1}}, {Name: "q"}},
 		},
+		"ended early": {
+			Member: "a", Build: "b", State: admm.State{Round: 3, X: []float32{1}, End: 2},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := mustSnapshot(t, c)
@@ -146,6 +149,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	for i := range c.State.Edges {
+		c.State.Edges[i].Quarantine = math.MaxInt32
 		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*maxField),
 			math.MaxUint16
 	}
@@ -295,7 +299,7 @@ var malformedSnapshots = []struct {
 		"map: found a value with the overlong or broken head"},
 	{"overlong map", append([]byte{0xb8, 9}, checkpointPairs(nil)[1:]...),
 		"map: found a value with the overlong or broken head"},
-	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 18 or less"},
+	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "map: found a map of 1073741824 pairs, wanted a map of 19 or less"},
 	{"empty map", pairs(), "version: found nothing, wanted the key 1"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "fleet: found 2, wanted a byte string of 32 or less"},
 	{"trailing byte", append(checkpointPairs(nil), 0), "map: found 1 bytes after the last field, wanted none"},
@@ -304,7 +308,8 @@ var malformedSnapshots = []struct {
 	{"a pair too many", append([]byte{0xaa}, checkpointPairs(nil)[1:]...),
 		"map: found 10 pairs in its head, wanted the 9 that follow"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "version: found 0, wanted the key 1"},
-	{"key 19", checkpointPairs(map[int]any{19: 0}), "found 10 pairs in its head"},
+	{"key 20", checkpointPairs(map[int]any{20: 0}), "found 10 pairs in its head"},
+	{"end short", checkpointPairs(map[int]any{19: 1}), "end: found 1, wanted an integer of eight bytes"},
 	{"signed a number", checkpointPairs(map[int]any{18: 0}), "signed: found 0, wanted a byte string of 256 or less"},
 	{"signed empty", checkpointPairs(map[int]any{18: []byte{}}), "signed: found 0 bytes, wanted 1..256"},
 	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "wanted a byte string of 256 or less"},
@@ -378,7 +383,7 @@ var malformedSnapshots = []struct {
 	{"edge cut 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0)),
 		"edge 0: cut: found 0, wanted 1..2139095039 or no such field"},
 	{"edge cut infinite", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0x7f800000)), "edge 0: cut: found 2139095040"},
-	{"edge with key 10", edge(1, "p", 2, number8(0), 3, vector(1, 2), 10, 0),
+	{"edge with key 11", edge(1, "p", 2, number8(0), 3, vector(1, 2), 11, 0),
 		"edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0),
 		"edge 0: signed: found 0, wanted a byte string of 512 or less"},

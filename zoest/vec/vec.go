@@ -90,6 +90,48 @@ func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
+// The rows kernels do for many short rows what the others do for one, and check once. Row i has the i-th part of signs,
+// SignWords of them and perhaps some more, and all parts have the same length.
+
+// SignPerturbRows sets each row of y, of the length of x, to x + mu*s: [SignPerturb]. y and x must not overlap.
+func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
+	d, words := len(x), SignWords(len(x))
+	if len(y) == 0 {
+		return
+	}
+	if overlap(y, x) {
+		panic(overlaps)
+	}
+	stride := stride(signs, len(y)/d, words)
+	for ; len(y) > 0; y, signs = y[d:], signs[stride:] {
+		signPerturb(y[:d:d], x, mu, signs[:words:words])
+	}
+}
+
+// SignReplaceRows is [SignReplace] for rows of a table, one after the other: row rows[i], of the length of v, with c[i].
+func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
+	d, words := len(v), SignWords(len(v))
+	abar, c = abar[:d:d], c[:len(rows)]
+	if len(rows) == 0 {
+		return
+	}
+	if overlap(table, v) || overlap(table, abar) || overlap(v, abar) {
+		panic(overlaps)
+	}
+	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
+	for i, row := range rows {
+		signReplace(table[row*d:row*d+d:row*d+d], v, abar, c[i], signs[i*stride:][:words:words], byB, byM)
+	}
+}
+
+// stride returns how many words each of n rows has, of which a kernel reads the first ones.
+func stride(signs []uint64, n, words int) int {
+	if n == 0 || len(signs)/n < words {
+		panic("vec: too few signs")
+	}
+	return len(signs) / n
+}
+
 // inPlace panics if a destination and a source of the same length overlap without being the same slice: a kernel that
 // takes several elements at a time would read what it has just written, or not, depending on the processor.
 func inPlace(dst, src []float32) {
@@ -100,10 +142,9 @@ func inPlace(dst, src []float32) {
 
 const overlaps = "vec: slices overlap that must not"
 
-// overlap reports whether two slices of the same length share memory. Distances are modulo the size of the address
-// space.
+// overlap reports whether two slices share memory; neither is empty, or they have the same length. Distances are modulo
+// the size of the address space.
 func overlap(a, b []float32) bool {
 	dist := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a)))
-	size := uintptr(len(a)) * 4
-	return dist < size || -dist < size
+	return dist < uintptr(len(a))*4 || -dist < uintptr(len(b))*4
 }

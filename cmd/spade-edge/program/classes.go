@@ -19,16 +19,7 @@ type twoClasses struct {
 // judge says what each model is worth on the test data; nil of one with a parameter that is NaN.
 func (p *problem) judge(models [][]float32) []*task.ClassMetrics {
 	judged := make([]*task.ClassMetrics, len(models))
-	var wg sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < len(models); i += workers {
-				judged[i], _ = p.test.Judge(models[i])
-			}
-		})
-	}
-	wg.Wait()
+	shared(len(models), func(i int) { judged[i], _ = p.test.Judge(models[i]) })
 	return judged
 }
 
@@ -57,6 +48,20 @@ func (a *Accuracies) tell(p *problem, judged []*task.ClassMetrics) {
 	if p.train.Classes == 2 {
 		a.TwoClasses = &twoClasses{className(p.train, 1), mean(auc), mean(sensitivity), mean(specificity)}
 	}
+}
+
+// shared calls do for each number below n, on all processors.
+func shared(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	workers := min(n, runtime.GOMAXPROCS(0))
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // writeClasses prints what an accuracy does not tell.

@@ -27,6 +27,7 @@ func exampleLines(text string) (all []string) {
 var made = regexp.MustCompile(`(?:-out|-x0|-new-ledger|spade-edge init) (\S+)`)
 
 // Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
+// Unless SPADE_LONG is set, a demo and a simulation take few rounds: their flags are what a line promises.
 func TestExampleLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -85,6 +86,10 @@ func (d *desk) example(t *testing.T, name, line string) {
 			}
 		}
 	}
+	if verb := strings.Fields(line)[1]; !long && (verb == "demo" || verb == "simulate") && !strings.Contains(line, "-rounds") {
+		command, comment, _ := strings.Cut(line, " #")
+		line = command + " -rounds 20 #" + comment
+	}
 	var other *process
 	switch name {
 	case "run":
@@ -120,7 +125,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	switch {
 	case name == "run":
 		other.wait(t, exitDone)
-	case name == "stop" || strings.Contains(line, "-watch"):
+	case name == "stop" && !strings.Contains(line, "-fleet") || strings.Contains(line, "-watch"):
 		other.wait(t, exitFailed)
 	case other != nil:
 		_ = other.cmd.Process.Kill()

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -73,18 +73,11 @@ func exportModel(_ context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	kept, err := state.ReadSnapshot(node.State)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
-	}
+	kept, err := device.Kept(node, file)
 	if err != nil {
 		return err
 	}
 	f := file.Fleet
-	if hash := f.Hash(); kept.Fleet != hash || kept.Member != node.Name {
-		return fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
-			errOtherState, node.State, kept.Member, kept.Fleet[:8], node.Name, hash[:8])
-	}
 	model := kept.Model
 	if *averaged {
 		if model = kept.Averaged; model == nil {
@@ -92,14 +85,14 @@ func exportModel(_ context.Context, c *cmdline) error {
 				`"average": true in its node file makes it`)}
 		}
 	}
-	last := f.Method.Last()
+	last := f.Method.EndedAt(kept.End).Last()
 	r := &exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim:    len(model),
 		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
 	copied := *to + ".certificate.json"
-	cert, why := r.certificate(node.Certificate(), f)
+	cert, why := r.certificate(node.Certificate(), f, kept.End)
 	if cert != nil {
 		r.Certificate = copied
 	}
@@ -143,9 +136,6 @@ func exportModel(_ context.Context, c *cmdline) error {
 		t.row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
 	})
 }
-
-// errOtherState says that a state folder is not the one that a node file means.
-var errOtherState = errors.New("the state is another node's or another run's")
 
 // recipeOf completes a model file with the preprocessing, or with why it has none.
 func recipeOf(m *fleetfile.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
@@ -198,7 +188,7 @@ func npyHeader(n int) []byte {
 }
 
 // certificate returns the node's certificate if it is right and covers the model, and else why not.
-func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why string) {
+func (r *exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
 	}
@@ -215,7 +205,7 @@ func (r *exported) certificate(path string, f *sdk.Fleet) (text []byte, why stri
 		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
 	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
 		return nil, path + " is of another run"
-	case c.Rounds < f.Method.Data(r.Round):
+	case c.Rounds < f.Method.EndedAt(end).Data(r.Round):
 		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
 			path, c.Rounds)
 	}

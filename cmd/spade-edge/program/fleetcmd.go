@@ -29,7 +29,7 @@ var fleetActions = []fleetAction{
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"rotate", []string{"line", "name", "key", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
-	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
+	{"next", []string{"from", "run", "rounds", "epsilon", "end", "stop"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
@@ -40,7 +40,7 @@ type fleetEdit struct {
 	stream                                              commandFlag
 	newKey, from, newFleet                              string
 	atOnce, retire, forget, end, dryRun                 bool
-	rounds                                              int
+	rounds, stop                                        int
 	epsilon                                             float64
 
 	dir, path string          // of the fleet file
@@ -145,6 +145,8 @@ func (e *fleetEdit) register() {
 		"counts no more")
 	c.StringVar(&e.from, "from", "", "next: the `file` with the model to start from, .npy, .json or .raw, as export "+
 		"writes it, or the state folder of a node that has it")
+	c.IntVar(&e.stop, "stop", 0, "next: how many members have to ask for an early end of a run, 1..8; 0 if nobody may (default as "+
+		"before)")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before, or what "+
 		"is left of the ledgers here)")

@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -28,6 +29,7 @@ func (e *fleetEdit) next() error {
 		math.MaxInt32)
 	wrong.when(e.given["epsilon"] && !(e.epsilon >= 1e-9 && e.epsilon <= 1e6), "-epsilon is %v, want 1e-9..1e6", e.epsilon)
 	wrong.when(e.given["epsilon"] && f.Privacy.NonPrivate, "-epsilon: the fleet is not private")
+	wrong.when(e.stop < 0 || e.stop > signed.MaxStops, "-stop is %d, want 0..%d", e.stop, signed.MaxStops)
 	if err := wrong.usage(); err != nil {
 		return err
 	}
@@ -45,6 +47,11 @@ func (e *fleetEdit) next() error {
 	f.Method.Seed++ // other directions and batches than in the run before
 	if e.rounds > 0 {
 		f.Method.Rounds = e.rounds
+	}
+	if e.given["stop"] {
+		if f.Stop = nil; e.stop > 0 {
+			f.Stop = &sdk.Stop{Members: e.stop}
+		}
 	}
 	if err := e.afford(); err != nil {
 		return err

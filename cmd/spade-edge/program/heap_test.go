@@ -140,7 +140,7 @@ func TestMemoryFormula(t *testing.T) {
 	for _, c := range []struct{ dim, samples, members int }{{1e3, 300, 5}, {1e5, 20, 2}, {1e6, 3, 2}} {
 		for _, seeded := range []bool{false, true} {
 			for _, private := range []bool{true, false} {
-				if c.dim > 1e5 && (testing.Short() || !private) {
+				if c.dim > 1e5 && (!long || testing.Short() || !private) {
 					continue
 				}
 				f := wholeFleet(c.dim, c.members, private)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -21,7 +22,7 @@ import (
 type initOptions struct {
 	options
 	dir, runID, nodeNames, membersFile string
-	n, port, dim, samples              int
+	n, port, dim, samples, stop        int
 	hosts, nats, dataset               string
 	stream, oneshot                    commandFlag
 	workers                            int
@@ -103,6 +104,7 @@ func (o *initOptions) read(c *cmdline) (err error) {
 		"takes its part (default true without -members)")
 	c.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
 		"`text` before the node's name (default \"data of\")")
+	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
 	c.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
 		"every node prepares its own -data, and the model")
 	o.registerData(c)
@@ -186,6 +188,7 @@ func (o *initOptions) check() error {
 		"-model perceptron on each node's own data needs -task: its start must be the same for all")
 	f.when(o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.when(o.given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
+	f.when(o.stop < 0 || o.stop > min(signed.MaxStops, o.nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.nodes))
 	f.when(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	program := scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}
 	if err := program.Validate(); err != nil && len(o.oneshot) > 0 && o.samples >= 1 {

@@ -55,6 +55,9 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
+	if o.stop > 0 {
+		p.fleet.Stop = &sdk.Stop{Members: o.stop}
+	}
 	file := &fleetfile.File{Fleet: p.fleet}
 	if p.x0 != nil {
 		file.X0File = "x0.bin"

@@ -45,6 +45,8 @@ func (r *inspection) stateFolder(path string) error {
 
 		Evidence []evidenceReport `json:"evidence,omitempty"`
 		Secrets  bool             `json:"secrets,omitempty"`
+		// as they are kept; nothing of it is verified
+		Quarantine []state.Quarantine `json:"quarantine,omitempty"`
 	}{Secrets: report.Secrets, InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
 	member := ""
 	for _, s := range report.Slots {
@@ -78,6 +80,13 @@ func (r *inspection) stateFolder(path string) error {
 	}
 	for _, remark := range report.Remarks {
 		r.row("remark", "%s", remark)
+	}
+	if content.Quarantine, err = state.ReadQuarantine(path); report.Refused == nil {
+		report.Refused, content.Opens = err, err == nil
+	}
+	for _, q := range content.Quarantine {
+		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why,
+			state.QuarantinePath(path, q.Neighbor))
 	}
 	var own error
 	if content.Evidence, own = r.evidence(report.Evidence, member); report.Refused == nil {

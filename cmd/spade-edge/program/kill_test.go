@@ -15,14 +15,17 @@ import (
 )
 
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
-// at most 100 times a fleet, and want times in all. That is fewer in short mode and under the race detector, or what
-// SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet's files before it starts,
+// at most 100 times a fleet, and want times in all, with SPADE_LONG. Without it that is a third, in short mode and under the race
+// detector 20 at most, or what SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet's files before it starts,
 // and change the fleet itself; check judges it when all of its nodes have ended as they should.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
+	}
+	if !long {
+		want /= 3
 	}
 	if testing.Short() || raceDetector {
 		want = min(want, 20)
@@ -58,8 +61,8 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	}
 }
 
-// Eight processes are killed at random moments, in their first round and after their last as well, 200 times (and with
-// SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
+// Eight processes are killed at random moments, in their first round and after their last as well, 66 times (200 with SPADE_LONG,
+// and SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	killed(t, 200, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })

@@ -50,6 +50,7 @@ const (
 	exitUsage    = 2
 	exitRefused  = 3
 	exitMismatch = 4
+	exitWithout  = 5 // done, and a neighbor is in quarantine
 )
 
 // endings are the errors with an exit code of their own, and those that something helps against: libraries know no
@@ -63,9 +64,10 @@ var endings = []struct {
 	{dpmech.ErrBudget, exitRefused, ""},
 	{sdk.ErrHopeless, exitRefused, "; run -anyway begins it all the same"},
 	{device.ErrMismatch, exitMismatch, ""},
-	{errOtherState, exitMismatch, ""},
+	{device.ErrOtherState, exitMismatch, ""},
 	{state.ErrRollback, exitMismatch, ""},
 	{sdk.ErrClone, exitMismatch, ""},
+	{sdk.ErrQuarantine, exitMismatch, ""},
 	{sdk.ErrRecovery, exitMismatch, ""},
 	{sdk.ErrRecoverAnew, exitMismatch, "; run -recover does that"},
 	{fleetfile.ErrNoLedger, exitFailed, newLedger},

@@ -247,12 +247,12 @@ func consensusError(xbar []float32, models [][]float32) float64 {
 // scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted.
 func (p *problem) scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
-	for i, x := range models {
-		out[i] = 100 * p.test.Accuracy(x)
+	shared(len(models), func(i int) {
+		out[i] = 100 * p.test.Accuracy(models[i])
 		if p.train.Target != nil {
-			out[i] = p.errors(x).RMSE.Value
+			out[i] = p.errors(models[i]).RMSE.Value
 		}
-	}
+	})
 	return out
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,11 +37,19 @@ func runNode(ctx context.Context, c *cmdline) error {
 	restore := c.Bool("recover", false,
 		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
+	until := c.String("until", "", "ask for an early end of the run, by all members: `when` is a round, a duration from now, a time, "+
+		"or below=D for a consensus error")
 	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
 	c.jsonFlag("")
 	path, err := c.parseFile()
 	if err == nil {
 		err = checkHTTP(*addr)
+	}
+	var end device.End
+	if err == nil && c.given["until"] {
+		if end, err = device.ParseEnd(*until, time.Now()); err != nil {
+			err = usageError{fmt.Errorf("-until %w", err)}
+		}
 	}
 	if err == nil && *form != "text" && *form != "json" {
 		err = usageError{fmt.Errorf("-log %q, want text or json", *form)}
@@ -63,12 +72,15 @@ func runNode(ctx context.Context, c *cmdline) error {
 	show := newProgress(c.log, f.Method)
 	show.name = file.Name + ": "
 	defer show.end()
-	d.Recover, d.Anyway, d.Profiles, d.Noise = *restore, *anyway, profiles, testNoise
+	d.Recover, d.Anyway, d.Profiles, d.Noise, d.End = *restore, *anyway, profiles, testNoise, end
 	if c.program.Noise != nil {
 		d.Noise = c.program.Noise
 	}
 	d.Say = func(line string) { show.say("%s", line) }
-	d.Released = func(round int, spent dpmech.Total) { show.round(round, spendNote(f.Privacy, spent)) }
+	d.Released = func(round int, spent dpmech.Total) {
+		show.method = d.Method() // nobody else looks at it
+		show.round(round, spendNote(f.Privacy, spent))
+	}
 	if *form == "json" {
 		var one sync.Mutex
 		say := func(l logLine) {
@@ -82,11 +94,14 @@ func runNode(ctx context.Context, c *cmdline) error {
 		c.failed = func(text string) { say(logLine{Level: "ERROR", Msg: text}) }
 		d.Say = func(line string) { say(logLine{Level: "INFO", Msg: line}) }
 		d.Released = func(round int, spent dpmech.Total) {
-			say(logLine{Level: "INFO", Msg: "released", Round: round, Rounds: f.Method.Last(), Note: spendNote(f.Privacy, spent)})
+			say(logLine{Level: "INFO", Msg: "released", Round: round, Rounds: d.Method().Last(), Note: spendNote(f.Privacy, spent)})
 		}
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
 	o, err := d.Run(ctx)
+	if errors.Is(err, sdk.ErrStop) {
+		err = usageError{fmt.Errorf("-until: %w", err)}
+	}
 	if err != nil {
 		return err
 	}
@@ -94,7 +109,10 @@ func runNode(ctx context.Context, c *cmdline) error {
 	if !r.NonPrivate {
 		r.Privacy = newPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
-	return c.print(r, func(t table) { r.write(t, f.Method) })
+	if err := c.print(r, func(t table) { r.write(t, f.Method.EndedAt(o.EndedAfter)) }); err != nil {
+		return err
+	}
+	return r.without()
 }
 
 // logLine is a line of -log json.
@@ -153,16 +171,31 @@ type runResult struct {
 	Privacy *privacy `json:"privacy"`
 }
 
+// without is how a run ends that has come to its end without some neighbor, or nil.
+func (r *runResult) without() error {
+	if len(r.Quarantined) == 0 {
+		return nil
+	}
+	return exitError{fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+		strings.Join(r.Quarantined, "; ")), exitWithout}
+}
+
 // write prints the outcome for people.
 func (r *runResult) write(t table, m sdk.Method) {
 	one := releaseWord(m)
 	t.row("node", "%q", r.Name)
 	t.row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
+	if r.EndedAfter > 0 {
+		t.row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, wishText(r.Stops))
+	}
 	if r.Recovered > 0 {
 		t.row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
 	}
 	for _, s := range r.Suspects {
 		t.row("suspect", "%s", s)
+	}
+	for _, q := range r.Quarantined {
+		t.row("quarantine", "%s", q)
 	}
 	t.row("cost", "%d losses, %s sent, %.1f s", r.Queries, bytesText(r.BytesSent), r.Seconds)
 	u := r.Usage

@@ -28,6 +28,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
+// long is the form of tests that take their time: more kills, seeds and rounds. It is that of the whole check, .ci/run.
+var long = os.Getenv("SPADE_LONG") != ""
+
 // asProgram, set in the environment, makes the test binary the program.
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 

@@ -3,23 +3,17 @@ package program
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -34,7 +28,7 @@ func showStatus(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	st, err := statusOf(ctx, file, fleet)
+	st, err := device.StatusOf(ctx, file, fleet)
 	if *watch && err == nil && st.Running {
 		st, err = watchNode(ctx, st, file, fleet, c.log)
 	}
@@ -42,15 +36,6 @@ func showStatus(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	return c.print(st, func(t table) { _, _ = io.WriteString(t, statusText(st, file)) })
-}
-
-// statusOf asks the node, or reads what it has left.
-func statusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
-	st, err := device.AskStatus(ctx, file.State)
-	if errors.Is(err, device.ErrNotRunning) {
-		return left(file, fleet)
-	}
-	return st, err
 }
 
 // watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
@@ -82,7 +67,7 @@ func watchNode(
 			return st, nil
 		case <-tick.C:
 		}
-		next, err := statusOf(ctx, file, fleet)
+		next, err := device.StatusOf(ctx, file, fleet)
 		if ctx.Err() != nil {
 			return st, nil
 		}
@@ -115,66 +100,6 @@ func rowsTaken(page string, width int) (rows int) {
 	return rows
 }
 
-// left says how a node that does not run stands, from what it has left on disk. An error means that this could not be
-// read.
-func left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
-	f := fleet.Fleet
-	st := monitor.NewStatus(f, file.Name)
-	var spent dpmech.Total
-	switch dir, err := state.Inspect(file.State); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	default:
-		for _, slot := range dir.Slots {
-			if slot.Fault == "" && slot.Round >= st.Round {
-				var note struct {
-					Rho float64
-					All float64 `json:"rho_all"`
-				}
-				_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
-				st.Round, spent = slot.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
-			}
-		}
-		switch {
-		case dir.Refused != nil:
-			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
-		case st.Round >= st.Rounds+st.Cooldown:
-			st.Phase = monitor.Finished
-		case st.Round > 0:
-			st.Phase = monitor.Stopped
-		}
-		if own := evidenceLeft(&st, dir.Evidence, fleet); own != nil && dir.Refused == nil {
-			st.Phase, st.Fault = monitor.Damaged, own.Error()
-		}
-	}
-	if p := f.Privacy; !p.NonPrivate {
-		var life *dpmech.Lifetime
-		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
-			life = ledger.Lifetime(p.Delta)
-		} else if st.Fault == "" {
-			st.Fault = err.Error()
-		}
-		st.Privacy = monitor.NewPrivacy(f, spent, life)
-	}
-	return &st, nil
-}
-
-// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
-// The error says that there is some against the node itself, which does not go on.
-func evidenceLeft(st *monitor.Status, list []signed.Evidence, fleet *fleetfile.File) (own error) {
-	list = slices.DeleteFunc(list, func(e signed.Evidence) bool {
-		return e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil
-	})
-	for _, e := range list {
-		if e.Member == st.Name {
-			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
-		}
-	}
-	st.Evidence = monitor.NewEvidence(list)
-	return own
-}
-
 func statusText(s *monitor.Status, file *fleetfile.Node) string {
 	var text strings.Builder
 	b := table{&text}
@@ -198,6 +123,9 @@ func statusText(s *monitor.Status, file *fleetfile.Node) string {
 		b.row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
 		b.row("release", "%s; %d of cool-down at the end", strings.TrimPrefix(s.Progress(), "release "), s.Cooldown)
+	}
+	if s.Stop != nil {
+		b.row("early end", "%s", s.Stop.Text)
 	}
 	if p := s.Privacy; p != nil {
 		limit := epsilonText(float64(p.Planned)) + " planned"
@@ -308,6 +236,9 @@ func neighborText(n *monitor.Neighbor) string {
 	}
 	if in := n.Influence; in != nil && in.Suspicion != "" {
 		parts = append(parts, "SUSPECT: "+in.Suspicion)
+	}
+	if q := n.Quarantine; q != nil {
+		parts = append(parts, fmt.Sprintf("IN QUARANTINE from release %d on: %s", q.Release, q.Reason))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -4,17 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 func stopNode(ctx context.Context, c *cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
+	fleetwide := c.Bool("fleet", false, "ask all members to end the run early, at the same round, in place of ending this process")
+	round := c.Int("round", 0, "with -fleet: the last round with data (default the earliest that all hear of in time)")
 	c.jsonFlag("")
 	path, err := c.parseFile()
 	if err != nil {
 		return err
+	}
+	if c.given["round"] && (!*fleetwide || *round < 1) {
+		return usageError{fmt.Errorf("-round is %d, want 1 or more, with -fleet", *round)}
+	}
+	if *fleetwide && c.given["timeout"] {
+		return usageError{errors.New("-timeout does not go with -fleet, which waits for nobody")}
 	}
 	if *timeout <= 0 {
 		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
@@ -22,6 +33,9 @@ func stopNode(ctx context.Context, c *cmdline) error {
 	file, fleet, err := readFiles(path)
 	if err != nil {
 		return err
+	}
+	if *fleetwide {
+		return stopFleet(ctx, c, file, *round)
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
@@ -35,7 +49,7 @@ func stopNode(ctx context.Context, c *cmdline) error {
 	case err != nil && running:
 		return err
 	}
-	st, err := left(file, fleet)
+	st, err := device.Left(file, fleet)
 	if err != nil {
 		return err
 	}
@@ -49,4 +63,32 @@ func stopNode(ctx context.Context, c *cmdline) error {
 		}
 		fmt.Fprintf(t, said, st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
 	})
+}
+
+// stopFleet asks for an early end of the run in the node's name.
+func stopFleet(ctx context.Context, c *cmdline, file *fleetfile.Node, round int) error {
+	last, err := device.AskEnd(ctx, file.State, round)
+	if err != nil {
+		return err
+	}
+	st, err := device.AskStatus(ctx, file.State)
+	if err != nil {
+		return err
+	}
+	text := "it is not known yet who else has asked"
+	if st.Stop != nil {
+		text = st.Stop.Text
+	}
+	return c.print(fields{{"asked", last}, {"stop", st.Stop}}, func(t table) {
+		fmt.Fprintf(t, "node %q asks that round %d of run %q be the last with data; early end %s\n", st.Name, last, st.Run, text)
+	})
+}
+
+// wishText says who has asked for an early end, and when.
+func wishText(list []sdk.Wish) string {
+	var all []string
+	for _, w := range list {
+		all = append(all, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
+	}
+	return strings.Join(all, ", ")
 }

@@ -5,11 +5,14 @@ package program
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -76,6 +79,26 @@ var claimTroubles = map[string]provocation{
 		a := tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "b", signed.Release{Round: 1})))
 		a.log.await(t, "frame refused", "by none of the member's keys")
 		return goesOn, a.log.String()
+	},
+	"the edge is in quarantine, and the run goes on without it ... neighbor=... release=... why=...": func(t *testing.T, _ *bench) (int, string) {
+		tr := guardedTrial(t)
+		key, scope := tr.signedBy(t, "b")
+		notice := signed.Notice{From: 1}
+		notice.Sign(key, scope, "a")
+		a := tr.hearing(t, encoded(t, 6, admm.Message{Kind: admm.Conflict, Round: 1,
+			Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte("x\x1b[2J")}}))
+		a.log.await(t, "the edge is in quarantine", "neighbor=b", "goes on without this node")
+		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
+		return goesOn, a.log.String()
+	},
+	"done, with neighbors in quarantine: ...; spade-edge fleet remove takes a member out": func(*testing.T, *bench) (int, string) {
+		var log strings.Builder
+		r := &runResult{Outcome: device.Outcome{Quarantined: []string{`"b" from release 4 on: what was found`}}}
+		return exitCode(r.without(), "run", &log), log.String()
+	},
+	"every edge of this node is in quarantine; ...": func(*testing.T, *bench) (int, string) {
+		var log strings.Builder
+		return exitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
 	},
 	"evidence of a double ... neighbor=... round=...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)

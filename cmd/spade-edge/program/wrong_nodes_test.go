@@ -34,7 +34,7 @@ func TestWrongRun(t *testing.T) {
 	listen := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[0].Addresses[0], "wss://"), "/")
 	oracle := string(text[strings.Index(string(text), `{"builtin"`) : len(text)-1])
 	wrongUse(t, tr.dir, []mistake{
-		{exitUsage, "no file given, want spade-edge run NODEFILE [-recover] [-anyway] [-http ADDR] [-log FORM] [-json]", []string{"run"}},
+		{exitUsage, "no file given, want spade-edge run NODEFILE [-recover] [-anyway] [-until WHEN] [-http ADDR] [-log FORM] [-json]", []string{"run"}},
 		{exitUsage, "no file given", []string{"run", "-json"}},
 		{exitUsage, `unexpected argument "b"`, []string{"run", "a", "b"}},
 		{exitUsage, "not defined: -fast", []string{"run", "a", "-fast"}},
@@ -147,7 +147,10 @@ func TestWrongStatus(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	wrongUse(t, tr.dir, []mistake{
 		{exitUsage, "no file given, want spade-edge status NODEFILE [-watch] [-json]", []string{"status"}},
-		{exitUsage, "no file given, want spade-edge stop NODEFILE [-timeout T] [-json]", []string{"stop", "-json"}},
+		{exitUsage, "no file given, want spade-edge stop NODEFILE [-timeout T] [-fleet [-round L]] [-json]", []string{"stop", "-json"}},
+		{exitUsage, "-round is 3, want 1 or more, with -fleet", []string{"stop", "node.json", "-round", "3"}},
+		{exitUsage, "-round is 0, want 1 or more, with -fleet", []string{"stop", "node.json", "-fleet", "-round", "0"}},
+		{exitUsage, "-timeout does not go with -fleet", []string{"stop", "node.json", "-fleet", "-timeout", "3s"}},
 		{exitUsage, "a node file: ", []string{"status", tr.path("none.json")}},
 		{exitUsage, "a node file: ", []string{"stop", tr.path("none.json")}},
 		{exitUsage, "not defined: -fast", []string{"status", tr.path("a.json"), "-fast"}},

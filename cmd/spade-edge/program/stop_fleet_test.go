@@ -1,0 +1,124 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// Three processes are in the middle of a long run. One is killed and started again; the operator of one member asks for
+// the end, and all end with the same round, a cool-down later. Ledger, certificate, status and model say so.
+func TestStopFleet(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "ward")
+	var made initResult
+	into(t, &made, exitDone, "init", dir, "-n", "3", "-graph", "path", "-rounds", "5000", "-cooldown", "3",
+		"-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","))
+	for _, n := range made.Nodes {
+		text, err := os.ReadFile(n.File)
+		if err == nil {
+			text = []byte(strings.Replace(string(text), "{", `{"linger_seconds": 1,`, 1))
+			err = os.WriteFile(n.File, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, log := call("stop", made.Nodes[0].File, "-fleet"); code == exitDone || !strings.Contains(log, "not running") {
+		t.Errorf("a node that does not run: exit code %d, %s", code, log)
+	}
+	var all []*process
+	for i, n := range made.Nodes {
+		args := []string{"run", n.File, "-json", "-anyway"}
+		if i == 2 {
+			args = append(args, "-until", "4998")
+		}
+		all = append(all, start(t, args...))
+	}
+	all[2].log.await(t, "asked that round 4998")
+	all[1].log.await(t, "round")
+	if err := all[1].cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-all[1].over
+	all[1] = start(t, "run", made.Nodes[1].File, "-json", "-anyway")
+	all[1].log.await(t, "round")
+	var asked struct {
+		Asked int           `json:"asked"`
+		Stop  *monitor.Stop `json:"stop"`
+	}
+	into(t, &asked, exitDone, "stop", made.Nodes[0].File, "-fleet")
+	if asked.Stop == nil || asked.Stop.Members != 1 || asked.Stop.Asked[0].Last != asked.Asked ||
+		!strings.Contains(asked.Stop.Text, `"node-0"`) {
+		t.Errorf("asked %+v", asked)
+	}
+	for i, p := range all {
+		r := p.outcome(t)
+		if r.EndedAfter != asked.Asked || !r.Done || r.Rounds != asked.Asked+3 || r.Stops[0].Member != "node-0" {
+			t.Errorf("node %d: %+v, want the end after round %d", i, r.Outcome, asked.Asked)
+		}
+		text, err := os.ReadFile(r.Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := dpmech.ParseCertificate(text)
+		if err != nil || c.Rounds != asked.Asked || c.EndedAfter != asked.Asked || c.Lifetime.Rho != c.Rho {
+			t.Errorf("node %d: %v, %+v", i, err, c)
+		}
+		if code, _, log := call("privacy", "-verify", r.Certificate, "-fleet", made.Fleet); code != exitDone {
+			t.Errorf("certificate: %s", log)
+		}
+		var st monitor.Status
+		into(t, &st, exitDone, "status", made.Nodes[i].File)
+		if st.Phase != monitor.Finished || st.Rounds != asked.Asked || st.Stop == nil || st.Stop.Round != asked.Asked ||
+			st.Privacy.Planned != st.Privacy.Epsilon {
+			t.Errorf("status %+v, %+v", st, st.Stop)
+		}
+		var e exported
+		into(t, &e, exitDone, "export", made.Nodes[i].File, "-out", filepath.Join(t.TempDir(), "model.npy"))
+		if !e.Done || e.Rounds != asked.Asked+3 || e.Certificate == "" {
+			t.Errorf("exported %+v", e)
+		}
+		_, ledger, _ := call("privacy", "-ledger", filepath.Join(filepath.Dir(made.Nodes[i].File), "ledger.json"), "-fleet", made.Fleet)
+		if want := strings.TrimSpace(strings.Join([]string{"has", strconv.Itoa(asked.Asked), "of its 5000 rounds in it"}, " ")); !strings.Contains(
+			strings.Join(strings.Fields(ledger), " "), want) {
+			t.Errorf("no %q in\n%s", want, ledger)
+		}
+	}
+	// Who starts a node again finds it at its end.
+	again := start(t, "run", made.Nodes[0].File, "-json")
+	if r := again.outcome(t); r.EndedAfter != asked.Asked || !r.Done {
+		t.Errorf("again: %+v", r.Outcome)
+	}
+}
+
+// What -until takes, and what is wrong.
+func TestParseEnd(t *testing.T) {
+	now := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
+	for text, want := range map[string]device.End{
+		"40":                   {Round: 40},
+		"90m":                  {At: now.Add(90 * time.Minute)},
+		"2026-12-01T08:00:00Z": {At: now.AddDate(0, 1, 0)},
+		"below=0.25":           {Below: 0.25},
+		"below=1e-3":           {Below: 1e-3},
+	} {
+		if e, err := device.ParseEnd(text, now); err != nil || e.Round != want.Round || !e.At.Equal(want.At) || e.Below != want.Below {
+			t.Errorf("%s: %+v, %v", text, e, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-3", "-1h", "0s", "tomorrow", "below=", "below=0", "below=-1", "below=NaN", "2026-12-01"} {
+		if e, err := device.ParseEnd(text, now); err == nil {
+			t.Errorf("%q: %+v", text, e)
+		}
+		if code, _, log := call("run", "node.json", "-until", text); code != exitUsage || !strings.Contains(log, "-until") {
+			t.Errorf("%q: exit code %d, %s", text, code, log)
+		}
+	}
+}

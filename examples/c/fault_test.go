@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/examples/c/host"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// alone makes a fleet of one.
+func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet) {
+	t.Helper()
+	dir = t.TempDir()
+	return dir, newFleet(t, dir, []string{"alone"}, change)
+}
+
+// A loss that is no number ends a run without privacy, with the words that a function of Go gets.
+func TestLossIsNoNumber(t *testing.T) {
+	program := native.host(t, "c-shared")
+	for mode, bad := range map[string]float64{"nan": math.NaN(), "infinite": math.Inf(-1)} {
+		dir, fleet := alone(t, nil)
+		said := native.start(t, nil, program, mode, nodeFile(dir, "alone"), "-", "0").wait(t, 93)
+		meeting := mem.New("alone")
+		tr, err := meeting.Node("alone")
+		if err != nil {
+			t.Fatal(err)
+		}
+		asGo := func(ctx context.Context, x []float32, sample int) (float64, error) {
+			if sample == 3 {
+				return bad, nil
+			}
+			return square(0)(ctx, x, sample)
+		}
+		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples,
+			Oracle: host.OneByOne{OracleFunc: asGo}, Transport: tr, Window: sdk.Window(fleet.Dim)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := n.Run(t.Context())
+		if want == nil || !strings.HasPrefix(said, fmt.Sprintf("run: -1: %v\n", want)) {
+			t.Errorf("C gets %q, Go %q", said, want)
+		}
+	}
+}
+
+// A private run goes on, and its certificate is good.
+func TestPrivate(t *testing.T) {
+	program := native.host(t, "c-shared")
+	for _, mode := range []string{"nan", "run"} {
+		dir, _ := alone(t, func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
+		said := native.start(t, nil, program, mode, nodeFile(dir, "alone"), filepath.Join(dir, "model"), "0").wait(t, 0)
+		_, text, _ := strings.Cut(said, "certificate ")
+		text, _, _ = strings.Cut(text, "\nstatus ")
+		cert, err := dpmech.ParseCertificate([]byte(text))
+		if err == nil {
+			err = cert.Verify()
+		}
+		if err != nil || len(cert.ConditionalOn) == 0 || !strings.Contains(cert.ConditionalOn[0], "external program") {
+			t.Errorf("%s: %v, conditional on %v\n%s", mode, err, cert.ConditionalOn, said)
+		}
+		if failed := strings.Contains(said, `"failed_queries":`); failed != (mode == "nan") {
+			t.Errorf("%s: a status with failed queries, %v:\n%s", mode, failed, said)
+		}
+	}
+}
+
+// Everything that is wrong is refused, with words, and ends nothing.
+func TestErrors(t *testing.T) {
+	program := native.host(t, "c-archive")
+	dir, _ := alone(t, nil)
+	said := native.start(t, nil, program, "errors", nodeFile(dir, "alone"), "-", "0").wait(t, 0)
+	const want = `empty 0
+null: -2: host: there is neither the path nor the text of a node file
+no file: -2: fleetfile: a node file: stat /nonexistent/node.json: no such file or directory
+no samples: -2: host: there are 0 samples, want 1..2147483647
+no loss: -2: host: there are 5 samples and no loss, want both or neither
+too many: -2: host: there are 18446744073709551615 samples, want 1..2147483647
+garbage: -2: fleetfile: the file is not valid UTF-8
+nothing: -2: fleetfile: line 1, column 0: unexpected end of JSON input
+handle: -2: host: 77 is no open node
+cut 24 hos
+unread 24
+open 1
+model: -1: no model yet: the node has made no release: `
+	if !strings.HasPrefix(said, want) {
+		t.Errorf("it prints\n%s\nwant\n%s", said, want)
+	}
+	for _, w := range []string{
+		"certificate: -1: host: no certificate in ",
+		"flags: -2: host: the flags are 0x40, want ", "status 1\nstop 0\nrun: -5: ",
+		"again: -2: host: the node has run",
+		"lines: -2: host: the node has run", "close 0\nclosed: -2: host: 1 is no open node\n",
+	} {
+		if !strings.Contains(said, w) {
+			t.Errorf("it prints\n%s\nwithout %q", said, w)
+		}
+	}
+}
+
+// A thousand nodes, of which a hundred are run, leave nothing behind.
+func TestCycles(t *testing.T) {
+	program := native.host(t, "c-shared")
+	dir, _ := alone(t, nil)
+	said := native.start(t, nil, program, "cycles", nodeFile(dir, "alone"), "1000", "0").wait(t, 0)
+	var at, last [4]int // how many, kB, descriptors, threads
+	for i, line := range strings.Split(strings.TrimSpace(said), "\n") {
+		to := &at
+		if i > 0 {
+			to = &last
+		}
+		if _, err := fmt.Sscan(line, &to[0], &to[1], &to[2], &to[3]); err != nil {
+			t.Fatalf("%q: %v", said, err)
+		}
+	}
+	t.Logf("cycles, kB, descriptors, threads: %v, then %v", at, last)
+	if last[0] != 999 || last[1] > at[1]+4096 || last[2] > at[2] || last[3] > at[3]+4 {
+		t.Errorf("from %v to %v: cycles, kB, descriptors, threads", at, last)
+	}
+}
+
+// The host's own memory is used as the header says, by two checkers; what they are good for shows a host that reads
+// beyond its model.
+func TestCheckers(t *testing.T) {
+	check := func(t *testing.T, program, word string, wrapper ...string) {
+		t.Helper()
+		for mode, code := range map[string]int{"nest": 0, "text": 0, "overrun": 9} {
+			dir, _ := alone(t, nil)
+			p := native.start(t, wrapper, program, mode, nodeFile(dir, "alone"), filepath.Join(dir, "model"), "0")
+			if p.wait(t, code); strings.Contains(p.log.String(), word) != (code != 0) {
+				t.Errorf("%s ends with %d, and says\n%s", mode, code, &p.log)
+			}
+		}
+		dir, _ := alone(t, nil)
+		native.start(t, wrapper, program, "errors", nodeFile(dir, "alone"), "-", "0").wait(t, 0)
+	}
+	t.Run("address sanitizer", func(t *testing.T) {
+		t.Setenv("ASAN_OPTIONS", "exitcode=9:detect_leaks=1")
+		probe := filepath.Join(scratch, "probe.c")
+		if err := os.WriteFile(probe, []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := quietly(exec.Command(native.compilerOf(t), "-fsanitize=address", probe, "-o", probe+".out")); err != nil {
+			t.Skipf("skipped: the compiler has no address sanitizer: %v", err)
+		}
+		check(t, native.host(t, "c-shared", "-fsanitize=address,undefined"), "heap-buffer-overflow")
+	})
+	t.Run("valgrind", func(t *testing.T) {
+		need(t, "valgrind")
+		check(t, native.host(t, "c-shared"), "Invalid read of size 4", "valgrind", "--quiet", "--error-exitcode=9",
+			"--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+			"--suppressions=testdata/valgrind.txt")
+	})
+}
+
+// A program that loads the library while it runs keeps its handlers of signals.
+func TestLoaded(t *testing.T) {
+	cc, library := native.compilerOf(t), native.library(t, "c-shared")
+	program := filepath.Join(scratch, "loader")
+	if err := quietly(exec.Command(cc, "-Wall", "-Werror", "testdata/loader.c", "-ldl", "-o", program)); err != nil {
+		t.Fatal(err)
+	}
+	said := native.start(t, nil, program, library).wait(t, 0)
+	if said != "abi 1\nonstack 1\nignored 1\nforwarded 11\n" {
+		t.Errorf("it prints %q", said)
+	}
+}
+
+// The header is C as old as C99, and C++.
+func TestHeader(t *testing.T) {
+	for _, call := range [][]string{
+		{"cc", "-x", "c", "-std=c99"}, {"g++", "-x", "c++", "-std=c++11"}, {"clang++", "-x", "c++", "-std=c++11"},
+	} {
+		t.Run(call[0], func(t *testing.T) {
+			need(t, call[0])
+			args := append(call[1:], "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "spade_edge.h")
+			if err := quietly(exec.Command(call[0], args...)); err != nil && !strings.Contains(err.Error(), "pragma once") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Three sensors learn what none of them is told.
+func TestSensor(t *testing.T) {
+	cc, library := native.compilerOf(t), native.library(t, "c-archive")
+	program := filepath.Join(scratch, "sensor")
+	build := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-I.", "sensor/sensor.c", library, "-lm", "-lpthread",
+		"-o", program)
+	if err := quietly(build); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	newFleet(t, dir, []string{"a", "b", "c"}, func(f *sdk.Fleet) {
+		f.Dim = 4
+		f.Method.Rounds, f.Method.Tau, f.Method.Eta = 40, 4, []float64{0.5}
+	})
+	var all []*process
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, native.start(t, nil, program, nodeFile(dir, name)))
+	}
+	for _, p := range all {
+		var right int
+		if _, err := fmt.Sscanf(p.wait(t, 0), "%d of 200", &right); err != nil || right < 180 {
+			t.Errorf("%q, %v", &p.out, err)
+		}
+	}
+}
+
+// A panic becomes an error before it leaves Go.
+func TestPanic(t *testing.T) {
+	_, err := host.Guard(func() (int64, error) { panic("planted") })
+	if err == nil || !strings.Contains(err.Error(), "panic: planted") {
+		t.Error(err)
+	}
+	n, err := host.Guard(func() (int64, error) { return 5, context.Canceled })
+	if n != 5 || !errors.Is(err, context.Canceled) {
+		t.Error(n, err)
+	}
+}

@@ -1,0 +1,219 @@
+// Command c is the C library of SPADE-Edge: spade_edge.h says what its functions do, README.md how it is built.
+package main
+
+/*
+#include <stdlib.h>
+#include "spade_edge.h"
+
+extern void spade_go_set_error(const char *text, size_t length);
+extern double spade_go_loss(uintptr_t loss, const float *x, size_t d, size_t sample, uintptr_t user);
+extern void spade_go_line(uintptr_t line, const char *text, uintptr_t user);
+*/
+import "C"
+
+import (
+	"context"
+	"math"
+	"sync"
+	"unsafe"
+
+	"github.com/spade-dfl/spade-edge/examples/c/host"
+)
+
+func main() {}
+
+// node is what a handle stands for.
+type node struct {
+	*host.Node
+	line C.uintptr_t
+	user C.uintptr_t // of line
+	one  sync.Mutex  // held while line is called
+}
+
+// table holds the open nodes by their handles.
+var table handles[*node]
+
+// loss is the host's. One query is asked at a time, by the goroutine that runs the node.
+type loss struct {
+	call, user C.uintptr_t
+	x          *C.float // C's memory: no pointer of Go's leaves this package; nil before the first call
+}
+
+func (l *loss) ask(_ context.Context, x []float32, sample int) (float64, error) {
+	if l.x == nil {
+		l.x = (*C.float)(C.malloc(C.size_t(4 * len(x))))
+	}
+	copy(unsafe.Slice((*float32)(l.x), len(x)), x)
+	return float64(C.spade_go_loss(l.call, l.x, C.size_t(len(x)), C.size_t(sample), l.user)), nil
+}
+
+func (l *loss) end() {
+	C.free(unsafe.Pointer(l.x))
+	l.x = nil
+}
+
+// say passes a line on to the host.
+func (n *node) say(line string) {
+	text := C.CString(line)
+	defer C.free(unsafe.Pointer(text))
+	n.one.Lock()
+	defer n.one.Unlock()
+	C.spade_go_line(n.line, text, n.user)
+}
+
+// result makes a number of what call returns, and keeps the text of its error for the thread.
+func result(call func() (int64, error)) C.int64_t {
+	n, err := host.Guard(call)
+	if err == nil {
+		return C.int64_t(n)
+	}
+	text := []byte(err.Error())
+	C.spade_go_set_error((*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.size_t(len(text)))
+	return C.int64_t(-host.Code(err))
+}
+
+// with is result of a call for an open node.
+func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
+	return result(func() (int64, error) {
+		n, err := table.get(int32(handle))
+		if err != nil {
+			return 0, err
+		}
+		return call(n)
+	})
+}
+
+// text copies a text into the memory of the host.
+func text(to *C.char, size C.size_t, from []byte) int64 {
+	if to != nil && size > 0 {
+		room := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
+		room[copy(room[:size-1], from)] = 0
+	}
+	return int64(len(from))
+}
+
+// bytesOf copies a text of the host.
+func bytesOf(from *C.char, length C.size_t) []byte {
+	if from == nil {
+		return nil
+	}
+	return append([]byte{}, unsafe.Slice((*byte)(unsafe.Pointer(from)), length)...)
+}
+
+//export spade_abi
+func spade_abi() C.int32_t { return C.SPADE_ABI }
+
+//export spade_go_open
+func spade_go_open(
+	path, nodeText *C.char, nodeLength C.size_t, fleetText *C.char, fleetLength C.size_t, folder *C.char,
+	samples C.size_t, call, user C.uintptr_t,
+) C.int32_t {
+	return C.int32_t(result(func() (int64, error) {
+		files := host.Files{Node: bytesOf(nodeText, nodeLength), Fleet: bytesOf(fleetText, fleetLength)}
+		if path != nil {
+			files.Path = C.GoString(path)
+		}
+		if folder != nil {
+			files.Folder = C.GoString(folder)
+		}
+		if files.Path == "" && files.Node == nil {
+			return 0, host.Usagef("there is neither the path nor the text of a node file")
+		}
+		var oracle host.Loss
+		if call != 0 {
+			l := &loss{call: call, user: user}
+			oracle = host.OneByOne{OracleFunc: l.ask, End: l.end}
+		}
+		if samples > math.MaxInt32 {
+			return 0, host.Usagef("there are %d samples, want 1..%d", samples, math.MaxInt32)
+		}
+		n, err := host.Open(files, oracle, int(samples))
+		if err != nil {
+			return 0, err
+		}
+		return table.put(&node{Node: n})
+	}))
+}
+
+//export spade_go_lines
+func spade_go_lines(handle C.int32_t, line, user C.uintptr_t) C.int32_t {
+	return C.int32_t(with(handle, func(n *node) (int64, error) {
+		if err := n.Ready(); err != nil {
+			return 0, err
+		}
+		n.one.Lock()
+		defer n.one.Unlock()
+		n.line, n.user = line, user
+		return 0, nil
+	}))
+}
+
+//export spade_run
+func spade_run(handle C.int32_t, flags C.uint32_t) C.int32_t {
+	return C.int32_t(with(handle, func(n *node) (int64, error) {
+		if flags&^(C.SPADE_ANYWAY|C.SPADE_RECOVER) != 0 {
+			return 0, host.Usagef("the flags are %#x, want SPADE_ANYWAY, SPADE_RECOVER, both or 0", flags)
+		}
+		if err := n.Ready(); err != nil {
+			return 0, err
+		}
+		o := host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Recover: flags&C.SPADE_RECOVER != 0}
+		if n.line != 0 {
+			o.Lines = n.say
+		}
+		return 0, n.Run(o)
+	}))
+}
+
+//export spade_stop
+func spade_stop(handle C.int32_t) C.int32_t {
+	return C.int32_t(with(handle, func(n *node) (int64, error) {
+		n.Stop()
+		return 0, nil
+	}))
+}
+
+//export spade_status
+func spade_status(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
+	return with(handle, func(n *node) (int64, error) {
+		st, err := n.Status()
+		if err != nil {
+			return 0, err
+		}
+		return text(to, size, st), nil
+	})
+}
+
+//export spade_model
+func spade_model(handle C.int32_t, to *C.float, count C.size_t) C.int64_t {
+	return with(handle, func(n *node) (int64, error) {
+		x, err := n.Model()
+		if err != nil {
+			return 0, err
+		}
+		if to != nil && uint64(count) >= uint64(len(x)) {
+			copy(unsafe.Slice((*float32)(to), len(x)), x)
+		}
+		return int64(len(x)), nil
+	})
+}
+
+//export spade_certificate
+func spade_certificate(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
+	return with(handle, func(n *node) (int64, error) {
+		cert, err := n.Certificate()
+		if err != nil {
+			return 0, err
+		}
+		return text(to, size, cert), nil
+	})
+}
+
+//export spade_close
+func spade_close(handle C.int32_t) C.int32_t {
+	return C.int32_t(with(handle, func(n *node) (int64, error) {
+		table.remove(int32(handle))
+		n.Stop()
+		return 0, nil
+	}))
+}

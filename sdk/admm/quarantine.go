@@ -1,0 +1,164 @@
+package admm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Verdict is why the machine has put a neighbor in quarantine by itself: its release cannot be one of a member that
+// follows the method.
+type Verdict struct {
+	Peer    int
+	Round   int     // of the release
+	Payload Payload // of the release as it was received
+	Why     string
+}
+
+// ImpossibleError refuses a release that no member sends that follows the method, whatever it has received.
+type ImpossibleError struct{ what string }
+
+func (e *ImpossibleError) Error() string { return e.what }
+
+// ErrQuarantine refuses a message of a neighbor that is in quarantine.
+var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
+
+// Quarantine drops the edge to a neighbor for the rest of the run, and returns the first release that is made without
+// it. The neighbor's releases that are here are used; the first that is missing is not waited for, and it is the one
+// after that which is made without. So it depends on what the neighbor has sent, and on the order of that, and not on
+// how far this client's local work is, which depends on data. From now on the client takes nothing of the neighbor and
+// sends it nothing. The penalty of (6) is without z_ij and |N_i| is one less; with Config.Robust all that the neighbor
+// has ever done to the client is taken out again. Releases share noise with nobody from then on, and have full noise of
+// their own.
+//
+// The Laplacian of a graph without the edge has no eigenvalue above those with it: step sizes that were stable stay so.
+// A neighbor that has not dropped the edge waits, and makes no release meanwhile that rests on it.
+//
+// It is 0 for who is no neighbor. A second call changes nothing.
+func (m *Machine) Quarantine(peer int) int {
+	e := m.edge(peer)
+	if e == nil {
+		return 0
+	}
+	if m.cut == nil {
+		m.cut = make([]int, len(m.edges))
+	}
+	if m.cut[e.index] == 0 {
+		next := m.round + 1
+		if m.local || m.due { // that one has its penalty
+			next++
+		}
+		for e.at(next-1) >= 0 { // what it would be made of is here
+			next++
+		}
+		m.cut[e.index] = next
+		m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.To == peer })
+	}
+	return m.cut[e.index]
+}
+
+// Quarantined returns the first release that is made without a neighbor, or 0 if its edge is in use.
+func (m *Machine) Quarantined(peer int) int {
+	if e := m.edge(peer); e != nil && m.dropped(e.index) {
+		return m.cut[e.index]
+	}
+	return 0
+}
+
+// Alone reports whether the client has neighbors, and all of them are in quarantine.
+func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }
+
+// Verdicts returns the neighbors that the machine has put in quarantine since the last call.
+func (m *Machine) Verdicts() []Verdict {
+	v := m.verdicts
+	m.verdicts = nil
+	return v
+}
+
+// dropped reports whether the i-th edge is in quarantine.
+func (m *Machine) dropped(i int) bool { return m.cut != nil && m.cut[i] > 0 }
+
+// gone reports whether the release in progress, or the next one, is made without the i-th edge.
+func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
+
+// without reports whether the release in progress is made without one of the neighbors.
+func (m *Machine) without() bool {
+	return m.live() < len(m.edges)
+}
+
+// live returns how many edges the release in progress, or the next one, is made with.
+func (m *Machine) live() int {
+	n := len(m.edges)
+	for i := range m.cut {
+		if m.gone(i) {
+			n--
+		}
+	}
+	return n
+}
+
+// judge puts neighbors in quarantine whose release of this round cannot be right, before it is taken in.
+func (m *Machine) judge() {
+	if !m.cfg.Quarantine {
+		return
+	}
+	most := math.Inf(1)
+	if m.cfg.Releases {
+		most = 2 * m.farthest(m.round)
+	}
+	for i := range m.edges {
+		e := &m.edges[i]
+		at := e.at(m.round)
+		if at < 0 || m.gone(i) {
+			continue
+		}
+		p := m.held(e, at)
+		if why := m.impossible(i, p, most); why != "" {
+			m.verdicts = append(m.verdicts, Verdict{Peer: e.peer, Round: m.round, Why: why,
+				Payload: Payload{slices.Clone(p.Vector), slices.Clone(p.Grid)}})
+			m.Quarantine(e.peer)
+			m.cut[i] = m.round + 1
+		}
+	}
+}
+
+// runaway is what a client that is a thousand times smaller does not take in one step, in a run without other bounds.
+const runaway = limit / (1 << 10)
+
+// impossible says why the release of a neighbor cannot be right, or nothing.
+//
+// A place beyond the grid is impossible: every member stays on it (clamp, lastStep). In a private run both ends lie
+// within farthest of the start, so they are no more than twice that apart; that is compared, and not the distance from
+// the start, because who is towed by a third member keeps near to its neighbors. Where neither is known a number is
+// impossible that is next to the limit while this client is a millionth of it: a run that diverges does so together.
+func (m *Machine) impossible(i int, p Payload, most float64) string {
+	sum := 0.0
+	add := func(xj float32, c int) {
+		off := float64(xj) - float64(m.x[c])
+		sum += float64(off * off)
+	}
+	base := part(m.base, i, len(m.x))
+	for c, change := range p.Grid {
+		to, last := int64(base[c])+int64(change), int64(m.lastStep())
+		if to < -last || to > last {
+			return fmt.Sprintf("coordinate %d of release %d is step %d of the grid, want %d to %d", c, m.round, to, -last, last)
+		}
+		add(m.dequantize(int32(to)), c)
+	}
+	if c := beyond(p.Vector, runaway); c >= 0 && math.IsInf(most, 1) && beyond(m.x, runaway/(1<<10)) < 0 &&
+		beyond(part(m.z, i, len(m.x)), runaway/(1<<10)) < 0 {
+		return fmt.Sprintf("coordinate %d of release %d is %v, and this client's numbers are below %.3g", c, m.round, p.Vector[c],
+			runaway/float64(1<<10))
+	}
+	if m.cfg.Releases {
+		for c, xj := range p.Vector {
+			add(xj, c)
+		}
+	}
+	if distance := math.Sqrt(sum); distance > most {
+		return fmt.Sprintf("release %d is %.3g from this client's, and clip and noise take members at most %.3g apart", m.round,
+			distance, most)
+	}
+	return ""
+}

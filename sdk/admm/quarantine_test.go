@@ -1,0 +1,163 @@
+package admm
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A network whose ends drop an edge before the first release has the bits of one that never had it: with messages and
+// with releases, with the bound on influence, and with noise.
+func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
+	for name, change := range map[string]func(i int, c *Config){
+		"messages": func(int, *Config) {},
+		"releases": func(_ int, c *Config) { c.Releases = true },
+		"grid":     onAGrid(true),
+		"robust": func(i int, c *Config) {
+			onAGrid(true)(i, c)
+			c.Robust = 2
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := everyEdge(5)
+			without := slices.DeleteFunc(everyEdge(5), func(e [2]int) bool { return e == [2]int{1, 3} })
+			dropped, absent := newNetwork(t, configs(5, all, change)), newNetwork(t, configs(5, without, change))
+			if from := dropped.machines[1].Quarantine(3); from != 2 { // release 1 of 3 could be on its way
+				t.Fatal(from)
+			}
+			dropped.machines[3].Quarantine(1)
+			if err := errors.Join(dropped.run(), absent.run()); err != nil {
+				t.Fatal(err)
+			}
+			for i, m := range dropped.machines {
+				if !slices.Equal(m.x, absent.machines[i].x) {
+					t.Errorf("client %d ends at %v, want %v", i, m.x, absent.machines[i].x)
+				}
+			}
+		})
+	}
+}
+
+// From which release on an edge is dropped depends on what the neighbor has sent, and not on how far the client is.
+func TestQuarantineLooksAtNoClock(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		net := newNetwork(t, configs(3, everyEdge(3), onAGrid(true)))
+		for range 3 {
+			if err := net.round(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := net.machines[0]
+		if !early { // it has come as far as it can
+			for range 20 {
+				if _, err := m.Ready(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if from := m.Quarantine(2); from != m.edge(2).heard+2 {
+			t.Errorf("early %v: from release %d on, and release %d has arrived", early, from, m.edge(2).heard)
+		}
+		if m.Quarantine(2) != m.Quarantined(2) || m.Quarantine(9) != 0 || m.Quarantined(1) != 0 {
+			t.Error("a second call, or one for somebody else")
+		}
+		if err := m.Receive(Message{Kind: Release, From: 2, Round: 4}); !errors.Is(err, ErrQuarantine) {
+			t.Errorf("what it sends: %v", err)
+		}
+	}
+}
+
+// A jump is found before it is taken in, by who got it only, and the state of a client that has dropped an edge leads to
+// the same bits as the client itself.
+func TestJudge(t *testing.T) {
+	const bad, at = 2, 3
+	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {
+		onAGrid(true)(i, c)
+		c.Quarantine, c.Members, c.Robust = i != bad, 4, 2
+	})
+	net := newNetwork(t, cfgs)
+	var kept []State
+	for !net.machines[0].Status().Complete {
+		for i := range net.machines {
+			sent, err := net.drive(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := net.machines[i]; i == 0 && m.round > len(kept) {
+				s := m.State()
+				for e := range s.Edges {
+					of := &s.Edges[e]
+					of.Z, of.PeerZ, of.Base, of.Moved = slices.Clone(of.Z), slices.Clone(of.PeerZ), slices.Clone(of.Base),
+						slices.Clone(of.Moved)
+				}
+				s.X, s.Grid, s.Delta = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta)
+				kept = append(kept, s)
+			}
+			for _, v := range net.machines[i].Verdicts() {
+				if v.Peer != bad || v.Round != at || len(v.Payload.Grid) == 0 || !strings.Contains(v.Why, "at most") {
+					t.Errorf("client %d says %+v", i, v)
+				}
+			}
+			for _, msg := range sent {
+				if msg.From == bad && msg.Round == at && len(msg.Grid) > 0 {
+					msg.Grid = slices.Clone(msg.Grid)
+					msg.Grid[1] += 1 << 28
+				}
+				_ = net.machines[msg.To].Receive(msg) // the bad one is refused
+			}
+		}
+	}
+	for i, m := range net.machines {
+		for _, e := range m.edges {
+			if from := m.Quarantined(e.peer); (from == at+1) != (i != bad && e.peer == bad) {
+				t.Errorf("client %d is without %d from release %d on", i, e.peer, from)
+			}
+		}
+		if i != bad && slices.ContainsFunc(part(m.robust.moved, m.edge((i+1)%4).index, len(m.x)),
+			func(x float32) bool { return x != 0 }) == ((i+1)%4 == bad) {
+			t.Errorf("client %d: what %d has moved is wrong", i, (i+1)%4)
+		}
+	}
+	for _, s := range kept {
+		m, err := Restore(cfgs[0], s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from := m.Quarantined(bad); (from > 0) != (s.Round > at) {
+			t.Errorf("restored after release %d: without the bad one from %d on", s.Round, from)
+		}
+	}
+	if len(kept) <= at {
+		t.Error("no state was looked at")
+	}
+}
+
+// A release that is made without a neighbor shares noise with nobody, and its keys are not asked for.
+func TestQuarantineSharesNothing(t *testing.T) {
+	keys := asked{}
+	net := newNetwork(t, configs(4, kite, keys.sharing(func(i int, c *Config) {
+		replaceable(i, c)
+		c.Probe = false
+	})))
+	if err := errors.Join(net.round(), net.round()); err != nil {
+		t.Fatal(err)
+	}
+	from := net.machines[0].Quarantine(1)
+	net.machines[1].Quarantine(0)
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for of, times := range keys {
+		if times != 1 {
+			t.Errorf("client %d asked %d times for the key with %d of release %d", of[0], times, of[1], of[2])
+		}
+		if of[0] == 0 {
+			last = max(last, of[2])
+		}
+	}
+	if last != from-1 {
+		t.Errorf("keys were asked for up to release %d, and the edge is dropped from %d on", last, from)
+	}
+}

@@ -1,0 +1,170 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// alive is a node that Run has made.
+type alive struct {
+	node    *sdk.Node
+	monitor *monitor.Monitor
+}
+
+// Status returns where the node stands: what it says itself once Run has made it, and [StatusOf] before. It may be
+// called from any goroutine, as Model and Certificate.
+func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
+	if a := d.alive.Load(); a != nil {
+		st := a.monitor.Status()
+		return &st, nil
+	}
+	return StatusOf(ctx, d.File, d.Fleet)
+}
+
+// Model returns a copy of the node's last release: of the node itself once Run has made it, and of its state folder
+// before, see [Kept].
+func (d *Device) Model() ([]float32, error) {
+	if a := d.alive.Load(); a != nil {
+		return a.node.Model(), nil
+	}
+	kept, err := Kept(d.File, d.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Model, nil
+}
+
+// Certificate returns the certificate of everything released so far, in JSON: of the node itself once Run has made it,
+// and the one that an earlier run has left before. There is none without privacy.
+func (d *Device) Certificate() ([]byte, error) {
+	a := d.alive.Load()
+	if a == nil {
+		return os.ReadFile(d.File.Certificate())
+	}
+	cert, err := a.node.Certificate()
+	if err != nil {
+		return nil, err
+	}
+	return cert.JSON()
+}
+
+// StatusOf asks the running node of a node file for its status, or reads what it has left.
+func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
+	st, err := AskStatus(ctx, file.State)
+	if errors.Is(err, ErrNotRunning) {
+		return Left(file, fleet)
+	}
+	return st, err
+}
+
+// Left says how a node that does not run stands, from what it has left on disk. An error means that this could not be
+// read.
+func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
+	f := fleet.Fleet
+	st := monitor.NewStatus(f, file.Name)
+	var spent dpmech.Total
+	switch dir, err := state.Inspect(file.State); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		for _, slot := range dir.Slots {
+			if slot.Fault == "" && slot.Round >= st.Round {
+				var note struct {
+					Rho float64
+					All float64 `json:"rho_all"`
+				}
+				_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
+				st.Round, spent = slot.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
+			}
+		}
+		f = endLeft(&st, f, file.State)
+		switch {
+		case dir.Refused != nil:
+			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
+		case st.Round >= st.Rounds+st.Cooldown:
+			st.Phase = monitor.Finished
+		case st.Round > 0:
+			st.Phase = monitor.Stopped
+		}
+		if own := evidenceLeft(&st, &dir, fleet); own != nil && dir.Refused == nil {
+			st.Phase, st.Fault = monitor.Damaged, own.Error()
+		}
+	}
+	if p := f.Privacy; !p.NonPrivate {
+		var life *dpmech.Lifetime
+		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
+			life = ledger.Lifetime(p.Delta)
+		} else if st.Fault == "" {
+			st.Fault = err.Error()
+		}
+		st.Privacy = monitor.NewPrivacy(f, spent, life)
+	}
+	return &st, nil
+}
+
+// endLeft takes into a status what a node has left of an early end, and returns the fleet with the end that its run has.
+func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
+	kept, err := state.ReadSnapshot(dir)
+	if err != nil || kept.Fleet != f.Hash() {
+		return f
+	}
+	list, _ := state.ReadStops(dir, kept.Fleet) // without them it is not known who has asked
+	var asked []sdk.Wish
+	for _, s := range list {
+		if s.Member < len(f.Members) {
+			asked = append(asked, sdk.Wish{Member: f.Members[s.Member], Last: s.Last})
+		}
+	}
+	st.EndEarly(f, asked, kept.End)
+	ended := *f
+	ended.Method = f.Method.EndedAt(kept.End)
+	return &ended
+}
+
+// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
+// The error says that there is some against the node itself, which does not go on.
+func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
+	list := dir.Evidence[:0]
+	for _, e := range dir.Evidence {
+		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
+			continue
+		}
+		list = append(list, e)
+		if e.Member == st.Name {
+			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
+		}
+	}
+	st.Evidence = monitor.NewEvidence(list)
+	return own
+}
+
+// ErrOtherState says that a state folder is not the one that a node file means.
+var ErrOtherState = errors.New("the state is another node's or another run's")
+
+// Kept reads the last release that a node has kept in its state folder. The error wraps fs.ErrNotExist if there is none.
+func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
+	kept, err := state.ReadSnapshot(file.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if hash := fleet.Fleet.Hash(); kept.Fleet != hash || kept.Member != file.Name {
+		return nil, fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
+			ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
+	}
+	return kept, nil
+}

@@ -1,0 +1,42 @@
+package fleetfile
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// Who may end a run early is in one line of the file, and part of its hash. What cannot be is refused by its place.
+func TestStop(t *testing.T) {
+	f := sample()
+	before := f.Fleet.Hash()
+	text, err := f.Marshal()
+	if err != nil || strings.Contains(string(text), "stop") {
+		t.Errorf("%v, without a stop:\n%s", err, text)
+	}
+	f.Fleet.Stop = &sdk.Stop{Members: 2}
+	if text, err = f.Marshal(); err != nil || !strings.Contains(string(text), `"stop": {"members": 2}`) {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	back, err := parse(text, "", load, false)
+	if err != nil || !reflect.DeepEqual(back, f) || back.Fleet.Hash() == before {
+		t.Errorf("%v, read %+v", err, back)
+	}
+	for wrong, want := range map[string]string{
+		`{}`:                          "stop.members is missing",
+		`{"members": 0}`:              "stop.members is 0, want",
+		`{"members": 9}`:              "stop.members is 9, want",
+		`{"members": 4}`:              "stop: members is 4, want 1..3",
+		`{"members": "2"}`:            "stop.members is",
+		`{"members": 2, "by": ["a"]}`: "stop.by is unknown, want only members",
+		`2`:                           "stop is 2, want",
+		`null`:                        "stop is null, want",
+	} {
+		bad := strings.Replace(string(text), `{"members": 2}`, wrong, 1)
+		if _, err := parse([]byte(bad), "", load, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", wrong, err, want)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package sdk
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// ErrQuarantine says that there is nobody left to work with: every neighbor is in quarantine, or has put this node in
+// quarantine. What it makes alone would cost its privacy budget and reach nobody, so it ends.
+var ErrQuarantine = errors.New("every edge of this node is in quarantine")
+
+// Quarantine says since when a neighbor is in quarantine. Release is 0 if it is not.
+type Quarantine struct {
+	Release int    // the first release of this node that is made without the neighbor
+	Why     string // what was found, and what was wanted
+}
+
+// A node ends to work with a neighbor that has sent what no member sends that follows the method: a release that is out
+// of bounds, or two signed ones of one round. What it can pass over, such as a frame that makes no sense, it refuses and
+// counts, and who is silent is waited for: that needs no quarantine, and a private run has no clock to judge by. Without
+// keys nobody can tell who speaks, so that only a release counts that would be used otherwise.
+//
+// Everything here follows from what was received and in which order, see [admm.Machine.Quarantine].
+
+// cases is what a node has on neighbors in quarantine. It belongs to the goroutine of Run.
+type cases struct {
+	of   map[int]*state.Quarantine
+	told map[int]bool // since the last tick
+}
+
+// dropped is said once for each life of a node.
+const dropped = "the edge is in quarantine, and the run goes on without it"
+
+// quarantineKeeper is a [state.Store] that keeps evidence of a quarantine as well, as [state.Dir] does. Another store
+// has it in the state of the next release.
+type quarantineKeeper interface {
+	Quarantined() ([]state.Quarantine, error)
+	AddQuarantine(state.Quarantine) error // durably
+}
+
+// loadQuarantine drops the edges of which the store says so.
+func (n *Node) loadQuarantine() error {
+	n.cases = cases{of: map[int]*state.Quarantine{}, told: map[int]bool{}}
+	if k, ok := n.cfg.Store.(quarantineKeeper); ok {
+		list, err := k.Quarantined()
+		if err != nil {
+			return err
+		}
+		for _, q := range list {
+			j, known := n.number[q.Neighbor]
+			if known && q.Run == n.cfg.Fleet.Run && q.Fleet == hex.EncodeToString(n.hash[:]) && q.Member == n.cfg.Name &&
+				n.machine.Quarantine(j) > 0 {
+				n.cases.of[j] = &q
+				n.log.Warn(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
+			}
+		}
+	}
+	for _, j := range n.neighbors {
+		if from := n.machine.Quarantined(j); from > 0 && n.cases.of[j] == nil {
+			n.cases.of[j] = &state.Quarantine{Release: from, Why: "the stored state says so, and what there was to show is gone"}
+		}
+	}
+	return nil
+}
+
+// quarantined returns what the status says of a neighbor.
+func (n *Node) quarantined(j int) Quarantine {
+	if q := n.cases.of[j]; q != nil {
+		return Quarantine{q.Release, q.Why}
+	}
+	return Quarantine{}
+}
+
+// quarantine ends the work with a neighbor, unless it has ended: the edge is dropped, what there is to show goes to the
+// disk, and the neighbor is told.
+func (r *run) quarantine(j int, q state.Quarantine) {
+	if r.cases.of[j] != nil {
+		return
+	}
+	q.Run, q.Fleet, q.Member, q.Neighbor = r.cfg.Fleet.Run, hex.EncodeToString(r.hash[:]), r.cfg.Name, r.cfg.Fleet.Members[j]
+	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
+	r.cases.of[j] = &q
+	if k, ok := r.cfg.Store.(quarantineKeeper); ok {
+		if err := k.AddQuarantine(q); err != nil {
+			r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)
+		}
+	}
+	r.mu.Lock() // first: who reads of it in the log finds it in the status, which may not show a release yet
+	for i, k := range r.neighbors {
+		if k == j {
+			r.status.Neighbors[i].Quarantine = r.quarantined(j)
+		}
+	}
+	r.mu.Unlock()
+	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
+		"why", q.Why)
+	r.tell(j)
+}
+
+// tell says to a neighbor that it is in quarantine, at most once between two ticks.
+func (r *run) tell(j int) {
+	q := r.cases.of[j]
+	if q == nil || r.cases.told[j] {
+		return
+	}
+	r.cases.told[j] = true
+	notice := signed.Notice{Generation: r.generation, Incarnation: r.claims.incarnation, From: q.Release}
+	if r.claims.signing() {
+		notice.Sign(r.claims.key, r.claims.scope, r.cfg.Fleet.Members[j])
+	}
+	why := q.Why[:min(len(q.Why), 200)]
+	_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: q.Release,
+		Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte(cmp.Or(why, "-"))}}) // both are within their limits
+}
+
+// isNotice reports whether a message is a neighbor's word that this node is in quarantine. It travels as evidence does, so
+// that programs that do not know of it refuse it.
+func isNotice(m *admm.Message) bool {
+	return m.Kind == admm.Conflict && len(m.Signed.Proof) == signed.NoticeSize
+}
+
+// takeNotice takes a neighbor's word that it goes on without this node: waiting for it would never end.
+func (r *run) takeNotice(m *admm.Message, frame []byte) error {
+	peer := r.claims.peers[m.From]
+	if peer == nil {
+		return errors.New("sdk: the sender speaks of a quarantine and is no neighbor")
+	}
+	notice, err := signed.ParseNotice(m.Signed.Proof)
+	if err == nil && r.claims.signing() {
+		err = notice.Verify(peer.scope, r.cfg.Name, r.claims.keys(peer.name))
+	}
+	if err == nil && notice.From > r.cfg.Fleet.Method.Last()+2 {
+		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.From, r.cfg.Fleet.Method.Last()+2)
+	}
+	if err != nil {
+		return err
+	}
+	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
+		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.name, notice.From,
+			strconv.QuoteToASCII(string(m.Signed.Other)))}
+	if r.recovery != nil {
+		r.recovery.Without(m.From)
+		r.absent[m.From] = q
+		return nil
+	}
+	r.quarantine(m.From, q)
+	return nil
+}
+
+// outside deals with a frame of a neighbor in quarantine: it is refused, and the neighbor told why. What it shows of
+// this node's own signatures counts all the same.
+func (r *run) outside(m *admm.Message) error {
+	switch m.Kind {
+	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
+		var end ending
+		if err := r.check(m); errors.As(err, &end) {
+			return err
+		}
+	}
+	if !isNotice(m) { // two that have ended with each other would talk for ever
+		r.tell(m.From)
+	}
+	return admm.ErrQuarantine
+}
+
+// condemn puts the sender of a refused frame in quarantine, if what it has signed cannot be right.
+func (r *run) condemn(in received, err error) {
+	j, member := r.number[in.from]
+	peer := r.claims.peers[j]
+	if err == nil || !member || peer == nil || !r.claims.signing() || r.recovery != nil {
+		return
+	}
+	q := state.Quarantine{Why: err.Error(), Frames: []state.Frame{state.NewFrame(in.frame)}}
+	var two *contradiction
+	var impossible *admm.ImpossibleError
+	switch newest := peer.held.Last(); {
+	case errors.As(err, &two):
+		// A device that has replaced another does not answer for a copy of that one. A lossy run makes no release wait for
+		// a neighbor's word, so that a device that was set back may make one again.
+		if newest != nil && two.second.Generation < newest.Generation || r.cfg.Fleet.Wire.Lossy > 0 {
+			return
+		}
+		q.Frames = append(q.Frames, state.NewFrame(two.first.Append(nil)))
+	case !errors.As(err, &impossible) || r.message.Kind != admm.Release: // a message to one neighbor is not signed itself
+		return
+	}
+	r.quarantine(j, q)
+}
+
+// judged takes over what the machine has dropped by itself.
+func (r *run) judged() {
+	for _, v := range r.machine.Verdicts() {
+		m := admm.Message{Kind: admm.Release, Round: v.Round, Vector: v.Payload.Vector, Grid: v.Payload.Grid}
+		if !r.releases {
+			m.Kind = admm.EdgeMessage
+		}
+		if peer := r.claims.peers[v.Peer]; peer != nil {
+			m.Signed.Own = encoded(peer.held.Of(v.Round))
+		}
+		q := state.Quarantine{Why: v.Why}
+		if frame, err := r.codec.Append(nil, &m); err == nil { // it was one
+			q.Frames = append(q.Frames, state.NewFrame(frame))
+		}
+		r.quarantine(v.Peer, q)
+	}
+}
+
+// alone ends a node that has nobody left to work with, before its next release. As long as neighbors may expect to be
+// served they are: a device that has a double hears of it.
+func (r *run) alone() error {
+	over := time.NewTimer(r.cfg.Linger)
+	defer over.Stop()
+	tick := time.NewTicker(r.cfg.ResendAfter)
+	defer tick.Stop()
+	for {
+		var err error
+		select {
+		case in := <-r.inbox:
+			err = r.take(in)
+		case <-r.ctx.Done():
+			err = context.Cause(r.ctx)
+		case peer := <-r.opened:
+			r.reached(peer)
+		case <-tick.C:
+			r.showAgain()
+		case <-over.C:
+			q := r.cases.of[r.neighbors[0]]
+			err = r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[r.neighbors[0]], q.Why))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// spread shows the others the evidence against a neighbor: they may wait for it, and it has ended.
+func (r *run) spread(of int, peer *peerClaims) {
+	if peer.evidence == nil {
+		return
+	}
+	first, second, err := peer.evidence.Releases()
+	if err != nil {
+		return // it was checked when it was read
+	}
+	for _, j := range r.neighbors {
+		if j != of && r.cases.of[j] == nil {
+			_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: first.Round,
+				Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
+		}
+	}
+}
+
+// doubleOfAnother takes evidence of a double that some neighbor has, and reports whether there is one.
+func (r *run) doubleOfAnother(m *admm.Message) bool {
+	first, err1 := signed.Parse(m.Signed.Proof)
+	second, err2 := signed.Parse(m.Signed.Other)
+	if err1 != nil || err2 != nil || !first.Contradicts(&second) {
+		return false
+	}
+	for j, peer := range r.claims.peers {
+		if e := peer.evidence; e != nil && e.Round == first.Round { // it is known
+			if a, b, err := e.Releases(); err == nil && (a == first && b == second || a == second && b == first) {
+				return true
+			}
+		}
+		keys := r.claims.keys(peer.name)
+		if first.Verify(peer.scope, keys) != nil || second.Verify(peer.scope, keys) != nil {
+			continue
+		}
+		two := &contradiction{first, second}
+		r.accuse(j, peer, signed.NewEvidence(peer.name, &first, &second))
+		r.condemn(received{from: peer.name, frame: second.Append(nil)}, two)
+		return true
+	}
+	return false
+}

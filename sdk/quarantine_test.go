@@ -1,0 +1,386 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// bad is the place of the bad member among five that all know each other.
+const bad = 2
+
+func five(f *sdk.Fleet) *sdk.Fleet {
+	f.Edges = nil
+	for i, a := range f.Members {
+		for _, b := range f.Members[i+1:] {
+			f.Edges = append(f.Edges, [2]string{a, b})
+		}
+	}
+	return f
+}
+
+// withLiar runs a fleet in which one lies, until the honest ones are done.
+func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, lie tinytest.Lie,
+	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
+	t.Helper()
+	key := memberKey(f.Members[bad])
+	if !keys {
+		key = nil
+	}
+	var err error
+	trs = slices.Clone(trs)
+	if trs[bad], err = tinytest.Liar(trs[bad], f, f.Members[bad], key, lie); err != nil {
+		t.Fatal(err)
+	}
+	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
+		if !keys {
+			c.Key, c.Keys = nil, nil
+		}
+		if change != nil {
+			change(i, c)
+		}
+	})
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	errs = make([]error, len(all))
+	var honest, liar sync.WaitGroup
+	for i, n := range all {
+		if i == bad {
+			liar.Go(func() { errs[i] = n.Run(ctx) })
+			continue
+		}
+		honest.Go(func() { errs[i] = n.Run(ctx) })
+	}
+	honest.Wait()
+	stop()
+	liar.Wait()
+	return all, errs
+}
+
+// agree checks that the honest are done, near to each other, and that those who are meant to have the liar in quarantine
+// have, and nobody else.
+func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string, apart float64, victims ...int) {
+	t.Helper()
+	for i, n := range all {
+		if i == bad {
+			continue
+		}
+		st := n.Status()
+		if errs[i] != nil || !st.Done {
+			t.Errorf("node %d: %v, %+v", i, errs[i], st)
+			continue
+		}
+		for c, x := range n.Model() {
+			if other := all[(bad+1)%len(all)].Model()[c]; !(math.Abs(float64(x)-float64(other)) < apart) {
+				t.Errorf("nodes %d and %d disagree in coordinate %d: %v and %v", i, (bad+1)%len(all), c, x, other)
+			}
+		}
+		for _, of := range st.Neighbors {
+			want := of.Name == f.Members[bad] && slices.Contains(victims, i)
+			if got := of.Quarantine; (got.Release > 0) != want || want && !strings.Contains(got.Why, why) {
+				t.Errorf("node %d has %+v of %q", i, got, of.Name)
+			}
+		}
+	}
+}
+
+var others = []int{0, 1, 3, 4}
+
+// onGrid is a private fleet of five whose messages carry releases.
+func onGrid() *sdk.Fleet {
+	f := five(privateRing())
+	f.Method.Cooldown = 12
+	return f
+}
+
+// sharing is the same with noise that neighbors share.
+func sharing() *sdk.Fleet {
+	f := five(sharedRing())
+	f.Method.Mixing, f.Method.Cooldown = 0, 12
+	return f
+}
+
+// One of five jumps, or makes a release twice, in memory and over TLS, with keys and without: the four others go on
+// without it and agree. Without keys a contradiction proves nothing, and the first release counts.
+func TestQuarantine(t *testing.T) {
+	const far = 1 << 28
+	robust := onGrid()
+	robust.Method.Robust = 2
+	plain := five(ring())
+	plain.Wire.Payload = sdk.PayloadRelease
+	huge := func(_ string, m admm.Message) []admm.Message {
+		if m.Round == 3 && len(m.Vector) > 0 {
+			m.Vector[1] = 9e29
+		}
+		return []admm.Message{m}
+	}
+	two := tinytest.Jump(3, far)
+	for _, c := range []struct {
+		name    string
+		f       *sdk.Fleet
+		tls     bool
+		keys    bool
+		lie     tinytest.Lie
+		why     string
+		victims []int
+	}{
+		{"jump", onGrid(), false, true, tinytest.Jump(3, far), "release 3 is", others},
+		{"jump over TLS", onGrid(), true, true, tinytest.Jump(3, far), "release 3 is", others},
+		{"jump without keys", onGrid(), false, false, tinytest.Jump(3, far), "release 3 is", others},
+		{"first release", onGrid(), false, true, tinytest.Jump(1, -far), "release 1 is", others},
+		{"off the grid", onGrid(), false, true, tinytest.Jump(3, 1<<30+1<<24), "of the grid, want", others},
+		{"to some only", onGrid(), false, true, func(to string, m admm.Message) []admm.Message {
+			if to > "c" {
+				return two(to, m)
+			}
+			return []admm.Message{m}
+		}, "", []int{0, 1, 3, 4}},
+		{"robust", robust, false, true, tinytest.Jump(3, far), "release 3 is", others},
+		{"shared noise", sharing(), false, true, tinytest.Jump(3, far), "release 3 is", others},
+		{"not private", plain, false, true, huge, "this client's numbers are below", others},
+		{"contradiction", onGrid(), false, true, tinytest.Contradict(3), "it has a double", others},
+		{"contradiction over TLS", onGrid(), true, true, tinytest.Contradict(3), "it has a double", others},
+		{"contradiction without keys", onGrid(), false, false, tinytest.Contradict(3), "", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			trs := inMemory
+			if c.tls {
+				trs = func(t *testing.T, f *sdk.Fleet) []transport.Transport {
+					return overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil)
+				}
+			}
+			all, errs := withLiar(t, c.f, trs(t, c.f), c.keys, c.lie, nil)
+			if c.name == "to some only" { // the others work with it until it waits for those who do not
+				c.victims = []int{3, 4}
+				for i, n := range all {
+					if i != bad && (errs[i] != nil || !n.Status().Done) {
+						t.Errorf("node %d: %v, %+v", i, errs[i], n.Status())
+					}
+				}
+				return
+			}
+			agree(t, c.f, all, errs, c.why, 1, c.victims...)
+		})
+	}
+}
+
+// notice is what a member tells a neighbor that it goes on without it.
+func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
+	n := signed.Notice{From: 4}
+	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from), to)
+	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
+}
+
+// Who accuses others cuts its own edges only. A notice that somebody else has signed does nothing.
+func TestFalseAccusation(t *testing.T) {
+	f := onGrid()
+	for name, signer := range map[string]string{"own": "c", "of somebody else": "a"} {
+		t.Run(name, func(t *testing.T) {
+			all, errs := withLiar(t, f, inMemory(t, f), true, func(to string, m admm.Message) []admm.Message {
+				if m.Round == 3 && m.Kind == admm.Release {
+					return []admm.Message{m, notice(f, "c", to, signer)}
+				}
+				return []admm.Message{m}
+			}, nil)
+			if signer == "c" {
+				agree(t, f, all, errs, `goes on without this node from its release 4 on, and says: "a \x1b lie"`, 1, others...)
+			} else {
+				agree(t, f, all, errs, "", 1)
+			}
+		})
+	}
+}
+
+// A node that is stopped before or after any release goes on without the neighbor, and what speaks against it is on the
+// disk, no larger than it may be.
+func TestQuarantineIsKept(t *testing.T) {
+	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
+		dir := t.TempDir()
+		var stores []*state.Dir
+		configs := map[int]sdk.Config{}
+		_, errs := withLiar(t, fleet, inMemory(t, fleet), true, tinytest.Jump(3, 1<<28), func(i int, c *sdk.Config) {
+			store, err := state.Open(filepath.Join(dir, c.Name), fleet.StateSize(c.Name, samples[i]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stores = append(stores, store)
+			c.Store = store
+			configs[i] = *c
+		})
+		for i, store := range stores {
+			if err := store.Close(); err != nil || i != bad && errs[i] != nil {
+				t.Fatal(err, errs[i])
+			}
+		}
+		for _, i := range others {
+			c := configs[i]
+			list, err := state.ReadQuarantine(filepath.Join(dir, c.Name))
+			if err != nil || len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 ||
+				len(list[0].Frames) != 1 {
+				t.Fatalf("%s keeps %+v, %v", c.Name, list, err)
+			}
+			store, err := state.Open(filepath.Join(dir, c.Name), fleet.StateSize(c.Name, samples[i]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Store = store
+			n, err := sdk.New(c)
+			if err != nil || !slices.ContainsFunc(n.Status().Neighbors, func(of sdk.Neighbor) bool {
+				return of.Name == "c" && of.Quarantine.Release == 4
+			}) {
+				t.Errorf("%s after a restart: %v", c.Name, err)
+			}
+			_ = store.Close()
+		}
+		path := state.QuarantinePath(filepath.Join(dir, "a"), "c")
+		if info, err := os.Stat(path); err != nil || info.Size() > 3*state.MaxFrameKept {
+			t.Error(info, err)
+		}
+	}
+}
+
+// Nodes that are stopped at every release, and have all they know from the disk, drop the liar as well, and agree.
+func TestQuarantineSurvivesStops(t *testing.T) {
+	f := onGrid()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	trs := inMemory(t, f)
+	lying, err := tinytest.Liar(trs[bad], f, f.Members[bad], memberKey("c"), tinytest.Jump(3, 1<<28))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trs[bad] = lying
+	all, errs := make([]*sdk.Node, 5), make([]error, 5)
+	var honest, liar sync.WaitGroup
+	for i, name := range f.Members {
+		dir := filepath.Join(t.TempDir(), name)
+		live := func() bool {
+			store, err := state.Open(dir, f.StateSize(name, samples[i]))
+			if err != nil {
+				errs[i] = err
+				return false
+			}
+			defer store.Close()
+			life, end := context.WithCancel(ctx)
+			defer end()
+			c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], Store: store,
+				Noise: noise(i), ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+			sign(&c)
+			if i != bad {
+				c.Observer.Released = func(int, []float32) { end() }
+			}
+			if all[i], errs[i] = sdk.New(c); errs[i] == nil {
+				errs[i] = all[i].Run(life)
+			}
+			return errors.Is(errs[i], context.Canceled) && ctx.Err() == nil
+		}
+		group := &honest
+		if i == bad {
+			group = &liar
+		}
+		group.Go(func() {
+			for live() {
+			}
+		})
+	}
+	honest.Wait()
+	stop()
+	liar.Wait()
+	agree(t, f, all, errs, "release 3 is", 1, others...)
+}
+
+// Who has only the one neighbor ends, after its next release is due and not made.
+func TestAloneEnds(t *testing.T) {
+	f := onGrid()
+	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "c"}, {"b", "c"}}
+	all, errs := withLiar(t, f, inMemory(t, f), true, tinytest.Jump(3, 1<<28), nil)
+	for i, n := range all[:2] {
+		if !errors.Is(errs[i], sdk.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
+			t.Errorf("node %d: %v, %+v", i, errs[i], n.Status())
+		}
+	}
+}
+
+// A lost device whose neighbor was in quarantine comes back without it: the neighbor says that it has ended to work with
+// the member, or the new device has what the lost one has kept of it, and does not ask.
+func TestRecoveryWithoutQuarantined(t *testing.T) {
+	for name, kept := range map[string]bool{"told": false, "known": true} {
+		t.Run(name, func(t *testing.T) {
+			f, dir := onGrid(), t.TempDir()
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			trs := inMemory(t, f)
+			gone, lose := context.WithCancel(ctx)
+			stores := func(c *sdk.Config, folder string) {
+				store, err := state.Open(filepath.Join(dir, folder), f.StateSize(c.Name, samples[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = store.Close() })
+				c.Store = store
+			}
+			var spare sdk.Config
+			lying, err := tinytest.Liar(trs[bad], f, "c", memberKey("c"), tinytest.Jump(3, 1<<28))
+			if err != nil {
+				t.Fatal(err)
+			}
+			trs[bad] = lying
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				c.Linger = time.Minute // the bad one answers, and the others wait for the new device
+				spare = map[bool]sdk.Config{true: *c, false: spare}[i == 0]
+				stores(c, c.Name)
+				if i == 0 {
+					c.Observer.Released = func(round int, _ []float32) {
+						if round == 6 {
+							lose()
+						}
+					}
+				}
+			})
+			var rest sync.WaitGroup
+			for _, n := range all[1:] {
+				rest.Go(func() { _ = n.Run(ctx) })
+			}
+			if err := all[0].Run(gone); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if kept {
+				text, err := os.ReadFile(state.QuarantinePath(filepath.Join(dir, "a"), "c"))
+				to := state.QuarantinePath(filepath.Join(dir, "spare"), "c")
+				if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, text, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stores(&spare, "spare")
+			spare.Recover = true
+			again, err := sdk.New(spare)
+			if err == nil {
+				err = again.Run(ctx)
+			}
+			stop()
+			rest.Wait()
+			if err != nil || !again.Status().Done || again.Status().Neighbors[1].Quarantine.Release == 0 {
+				t.Errorf("the new device: %v, %+v", err, again.Status())
+			}
+			told, err := state.ReadQuarantine(filepath.Join(dir, "spare"))
+			if err != nil || len(told) != 1 || told[0].Told == kept {
+				t.Errorf("the new device keeps %+v, %v", told, err)
+			}
+		})
+	}
+}

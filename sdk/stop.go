@@ -1,0 +1,281 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Stop says who may end a run early. It is part of what members agree on before the run: a program that does not know
+// it refuses the fleet, and so none goes on where the others have ended.
+type Stop struct {
+	// Members is how many have to ask, 1 to 8: the run ends with the earliest round that so many have asked for. With 1
+	// any member alone ends the run of all.
+	Members int `json:"members"`
+}
+
+// EndedAt returns the method of a run that ends early, with a round of data as its last; 0 is the end as planned.
+func (m Method) EndedAt(last int) Method {
+	if last > 0 {
+		m.Rounds = min(m.Rounds, last)
+	}
+	return m
+}
+
+// Wish is a member's wish that a run end with a round of data, counted from 1.
+type Wish struct {
+	Member string `json:"member"`
+	Last   int    `json:"round"`
+}
+
+// stopKeeper is a [state.Store] that keeps stops as well, as [state.Dir] does.
+type stopKeeper interface {
+	Stops(fleet [32]byte) ([]signed.Stop, error)
+	KeepStops(fleet [32]byte, list []signed.Stop) error // durably
+}
+
+// stops is what a node knows of the wish to end its run early. A stop is kept before the node acts on it or passes it
+// on, so that a node which is killed anywhere ends with the same round.
+//
+// Why all members end with the same round. A member that has made r releases asks for a round whose last release is at
+// least r + its distance from everybody + 1. Its stop travels with every message from its release r+1 on. A node needs a
+// release of each neighbor to make the one after the next, so whoever is h edges away knows of the stop before it makes
+// release r+1+h: before it makes the last release of the round, and before any round beyond it begins. That holds for
+// each of several stops, and the round that [Stop.Members] have asked for is the largest of theirs.
+type stops struct {
+	known []signed.Stop // of different members, by round and then by member, at most as many as count
+	text  []byte        // of known; it is replaced and never changed
+	fresh bool          // the machine has not been told
+	blind bool          // the node recovers its state, and does not know where the fleet is
+}
+
+// loadStops takes over what the store has.
+func (n *Node) loadStops() error {
+	k, ok := n.cfg.Store.(stopKeeper)
+	if !ok || n.cfg.Fleet.Stop == nil {
+		return nil
+	}
+	list, err := k.Stops(n.hash)
+	for _, s := range list {
+		if s.Member < len(n.cfg.Fleet.Members) {
+			n.stops.take(s, n.cfg.Fleet.Stop.Members)
+		}
+	}
+	n.showStops()
+	return err
+}
+
+// take adds a stop if it counts, and reports whether it does.
+func (st *stops) take(s signed.Stop, most int) bool {
+	var next []signed.Stop // the list may be in use elsewhere
+	placed := false
+	for _, k := range st.known {
+		if k.Member == s.Member && k.Last <= s.Last {
+			return false
+		}
+		if !placed && (s.Last < k.Last || s.Last == k.Last && s.Member < k.Member) {
+			next, placed = append(next, s), true
+		}
+		if k.Member != s.Member {
+			next = append(next, k)
+		}
+	}
+	if !placed {
+		next = append(next, s)
+	}
+	if len(next) > most && !placed {
+		return false
+	}
+	st.known = next[:min(len(next), most)]
+	st.text, st.fresh = nil, true
+	for i := range st.known {
+		st.text = st.known[i].Append(st.text)
+	}
+	return true
+}
+
+// agreed returns the round that enough members have asked for; 0 for none.
+func (st *stops) agreed(enough int) int {
+	if enough == 0 || len(st.known) < enough {
+		return 0
+	}
+	return st.known[enough-1].Last
+}
+
+// enough returns how many members have to ask; 0 if nobody can.
+func (f *Fleet) enough() int {
+	if f.Stop == nil {
+		return 0
+	}
+	return f.Stop.Members
+}
+
+// keepStop takes in a stop that was checked, durably. n.mu is held.
+func (n *Node) keepStop(s signed.Stop) error {
+	next := n.stops
+	if !next.take(s, n.cfg.Fleet.Stop.Members) {
+		return nil
+	}
+	if k, ok := n.cfg.Store.(stopKeeper); ok {
+		if err := k.KeepStops(n.hash, next.known); err != nil {
+			return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Last, err)
+		}
+	}
+	n.stops = next
+	n.showStops()
+	return nil
+}
+
+// showStops makes visible from outside what the node knows. n.mu is held.
+func (n *Node) showStops() {
+	n.status.Stops = nil
+	for _, s := range n.stops.known {
+		n.status.Stops = append(n.status.Stops, Wish{n.cfg.Fleet.Members[s.Member], s.Last})
+	}
+}
+
+// ErrStop is what an error of [Node.Stop] wraps that says: the run cannot be ended early like that.
+var ErrStop = errors.New("the run cannot be ended early")
+
+// Stop asks, in the member's name, that a round be the run's last with data, or an earlier one if others ask for it; 0
+// is the earliest that everybody can hear of in time. It returns the round that this member has asked for. The cool-down
+// follows as planned, and what was not released stays unspent. The wish is signed, stored if the Store can, and cannot
+// be taken back. It counts once [Stop.Members] have asked.
+//
+// When a run ends is public. The guarantee covers an end that follows from what is public or was released, such as
+// [Status.ConsensusError], and none that follows from private data.
+func (n *Node) Stop(last int) (int, error) {
+	m, enough := n.cfg.Fleet.Method, n.cfg.Fleet.enough()
+	refuse := func(format string, args ...any) (int, error) {
+		return 0, fmt.Errorf("sdk: %w: "+format, append([]any{ErrStop}, args...)...)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case enough == 0:
+		return refuse("the fleet does not say who may ask for that")
+	case !n.claims.signing():
+		return refuse("its members have no keys, so anybody could ask in their name")
+	case n.stops.blind:
+		return refuse("the node recovers its state, and cannot tell where the others are")
+	}
+	self := n.number[n.cfg.Name]
+	for _, s := range n.stops.known {
+		if s.Member == self && (last == 0 || s.Last <= last) {
+			return s.Last, nil
+		}
+	}
+	// A release may be on its way to the neighbors with what was known before. Its number is in the status by then.
+	earliest := m.Data(n.status.Round + eccentricity(n.graph, self) + 1)
+	if last == 0 {
+		last = earliest
+	}
+	if last < earliest {
+		return refuse("round %d is too near for all members to hear of it in time, want %d or later", last, earliest)
+	}
+	if last >= m.Rounds {
+		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
+	}
+	s := signed.Stop{Member: self, Last: last}
+	s.Sign(n.claims.key, n.claims.scope)
+	return last, n.keepStop(s)
+}
+
+// eccentricity returns how many edges away from a member the farthest one is.
+func eccentricity(g *graph.Graph, from int) (most int) {
+	away := make([]int, g.N())
+	away[from] = 1
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		most = away[queue[0]]
+		for _, j := range g.Neighbors(queue[0]) {
+			if away[j] == 0 {
+				away[j] = most + 1
+				queue = append(queue, j)
+			}
+		}
+	}
+	return most - 1
+}
+
+// attachStops adds to a message the stops that the node knows of.
+func (n *Node) attachStops(m *admm.Message) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m.Signed.Stops = n.stops.text
+}
+
+// hear takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
+// message taken.
+func (r *run) hear(from string, m *admm.Message) {
+	for b := range slices.Chunk(m.Signed.Stops, signed.StopSize) {
+		if err := r.hearStop(m, b); err != nil {
+			r.refuse(from, err)
+		}
+	}
+	r.stopEarly()
+}
+
+func (r *run) hearStop(m *admm.Message, b []byte) error {
+	f := r.cfg.Fleet
+	s, err := signed.ParseStop(b)
+	switch {
+	case err != nil:
+		return err
+	case f.Stop == nil || !r.claims.signing():
+		return errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
+	case s.Member >= len(f.Members):
+		return fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
+	case s.Last >= f.Method.Rounds:
+		return fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Last, f.Method.Rounds-1)
+	}
+	r.mu.Lock()
+	next := r.stops
+	r.mu.Unlock()
+	if !next.take(s, f.Stop.Members) {
+		return nil
+	}
+	name := f.Members[s.Member]
+	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {
+		return err
+	}
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.recovery == nil // which has missed what went before
+	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
+		f.Method.EndedAt(s.Last).Learning() < first {
+		return fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
+			name, m.Round, s.Last)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keepStop(s)
+}
+
+// stopEarly tells the machine, or the recovery, of a round that enough members have asked for.
+func (r *run) stopEarly() {
+	r.mu.Lock()
+	fresh, last := r.stops.fresh, r.stops.agreed(r.cfg.Fleet.enough())
+	r.stops.fresh = false
+	var by []string
+	for _, w := range r.status.Stops {
+		by = append(by, w.Member)
+	}
+	r.mu.Unlock()
+	switch {
+	case !fresh || last == 0:
+	case r.recovery != nil:
+		r.toRecover.End, r.end = last, last
+		r.recovery.EndAt(last)
+	default:
+		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
+			r.end = 0
+		}
+		r.log.Info("the run ends early", "last_round_with_data", r.end, "asked_by", strings.Join(by, ", "))
+	}
+}
+
+// method returns the fleet's method, with the end that it has now.
+func (n *Node) method() Method { return n.cfg.Fleet.Method.EndedAt(n.end) }

@@ -1,0 +1,103 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// A device is lost with its disk at every release of a run that ends early, that of the member that asks and that of
+// another. Its successor learns of the end from the neighbors, wherever in the run it takes over, and all end with the
+// same round.
+func TestStopReachesRecoveredDevices(t *testing.T) {
+	f := stoppable(privateRing(), 1)
+	const asksAfter, last = 2, 5
+	recovered := 0
+	for _, victim := range []int{0, 1, 3} {
+		for release := 1; release <= f.Method.EndedAt(last).Last(); release++ {
+			all, took := playLoss(t, f, victim, release, func(n *sdk.Node, made int) {
+				if made == asksAfter {
+					if _, err := n.Stop(last); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			recovered += took
+			want := last
+			if victim == 0 && release <= asksAfter { // the wish was lost with the device
+				want = all[1].Status().End
+			}
+			for i, n := range all {
+				if st := n.Status(); !st.Done || st.End != want || st.Refused != 0 || st.Round != f.Method.EndedAt(want).Last() {
+					t.Errorf("node %d: %+v, want the end after round %d", i, st, want)
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("device %d was lost at release %d", victim, release)
+			}
+		}
+	}
+	if recovered < 20 {
+		t.Errorf("%d devices have taken over: nothing was tested", recovered)
+	}
+}
+
+// playLoss runs a fleet of which one device is lost right after it has stored a release. The first member asks.
+func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.Node, made int)) (all []*sdk.Node, took int) {
+	t.Helper()
+	trs := inMemory(t, f)
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	all = make([]*sdk.Node, len(f.Members))
+	var wg sync.WaitGroup
+	for i, name := range f.Members {
+		life := func(spare bool) error {
+			ctx, die := context.WithCancel(ctx)
+			defer die()
+			dir := filepath.Join(t.TempDir(), fmt.Sprint(name, spare))
+			store, err := state.Open(dir, f.StateSize(name, samples[i]))
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], Store: store,
+				ResendAfter: 3 * time.Millisecond, Linger: 3 * time.Second, Recover: spare,
+				Observer: sdk.Observer{Released: func(made int, _ []float32) {
+					if i == 0 && !spare {
+						ask(all[0], made)
+					}
+					if i == victim && !spare && made == release {
+						die()
+					}
+				}}}
+			sign(&cfg)
+			if all[i], err = sdk.New(cfg); err != nil {
+				return err
+			}
+			err = all[i].Run(ctx)
+			if i == victim && !spare && errors.Is(err, context.Canceled) {
+				return errDead
+			}
+			return err
+		}
+		wg.Go(func() {
+			err := life(false)
+			if errors.Is(err, errDead) {
+				took++
+				err = life(true)
+			}
+			if err != nil {
+				t.Errorf("node %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	return all, took
+}

@@ -1,0 +1,166 @@
+package tinytest
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// A Lie returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
+type Lie func(to string, m admm.Message) []admm.Message
+
+// Jump moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
+// run on a grid later releases go on from there.
+func Jump(release int, by int32) Lie {
+	return func(_ string, m admm.Message) []admm.Message {
+		switch {
+		case m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage:
+		case len(m.Grid) > 0:
+			m.Grid[0] += by
+		default:
+			m.Vector[0] += float32(by)
+		}
+		return []admm.Message{m}
+	}
+}
+
+// Contradict makes a release twice, the second time with another first coordinate.
+func Contradict(release int) Lie {
+	jump := Jump(release, 1)
+	return func(to string, m admm.Message) []admm.Message {
+		first := m
+		first.Vector, first.Grid = slices.Clone(m.Vector), slices.Clone(m.Grid)
+		if m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage {
+			return []admm.Message{m}
+		}
+		return append([]admm.Message{first}, jump(to, m)...)
+	}
+}
+
+// Liar returns the transport of a member of a real fleet that is bad: everything that it sends goes through a lie. With
+// the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
+// without keys. The returned transport closes inner.
+func Liar(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, lie Lie) (transport.Transport,
+	error) {
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		return nil, err
+	}
+	l := &liar{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
+		told: map[string]map[int]signed.Release{}, truth: map[int]signed.Release{}}
+	if n, ok := inner.(transport.Notifier); ok {
+		return struct {
+			*liar
+			transport.Notifier
+		}{l, n}, nil
+	}
+	return l, nil
+}
+
+type liar struct {
+	transport.Transport
+	key   ed25519.PrivateKey
+	scope signed.Scope
+	lie   Lie
+
+	mu    sync.Mutex // guards what follows
+	codec *wire.Codec
+	told  map[string]map[int]signed.Release // by neighbor and round, what was signed first
+	truth map[int]signed.Release            // by round, what the member has released
+}
+
+// Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
+func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
+	for {
+		from, frame, err := l.Transport.Recv(ctx)
+		if err == nil {
+			frame = l.spared(frame)
+		}
+		if err != nil || frame != nil {
+			return from, frame, err
+		}
+	}
+}
+
+// spared returns what the member is to hear of a frame, nil for nothing.
+func (l *liar) spared(frame []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var m admm.Message
+	if l.key == nil || l.codec.Decode(frame, &m) != nil {
+		return frame
+	}
+	shown, err := signed.Parse(m.Signed.Proof)
+	truth, known := l.truth[shown.Round]
+	switch {
+	case err != nil || m.Kind != admm.Conflict && (!known || shown.Digest == truth.Digest):
+		return frame
+	case m.Kind == admm.Conflict:
+		return nil
+	}
+	m.Signed.Proof = truth.Append(nil)
+	frame, _ = l.codec.Append(nil, &m) // it was one
+	return frame
+}
+
+// Send leaves what it cannot read as it is.
+func (l *liar) Send(ctx context.Context, to string, frame []byte) error {
+	var errs []error
+	for _, f := range l.forge(to, frame) {
+		errs = append(errs, l.Transport.Send(ctx, to, f))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *liar) forge(to string, frame []byte) (frames [][]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var m admm.Message
+	if l.codec.Decode(frame, &m) != nil {
+		return [][]byte{frame}
+	}
+	for _, told := range l.lie(to, m) {
+		l.sign(to, &told)
+		if f, err := l.codec.Append(nil, &told); err == nil {
+			frames = append(frames, f)
+		}
+	}
+	return frames
+}
+
+// sign signs a release as it is told.
+func (l *liar) sign(to string, m *admm.Message) {
+	r, err := signed.Parse(m.Signed.Own)
+	if l.key == nil || err != nil {
+		return
+	}
+	if l.told[to] == nil {
+		l.told[to] = map[int]signed.Release{}
+	}
+	switch before, told := l.told[to][r.Round-1]; {
+	case m.Kind != admm.Release: // a probe shows the last one again
+		if last, told := l.told[to][r.Round]; told {
+			m.Signed.Own = last.Append(nil)
+		}
+		return
+	case told:
+		r.Prev = before.ID(l.scope)
+	}
+	if _, known := l.truth[r.Round]; !known {
+		l.truth[r.Round] = r
+	}
+	r.Digest = signed.Digest(m.Vector, m.Grid)
+	r.Sign(l.key, l.scope)
+	if _, told := l.told[to][r.Round]; !told {
+		l.told[to][r.Round] = r
+	}
+	m.Signed.Own = r.Append(nil)
+}

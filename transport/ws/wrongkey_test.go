@@ -1,0 +1,195 @@
+package ws
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// farConn is a connection to a node that is far away: what this end says second comes later by a round trip.
+type farConn struct {
+	net.Conn
+	trip time.Duration
+}
+
+func (c *farConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	time.Sleep(c.trip)
+	c.trip = 0
+	return n, err
+}
+
+// wrongCallers is what the process of TestWrongKeyCallers is told by the environment.
+const wrongCallers = "SPADE_TEST_WRONG_KEYS"
+
+// callers have a wrong key, or the right one and no manners. They are in a process of their own, so that the processor's time of this one is the node's.
+type callers struct {
+	key   string
+	knock bool          // they knock as "c", a neighbor
+	ask   bool          // they ask for a page instead of a websocket
+	trip  time.Duration // to the node and back
+}
+
+// TestWrongKeyCallers is no test but the process that calls, until its input ends. It says how many calls it has made,
+// and how many were answered.
+func TestWrongKeyCallers(t *testing.T) {
+	var address, key string
+	var rate int
+	var knock, ask bool
+	var trip time.Duration
+	task := os.Getenv(wrongCallers)
+	if task == "" {
+		t.Skip("TestWrongKeys starts it")
+	}
+	if _, err := fmt.Sscan(task, &address, &key, &rate, &knock, &ask, (*int64)(&trip)); err != nil {
+		t.Fatal(err)
+	}
+	cert := selfSigned(keyOf(key))
+	c := &Transport{public: publicOf("c")}
+	b := &peer{own: keyOf("c")}
+	b.configure(peerOf("b"))
+	call := func() (answered bool) {
+		raw, err := net.Dial("tcp", address)
+		if err != nil {
+			return false
+		}
+		defer raw.Close()
+		raw.(*net.TCPConn).SetLinger(0) // or the ports of the machine are used up
+		raw.SetDeadline(time.Now().Add(patience))
+		// The cheapest key exchange, for both cores are shared with the node.
+		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert},
+			CurvePreferences: []tls.CurveID{tls.X25519}}
+		if knock {
+			cfg.NextProtos = c.knocks(b)
+		}
+		s := tls.Client(&farConn{Conn: raw, trip: trip}, cfg)
+		if s.Handshake() != nil {
+			return false
+		}
+		if ask {
+			fmt.Fprint(s, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+		}
+		_, err = s.Read(make([]byte, 1))
+		return err == nil || strings.Contains(err.Error(), "remote error")
+	}
+	var over atomic.Bool
+	var calls, answered atomic.Int64
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for range rate/3 + 1 { // as many as call at a time, far away
+		wg.Go(func() {
+			for !over.Load() {
+				n := time.Duration(calls.Add(1))
+				time.Sleep(time.Until(begin.Add(n * time.Second / time.Duration(rate))))
+				if call() {
+					answered.Add(1)
+				}
+			}
+		})
+	}
+	io.Copy(io.Discard, os.Stdin)
+	over.Store(true)
+	wg.Wait()
+	fmt.Printf("\ncalls %d %d\n", calls.Load(), answered.Load())
+}
+
+// start runs the callers; stop ends them.
+func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, answered int)) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKeyCallers$", "-test.count=1")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d %t %t %d", wrongCallers, to.listener.Addr(), c.key, rate, c.knock,
+		c.ask, c.trip))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (calls, answered int) {
+		in.Close()
+		for s := bufio.NewScanner(out); s.Scan(); {
+			fmt.Sscanf(s.Text(), "calls %d %d", &calls, &answered)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		return calls, answered
+	}
+}
+
+// Callers who complete the handshake with a key that is wrong here, or who are a bad neighbor that knocks properly and
+// then fails, cost little memory and time, and keep no other neighbor out that is 100 ms away. A thousand a second of
+// each kind, for ten seconds, with two seconds as the limit of time:
+//
+//	SPADE_WRONG_KEYS=1000 go test -run WrongKeys -v ./transport/ws
+func TestWrongKeys(t *testing.T) {
+	rate, last, limit := 100, 200*time.Millisecond, patience
+	if s, ok := os.LookupEnv("SPADE_WRONG_KEYS"); ok {
+		if _, err := fmt.Sscan(s, &rate); err != nil {
+			t.Fatal(err)
+		}
+		last, limit = 10*time.Second, 2*time.Second
+	}
+	far := 100 * time.Millisecond
+	for i, c := range []callers{
+		{key: "stranger"},
+		{key: "c", knock: true, ask: true},
+		{key: "stranger", trip: far},
+		{key: "b"},
+		{key: "stranger", knock: true},
+		{key: "stranger", knock: true, trip: far},
+		{key: "c", ask: true},
+		{key: "c", knock: true, ask: true, trip: far},
+	} {
+		if i > 1 && limit == patience {
+			break
+		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			b := start(t, "b", quiet, peerOf("a"), peerOf("c"))
+			line := slowLine(t, b, 50*time.Millisecond)
+			var longest, processor time.Duration
+			if cpuTime != nil {
+				processor = cpuTime()
+			}
+			before, begin, most := memory(), time.Now(), int64(0)
+			stop := c.start(t, b, rate)
+			for time.Since(begin) < last {
+				time.Sleep(last / 10)
+				most = max(most, memory()-before)
+				from := time.Now()
+				a := start(t, "a", func(c *Config) { c.timing.backoffMin = defaultTiming.backoffMin }, peerOf("b"))
+				a.reach(t, "b", "wss://"+line+"/")
+				a.send(t, "b", []byte("in"))
+				b.expect(t, "a", []byte("in"))
+				longest = max(longest, time.Since(from))
+				a.Close()
+			}
+			took := time.Since(begin).Seconds()
+			calls, answered := stop()
+			if cpuTime != nil {
+				processor = (cpuTime() - processor) / time.Duration(max(1, calls))
+			}
+			t.Logf("%.0f calls a second, %.0f answered, %v of processor time each; a neighbor was in after %v at most, memory "+
+				"at most %d bytes more", float64(calls)/took, float64(answered)/took, processor, longest.Round(time.Millisecond),
+				most)
+			if longest > limit || most > 8<<20 || calls == 0 {
+				t.Errorf("a neighbor was in after %v, want at most %v; memory has grown by %d bytes, want at most 8 MiB",
+					longest, limit, most)
+			}
+		})
+	}
+}
