@@ -177,7 +177,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 			}
 		}
 	}
-	fmt.Fprintf(out, "\n**What it shows:** with the best option of this table SPADE-DFL is ahead of all rivals in %d " +
+	fmt.Fprintf(out, "\n**What it shows:** with the best option of this table SPADE-DFL is ahead of all rivals in %d "+
 		"of %d rows.\n", ahead, rows)
 	switch table {
 	case experiment.EqualQueries:
