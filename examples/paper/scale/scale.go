@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,9 +88,9 @@ The whole network in one process, on a ring: a round is three local steps of eve
 the exchange. The loss is that of a linear model, so that what grows is the method's own work. Without noise, with each
 client's own, and with noise that neighbors cancel (colluders 1); no rounds of mixing. The time is the best of three;
 memory is the most that the process had, data included. Exponents p of size^p are by least squares through the
-logarithms of the last %d sizes. What it shows: time and memory grow in proportion to each of the three numbers, or
-slower, where an exponent is at most 1.
+logarithms of the last %d sizes; 1 is growth in proportion.
 `, upper)
+	var powers, room []float64
 	for _, s := range grown {
 		fmt.Fprintf(&b, "\n| %s |", s.what)
 		for _, form := range Forms {
@@ -120,10 +121,14 @@ slower, where an exponent is at most 1.
 		b.WriteString("| exponent |")
 		last := len(xs) - upper
 		for i := range Forms {
-			fmt.Fprintf(&b, " %.2f | %.2f |", exponent(xs[last:], times[i][last:]), exponent(xs[last:], mbs[i][last:]))
+			powers = append(powers, exponent(xs[last:], times[i][last:]))
+			room = append(room, exponent(xs[last:], mbs[i][last:]))
+			fmt.Fprintf(&b, " %.2f | %.2f |", powers[len(powers)-1], room[len(room)-1])
 		}
 		b.WriteString("\n")
 	}
+	fmt.Fprintf(&b, "\n**What it shows:** the exponents of time are %.2f to %.2f, and those of memory at most %.2f.\n",
+		slices.Min(powers), slices.Max(powers), slices.Max(room))
 	b.WriteString("\n" + sweep.NewOrigin().String())
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("scale: %w", err)
