@@ -285,8 +285,12 @@ func (m *Machine) checkPayload(msg *Message) error {
 		vector, grid = grid, vector
 	}
 	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		return &ImpossibleError{fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
-			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)}
+		what := fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
+			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
+		if vector == 0 && len(msg.Vector) == m.cfg.Estimator.Dim && len(msg.Grid) == 0 { // as in a run that was ended early
+			return errors.New(what)
+		}
+		return &ImpossibleError{what}
 	}
 	if j := beyond(msg.Vector, limit); j >= 0 {
 		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
