@@ -87,6 +87,9 @@ type PCA struct {
 // fails if the training set does not vary. Components beyond the directions in which it does are arbitrary. The work
 // takes 16 bytes for each number of the training set that is not zero.
 func FitPCA(train *Data, n int) (*PCA, error) {
+	if board {
+		return nil, errBoard
+	}
 	if err := train.check(); err != nil {
 		return nil, err
 	}
