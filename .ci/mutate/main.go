@@ -49,6 +49,7 @@ var (
 	keys    = suite{"./sdk/pair", "Key"}
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
 	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
+	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -67,6 +68,14 @@ var mutations = []mutation{
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
 		"	for i := range m.edges {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1",
 		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1", method},
+	{"stop: a round later than all can hear of it", "sdk/stop.go",
+		"eccentricity(n.graph, self) + 1)", "eccentricity(n.graph, self) + 2)", stops},
+	{"stop: one member is enough", "sdk/stop.go", "return st.known[enough-1].Last", "return st.known[0].Last", stops},
+	{"stop: signatures are not checked", "sdk/stop.go",
+		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {",
+		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil && err == nil {", stops},
+	{"stop: acted on before it is kept", "sdk/stop.go",
+		"	if k, ok := n.cfg.Store.(stopKeeper); ok {\n		if err := k.KeepStops(", "	if k, ok := n.cfg.Store.(stopKeeper); !ok {\n		if err := k.KeepStops(", stops},
 	{"quarantine: z of a dropped edge in the penalty", "sdk/admm/round.go",
 		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},
 	{"quarantine: the degree of a dropped edge in the penalty", "sdk/admm/round.go",
