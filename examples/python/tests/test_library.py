@@ -110,6 +110,8 @@ class LocalNodes(unittest.TestCase):
 
     def test_interrupt(self):
         """Ctrl-C ends run, and the node goes on later."""
+        # A shell starts what runs in the background with the signal ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         with self.fleet("slow", "a", "b") as fleet:
             with LocalNode(fleet.nodes["a"].file, losses("a"), 50) as node:
                 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
