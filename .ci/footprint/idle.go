@@ -51,7 +51,7 @@ func measureIdle(seconds int) error {
 		args      []string
 	}{
 		{"embedded", "./.ci/footprint/idle", nil},
-		{"program", program, []string{"run"}},
+		{"program", program, []string{"run", "-anyway"}},
 	} {
 		bin := filepath.Join(tmp, c.name)
 		if err := build(".", c.pkg, native, bin, "", true); err != nil {
@@ -173,6 +173,9 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	m.resident, m.peak, m.anonymous = status["VmRSS:"]<<10, status["VmHWM:"]<<10, status["RssAnon:"]<<10
 	if _, made := os.Stat(tr.path("a.state/releases.log")); made != nil {
 		return m, fmt.Errorf("the node has made no release: %w\n%s", made, said.String())
+	}
+	if err == nil && m.resident == 0 {
+		err = fmt.Errorf("the node has ended\n%s", said.String())
 	}
 	return m, err
 }
