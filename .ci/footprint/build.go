@@ -18,8 +18,8 @@ const (
 
 // board reports whether the target is a small board: the limits are for those, and they alone pay for them in time.
 func (t target) board() bool {
-	if t.whole {
-		return false
+	if t.whole || t.small {
+		return t.small
 	}
 	return t.arch == "arm" || strings.HasPrefix(t.arch, "mips") || t == target{os: "linux", arch: "arm64"}
 }

@@ -40,7 +40,8 @@ func measureIdle(seconds int) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM"), false}
+	// What is measured is what a board would run: how it is built, and not for which processor.
+	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM"), false, true}
 	span := time.Duration(seconds) * time.Second
 	if err := measureTicker(tmp, native, span); err != nil {
 		return err

@@ -10,14 +10,15 @@ import (
 type target struct {
 	os, arch, variant string
 	whole             bool // a plain build, though the target is a board
+	small             bool // as for a board, though the target is none
 }
 
 // targets are the ones that a release has.
 var targets = []target{
-	{"linux", "amd64", "", false}, {"linux", "386", "", false}, {"linux", "arm64", "", false},
-	{"linux", "arm", "5", false}, {"linux", "arm", "6", false}, {"linux", "arm", "7", false},
-	{"linux", "riscv64", "", false}, {"linux", "mips", "softfloat", false}, {"linux", "mipsle", "softfloat", false},
-	{"darwin", "amd64", "", false}, {"darwin", "arm64", "", false}, {"windows", "amd64", "", false}, {"windows", "arm64", "", false},
+	{"linux", "amd64", "", false, false}, {"linux", "386", "", false, false}, {"linux", "arm64", "", false, false},
+	{"linux", "arm", "5", false, false}, {"linux", "arm", "6", false, false}, {"linux", "arm", "7", false, false},
+	{"linux", "riscv64", "", false, false}, {"linux", "mips", "softfloat", false, false}, {"linux", "mipsle", "softfloat", false, false},
+	{"darwin", "amd64", "", false, false}, {"darwin", "arm64", "", false, false}, {"windows", "amd64", "", false, false}, {"windows", "arm64", "", false, false},
 }
 
 func (t target) String() string {
