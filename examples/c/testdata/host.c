@@ -40,12 +40,13 @@ static void sleep_ms(long ms) {
 		;
 }
 
-// taken says which signals that programs wait for the library has taken, and what else of the process.
+// taken says which signals that programs wait for the library has taken, and what else of the process. nohup and shells
+// start programs with some signals ignored.
 static void taken(void) {
 	for (int sig = 1; sig < 32; sig++) {
 		struct sigaction now;
 		if (sig != SIGUSR1 && sig != SIGSEGV && sig != SIGBUS && sig != SIGFPE && sig != SIGPIPE && sig != SIGURG &&
-		    sigaction(sig, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+		    sigaction(sig, NULL, &now) == 0 && now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)
 			printf("signal %d is taken\n", sig);
 	}
 	if (getenv("NOTIFY_SOCKET") == NULL)
