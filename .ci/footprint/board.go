@@ -81,13 +81,13 @@ func runBoard(dir string) error {
 	}
 	defer os.RemoveAll(tmp)
 	arm, here, iot := filepath.Join(tmp, "arm"), filepath.Join(tmp, "here"), filepath.Join(tmp, "iot")
-	if err := build(".", program, target{"linux", "arm", "6", false, false}, arm, "", true); err != nil {
+	if err := build(".", program, on("linux", "arm", "6"), arm, "", true); err != nil {
 		return err
 	}
-	if err := build(".", "./examples/iot", target{"linux", "arm", "6", false, false}, iot, "", true); err != nil {
+	if err := build(".", "./examples/iot", on("linux", "arm", "6"), iot, "", true); err != nil {
 		return err
 	}
-	if err := build(".", program, target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM"), false, false}, here, "", true); err != nil {
+	if err := build(".", program, on(runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM")), here, "", true); err != nil {
 		return err
 	}
 	files := filepath.Join(tmp, "fleet")

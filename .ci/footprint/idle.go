@@ -41,7 +41,8 @@ func measureIdle(seconds int) error {
 	}
 	defer os.RemoveAll(tmp)
 	// What is measured is what a board would run: how it is built, and not for which processor.
-	native := target{runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM"), false, true}
+	native := on(runtime.GOOS, runtime.GOARCH, os.Getenv("GOARM"))
+	native.small = true
 	span := time.Duration(seconds) * time.Second
 	if err := measureTicker(tmp, native, span); err != nil {
 		return err

@@ -13,12 +13,14 @@ type target struct {
 	small             bool // as for a board, though the target is none
 }
 
+func on(os, arch, variant string) target { return target{os: os, arch: arch, variant: variant} }
+
 // targets are the ones that a release has.
 var targets = []target{
-	{"linux", "amd64", "", false, false}, {"linux", "386", "", false, false}, {"linux", "arm64", "", false, false},
-	{"linux", "arm", "5", false, false}, {"linux", "arm", "6", false, false}, {"linux", "arm", "7", false, false},
-	{"linux", "riscv64", "", false, false}, {"linux", "mips", "softfloat", false, false}, {"linux", "mipsle", "softfloat", false, false},
-	{"darwin", "amd64", "", false, false}, {"darwin", "arm64", "", false, false}, {"windows", "amd64", "", false, false}, {"windows", "arm64", "", false, false},
+	on("linux", "amd64", ""), on("linux", "386", ""), on("linux", "arm64", ""),
+	on("linux", "arm", "5"), on("linux", "arm", "6"), on("linux", "arm", "7"),
+	on("linux", "riscv64", ""), on("linux", "mips", "softfloat"), on("linux", "mipsle", "softfloat"),
+	on("darwin", "amd64", ""), on("darwin", "arm64", ""), on("windows", "amd64", ""), on("windows", "arm64", ""),
 }
 
 func (t target) String() string {
