@@ -101,6 +101,24 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 	})
 }
 
+// network returns the simulated network of a fleet on the world's clients, with noise from its seed. change may alter what
+// a client is configured with.
+func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
+	cfgs, err := f.Machines(samples, func(client int) io.Reader {
+		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
+		return &noise
+	})
+	if err != nil {
+		return nil, err
+	}
+	clients := make([]sim.Client, len(cfgs))
+	for i, c := range cfgs {
+		change(i, &c)
+		clients[i] = sim.Client{Config: c, Oracle: w.Clients[i].Oracle}
+	}
+	return sim.New(clients)
+}
+
 // Trace is Run with both models of every client: its last release, and the mean of all its releases. m.Averaged plays
 // no part.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
@@ -109,23 +127,13 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	if err != nil {
 		return Spent{}, err
 	}
-	cfgs, err := fleet.Machines(samples, func(client int) io.Reader {
-		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
-		return &noise
-	})
-	if err != nil {
-		return Spent{}, err
-	}
-	clients := make([]sim.Client, len(cfgs))
-	for i, c := range cfgs {
+	network, err := w.network(fleet, samples, func(i int, c *admm.Config) {
 		c.Average = true
 		c.Estimator.Window = 8
 		if batch, free := s["batch"]; free {
 			c.Estimator.Batch = max(1, int(math.Round(batch*float64(samples[i]))))
 		}
-		clients[i] = sim.Client{Config: c, Oracle: w.Clients[i].Oracle}
-	}
-	network, err := sim.New(clients)
+	})
 	if err != nil {
 		return Spent{}, err
 	}

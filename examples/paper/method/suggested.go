@@ -3,12 +3,10 @@ package method
 import (
 	"context"
 	"errors"
-	"io"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
 // Suggested is SPADE-DFL with what [sdk.Suggest] chooses from public numbers: the run of "spade-edge simulate" with
@@ -73,18 +71,7 @@ func (m Suggested) Run(ctx context.Context, w *World, s Setting,
 	for i, c := range w.Clients {
 		samples[i] = c.Samples
 	}
-	cfgs, err := f.Machines(samples, func(client int) io.Reader {
-		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
-		return &noise
-	})
-	if err != nil {
-		return Spent{}, err
-	}
-	clients := make([]sim.Client, len(cfgs))
-	for i, c := range cfgs {
-		clients[i] = sim.Client{Config: c, Oracle: w.Clients[i].Oracle}
-	}
-	network, err := sim.New(clients)
+	network, err := w.network(&f, samples, func(int, *admm.Config) {})
 	if err != nil {
 		return Spent{}, err
 	}
