@@ -155,7 +155,7 @@ func TestDirectionIsotropy(t *testing.T) {
 // shown to fail.
 func TestSphereLaw(t *testing.T) {
 	n := 200000
-	if testing.Short() {
+	if brief() {
 		n = 50000
 	}
 	const k = 50

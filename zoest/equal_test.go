@@ -9,6 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
+// brief asks for fewer draws than SPADE_LONG has; each test still fails with its planted errors.
+func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
+
 // logit is m samples of two classes with d features: f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s.
 type logit struct {
 	a [][]float32
@@ -109,7 +112,7 @@ func TestErrorAtEqualQueries(t *testing.T) {
 	rounds, kinds := []int{1, 40}, []string{"paper", "centered", "tracking"}
 	for _, d := range []int{10, 39, 1000} {
 		for _, m := range []int{17, 55, 160} {
-			if d == 1000 && (testing.Short() || os.Getenv("SPADE_LONG") == "") {
+			if d == 1000 && brief() {
 				continue
 			}
 			p := newLogit(d, m)

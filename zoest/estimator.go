@@ -22,6 +22,9 @@ type Config struct {
 	// that was ever asked.
 	Seeded bool
 
+	// Momentum, from 0 to less than 1, is the share of earlier rounds in what [Estimator.Carry] returns.
+	Momentum float64
+
 	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
 	Window int
 
@@ -44,6 +47,7 @@ func (c Config) Validate() error {
 	want(c.Samples >= 1 && c.Samples <= math.MaxInt32, "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
 	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
+	want(c.Momentum >= 0 && c.Momentum < 1, "Momentum is %v, want 0..1 and less than 1", c.Momentum)
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
 	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher, Sphere or Walsh",
 		c.Directions)
@@ -59,9 +63,9 @@ func (c Config) Validate() error {
 // steps, each begun by [Estimator.Step]. Both are stages: the driver takes queries from [Estimator.Next] and gives
 // their losses to [Estimator.Answer] until Next returns none.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, and up to 2d for each
-// further query of the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It is not safe for
-// concurrent use.
+// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with momentum, and
+// up to 2d for each further query of the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It
+// is not safe for concurrent use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
 // beginning of a step once max(8m, 16384) rows have been replaced since.
@@ -71,6 +75,8 @@ type Estimator struct {
 	model model     // tracking: of each component's loss
 	walsh *walsh    // Walsh directions only
 	last  []float32 // centered: the last loss of each component
+	carry []float32 // with momentum: what Carry made last
+	whole []float32 // all memory: last or that of model, then carry
 	batch batch
 	open  []Query     // queries without an answer, in room whose points are there for good
 	room  []float32   // these points, one after the other
@@ -142,11 +148,19 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
 	}
 	e.table = newTable(cfg, e.redraw)
+	own := cfg.Memory()
+	if own > 0 {
+		e.whole = make([]float32, own)
+	}
+	if cfg.Momentum > 0 {
+		own -= cfg.Dim
+		e.carry = e.whole[own:]
+	}
 	switch cfg.Kind {
 	case Centered:
-		e.last = make([]float32, cfg.Samples)
+		e.last = e.whole[:own]
 	case Tracking:
-		e.model, e.bends = newModel(cfg), make([]float32, collect)
+		e.model, e.bends = newModel(cfg, e.whole[:own]), make([]float32, collect)
 		e.table.flat = e.model.slopes
 	}
 	return e, nil
@@ -204,8 +218,12 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
 // has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
-	s := e.batches.At(e.round, e.step, 0)
-	e.begin(phi, false, e.batch.draw(&s))
+	todo := e.batch.items // in order, if that is the batch
+	if !e.batch.whole() {
+		s := e.batches.At(e.round, e.step, 0)
+		todo = e.batch.draw(&s)
+	}
+	e.begin(phi, false, todo)
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -326,10 +344,17 @@ func (e *Estimator) apply() {
 	if !e.filling {
 		e.stale += len(rows)
 	}
-	if e.signs != nil && e.table.flat != nil && e.cfg.Kind != Tracking && !e.filling && e.piece == e.cfg.Dim {
-		vec.SignReplaceRows(e.table.flat, rows, e.v, e.abar, e.held, e.signsOf(0, len(rows)), byB, byM)
-		e.held = e.held[:0]
-		return
+	if e.signs != nil && e.table.flat != nil && e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
+		signs, done := e.signsOf(0, len(rows)), true
+		if e.filling {
+			done = vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
+		} else {
+			vec.SignReplaceRows(e.table.flat, rows, e.v, e.abar, e.held, signs, byB, byM)
+		}
+		if done {
+			e.held = e.held[:0]
+			return
+		}
 	}
 	for from := 0; from < e.cfg.Dim; from += e.piece {
 		to := min(from+e.piece, e.cfg.Dim)
@@ -369,15 +394,30 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Memory returns what lasts over rounds, [Config.Memory] numbers: nothing of the paper's kind; of the centered one the
-// last loss seen of each component; of the tracking one the model of each. They are finite after every stage. The
-// estimator owns the slice. Copied between two rounds into a new estimator, it carries the memory over a restart.
-func (e *Estimator) Memory() []float32 {
-	if e.cfg.Kind == Tracking {
-		return e.model.memory
+// Carry replaces a round's update s, of length d, by b times what it made of the round before (0 at first) and 1-b times
+// s, where b is Config.Momentum: a mean of all updates so far, with weights that fall. With b = 0 it does nothing. The
+// variance of estimates shrinks, once the weights have settled, to (1-b)/(1+b) of it; in return the updates are of where
+// the model was, b/(1-b) rounds ago on average. This is not in the paper, and Lemma 1 says nothing of it. What is not a
+// number, or larger than any of a run that learns, is handed out and not remembered.
+func (e *Estimator) Carry(s []float32) {
+	if e.carry == nil {
+		return
 	}
-	return e.last
+	vec.Scale(e.carry, float32(e.cfg.Momentum))
+	vec.Axpy(e.carry, float32(1-e.cfg.Momentum), s)
+	copy(s, e.carry)
+	for i, x := range e.carry {
+		if !(abs(x) < mostGrown) {
+			e.carry[i] = 0
+		}
+	}
 }
+
+// Memory returns what lasts over rounds, [Config.Memory] numbers: nothing of the paper's kind; of the centered one the
+// last loss seen of each component; of the tracking one the model of each; then what [Estimator.Carry] made last. They
+// are finite after every stage. The estimator owns the slice. Copied between two rounds into a new estimator, it carries
+// the memory over a restart.
+func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.
 type batch struct {
@@ -393,11 +433,14 @@ func newBatch(m, size int) batch {
 	return b
 }
 
+// whole reports whether a batch is everything, which is never shuffled.
+func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
+
 // all returns 0..m-1. It undoes the previous shuffle, last swap first, so that a draw depends on its address alone, at
 // a cost of O(size). The slice is valid until the next draw.
 func (b *batch) all() []int {
-	if len(b.swaps) == len(b.items) {
-		return b.items // draw has never moved them
+	if b.whole() {
+		return b.items
 	}
 	for i := len(b.swaps) - 1; i >= 0; i-- {
 		b.swap(i)
@@ -409,7 +452,7 @@ func (b *batch) all() []int {
 // draw returns the batch at the start of a stream, in the order drawn. A batch of everything is in ascending order and
 // draws nothing. The slice is valid until the next draw.
 func (b *batch) draw(s *rng.Stream) []int {
-	if b.all(); len(b.swaps) == len(b.items) {
+	if b.all(); b.whole() {
 		return b.items
 	}
 	for i := range b.swaps {

@@ -188,7 +188,7 @@ func meanFault(m moments, want []float64) error {
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
-	if testing.Short() {
+	if brief() {
 		n = 5000
 	}
 	want0, want3 := p.smoothed(p.phi[0], mu), p.smoothed(p.phi[3], mu)
@@ -296,7 +296,7 @@ func TestRemainderBound(t *testing.T) {
 // + 8*(1-1/8)^2 = 14.1).
 func TestSecondMoment(t *testing.T) {
 	n := 10000
-	if testing.Short() {
+	if brief() {
 		n = 3000
 	}
 	const d, m, mu = 3, 8, 0.5
@@ -370,7 +370,7 @@ func TestSecondMoment(t *testing.T) {
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000
-	if testing.Short() {
+	if brief() {
 		n = 8000
 	}
 	p := logistic

@@ -19,13 +19,17 @@ const (
 
 // Memory returns how many numbers last over rounds, see [Estimator.Memory].
 func (c Config) Memory() int {
+	n := 0
 	switch c.Kind {
 	case Centered:
-		return c.Samples
+		n = c.Samples
 	case Tracking:
-		return c.Samples*(c.Dim+1) + tails
+		n = c.Samples*(c.Dim+1) + tails
 	}
-	return 0
+	if c.Momentum > 0 {
+		n += c.Dim
+	}
+	return n
 }
 
 // model is the memory of the tracking kind: of each component h a level c_h and a slope g_h, a row of the table, such
@@ -81,9 +85,9 @@ const (
 // replaces.
 const kappa, omega, renewed = 0.25, 0.25, 0.25
 
-func newModel(cfg Config) model {
+func newModel(cfg Config, memory []float32) model {
 	rows := cfg.Samples * cfg.Dim
-	m := model{memory: make([]float32, cfg.Memory()), d: float64(cfg.Dim)}
+	m := model{memory: memory, d: float64(cfg.Dim)}
 	m.slopes, m.levels = m.memory[:rows:rows], m.memory[rows:rows+cfg.Samples]
 	m.tail = (*[tails]float32)(m.memory[len(m.memory)-tails:])
 	m.keep = 1 - float64(renewed*float64(cfg.Batch)/float64(cfg.Samples))

@@ -140,7 +140,7 @@ func TestTrackingAgainstReference(t *testing.T) {
 // 1, which the proof rests on. The memory is carried from round to round, back and forth between points far apart.
 func TestTrackingLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
-	if testing.Short() {
+	if brief() {
 		n = 5000
 	}
 	ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }

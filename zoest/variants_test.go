@@ -107,7 +107,7 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 // the paper's 9 Q^2 = 9d. A constant loss shows what it is for: but for the first round all of the variance is gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
-	if testing.Short() {
+	if brief() {
 		n = 5000
 	}
 	for _, b := range []int{1, 3, 4} {

@@ -25,6 +25,10 @@ func run(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 // rows is rowsGo, by assembly where that is faster.
 func rows(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	dst = dst[:2*len(components)]
+	if wide && vector && len(components) > few {
+		rowsAVX512(&dst[0], &components[0], len(components), c0, c2, c3, k0, k1)
+		return
+	}
 	if n := len(components) / group; n > 0 && vector {
 		rowsAsm(&dst[0], &components[0], n, c0, c2, c3, k0, k1)
 		dst, components = dst[2*group*n:], components[group*n:]

@@ -42,28 +42,41 @@ func TestPhiloxAsm(t *testing.T) {
 	}
 }
 
+// paths are what this processor can run: AVX-512, other assembly, Go.
+func paths() (all []path) {
+	if wide {
+		all = append(all, path{true, true})
+	}
+	if vector {
+		all = append(all, path{true, false})
+	}
+	return append(all, path{})
+}
+
+type path struct{ vector, wide bool }
+
 // What is chosen for a number of blocks gives the words of the definition and stores no others, with and without
 // assembly.
 func TestPhiloxEveryPath(t *testing.T) {
-	defer func(v bool) { vector = v }(vector)
-	for _, path := range []bool{vector, false} {
-		vector = path
+	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
+	for _, path := range paths() {
+		vector, wide = path.vector, path.wide
 		for blocks := range 60 {
 			for _, c0 := range []uint32{0, -uint32(blocks / 2), 1<<32 - 1} {
 				want, got := make([]uint64, 2*blocks+1), make([]uint64, 2*blocks+1)
 				runGo(want[:2*blocks], c0, 1, 2, 3, 4, 5)
 				run(got[:2*blocks], c0, 1, 2, 3, 4, 5)
 				if !slices.Equal(got, want) {
-					t.Fatalf("assembly %v, %d blocks from %08x: %x, want %x", path, blocks, c0, got, want)
+					t.Fatalf("%+v, %d blocks from %08x: %x, want %x", path, blocks, c0, got, want)
 				}
 				components := make([]int, blocks)
 				for i := range components {
-					components[i] = 7*i + 3
+					components[i] = (7*i + 3) * (1 - i%2*2)
 				}
 				rowsGo(want, components, c0, 2, 3, 4, 5)
 				rows(got, components, c0, 2, 3, 4, 5)
 				if !slices.Equal(got, want) {
-					t.Fatalf("assembly %v, %d components: %x, want %x", path, blocks, got, want)
+					t.Fatalf("%+v, %d components: %x, want %x", path, blocks, got, want)
 				}
 			}
 		}
@@ -73,20 +86,23 @@ func TestPhiloxEveryPath(t *testing.T) {
 // Streams and families run the assembly where it is to be had, and the Go where it is not: memory that is not there
 // shows who writes it.
 func TestPhiloxRunsWhatItSays(t *testing.T) {
-	defer func(v bool) { vector = v }(vector)
+	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	nowhere := *(*[]uint64)(unsafe.Pointer(&struct {
 		data     unsafe.Pointer
 		len, cap int
 	}{nil, 32, 32}))
-	for _, path := range []bool{vector, false} {
-		vector = path
+	for _, path := range paths() {
+		vector, wide = path.vector, path.wide
 		for name, f := range map[string]func(){
 			"run":  func() { at(41).Fill(nowhere) },
 			"rows": func() { NewFamily(1, Step, 2).Fill(nowhere, 1, 2, make([]int, 16)) },
 		} {
-			want := name + map[bool]string{true: "Asm", false: "Go"}[path]
+			want := name + map[bool]string{true: "Asm", false: "Go"}[path.vector]
+			if path.wide && name == "rows" {
+				want = "rowsAVX512"
+			}
 			if ran := whoFaults(f); !slices.Contains(ran, want) {
-				t.Errorf("assembly %v: ran %q, want %s", path, ran, want)
+				t.Errorf("%+v: ran %q, want %s", path, ran, want)
 			}
 		}
 	}

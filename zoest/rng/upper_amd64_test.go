@@ -23,4 +23,11 @@ func TestUpperHalvesAreClean(t *testing.T) {
 	if dirty, _ := cpu.DirtyUpper(); dirty {
 		t.Error("rowsAsm: upper halves in use")
 	}
+	if !wide {
+		return
+	}
+	rowsAVX512(&dst[0], &components[0], group-1, 1, 2, 3, 4, 5)
+	if dirty, _ := cpu.DirtyUpper(); dirty {
+		t.Error("rowsAVX512: upper halves in use")
+	}
 }

@@ -8,6 +8,11 @@ const (
 	ln2Lo = 1.90821492927058770002e-10
 )
 
+const (
+	log2e    = 1 / math.Ln2
+	expLeast = -708.39 // below, Exp returns zero
+)
+
 // expCoeff is 1/n! for n = 2..13; at |r| <= ln(2)/2 the first omitted term is below 5e-18.
 var expCoeff = [...]float64{
 	1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
@@ -22,10 +27,10 @@ func Exp(x float64) float64 {
 		return x
 	case x > 709.78:
 		return math.Inf(1)
-	case x < -708.39:
+	case x < expLeast:
 		return 0
 	}
-	k := math.Floor(float64(x*(1/math.Ln2)) + 0.5)
+	k := math.Floor(float64(x*log2e) + 0.5)
 	r := (x - float64(k*ln2Hi)) - float64(k*ln2Lo)
 	p := expCoeff[11]
 	p = float64(p*r) + expCoeff[10]
@@ -45,10 +50,19 @@ func Exp(x float64) float64 {
 	return p * pow2(half) * pow2(int(k)-half)
 }
 
-// Exps sets each x[i] to Exp(x[i]).
-func Exps(x []float64) {
-	for i := expQuads(x); i < len(x); i++ {
-		x[i] = Exp(x[i])
+// Sigmoid returns 1/(1 + e^-z), from [Exp] and without loss of digits on either side.
+func Sigmoid(z float64) float64 {
+	e := Exp(-math.Abs(z))
+	if z >= 0 {
+		return 1 / (1 + e)
+	}
+	return e / (1 + e)
+}
+
+// Sigmoids replaces each z[i] by its [Sigmoid].
+func Sigmoids(z []float64) {
+	for i := sigmoids(z); i < len(z); i++ {
+		z[i] = Sigmoid(z[i])
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -110,10 +111,13 @@ func logPoints(n int) []float64 {
 		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.5, 2, math.E, math.Sqrt2, math.Sqrt2/2)
 }
 
-// points is how many arguments the reference is asked for: about ten microseconds each.
+// points is how many arguments the reference is asked for: about ten microseconds each. All of them are with SPADE_LONG.
 func points() int {
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return 4000
+	case os.Getenv("SPADE_LONG") == "":
+		return 25000
 	}
 	return 100000
 }

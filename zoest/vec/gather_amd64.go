@@ -2,7 +2,7 @@
 
 package vec
 
-// gather is [gatherGo], or AVX2 where the processor has it.
+// gather is [gatherGo], or AVX2 or AVX-512 where the processor has it.
 //
 //go:noescape
-func gather(z *[GatherLanes]float64, entries []Entry, rows [][GatherLanes]float64) bool
+func gather(z []float64, entries []Entry, rows []float64) bool

@@ -2,54 +2,101 @@
 
 #include "textflag.h"
 
-// func gather(z *[GatherLanes]float64, entries []Entry, rows [][GatherLanes]float64) bool
+// ENTRY makes AX the place of the next entry's row in the matrix, and puts its number into all lanes of a register.
+#define ENTRY(ALL) \
+	MOVL         (SI), AX      \
+	IMULQ        R9, AX        \
+	CMPQ         AX, R8        \
+	JGT          missing       \
+	VCVTSS2SD    4(SI), X6, X7 \
+	VBROADCASTSD X7, ALL       \
+	ADDQ         $8, SI
+
+// TERM adds a part of the row to sums. A product is rounded by its own instruction.
+#define TERM(at, ALL, PRODUCT, SUM) \
+	VMULPD at(DX)(AX*8), ALL, PRODUCT \
+	VADDPD PRODUCT, SUM, SUM
+
+// func gather(z []float64, entries []Entry, rows []float64) bool
 //
-// A product is rounded by its own instruction. The sums are in Y0, Y1 and Y2.
-TEXT ·gather(SB), NOSPLIT, $0-57
+// It goes through the entries once for 24 sums with AVX-512, and for 12 with AVX2. The first time finds a row that is
+// not there before it stores.
+TEXT ·gather(SB), NOSPLIT, $0-73
 	CMPB ·isa(SB), $1
-	JGE  avx2
+	JGE  vector
 	JMP  ·gatherGo(SB)
 
+vector:
+	MOVQ   z_base+0(FP), DI
+	MOVQ   z_len+8(FP), R9         // numbers of a row
+	MOVQ   entries_base+24(FP), R10
+	MOVQ   entries_len+32(FP), CX
+	MOVQ   rows_base+48(FP), DX
+	MOVQ   rows_len+56(FP), R8
+	LEAQ   (R10)(CX*8), CX
+	SUBQ   R9, R8                  // where the last row may begin
+	MOVQ   R9, BX                  // sums to do
+	VXORPS X6, X6, X6
+	JMP    next
+
+strip:
+	MOVQ R10, SI
+	CMPB ·isa(SB), $2
+	JLT  avx2
+	CMPQ BX, $24
+	JLT  avx2
+	VMOVUPD (DI), Z0
+	VMOVUPD 64(DI), Z1
+	VMOVUPD 128(DI), Z2
+	JMP  more512
+
+loop512:
+	ENTRY(Z7)
+	TERM(0, Z7, Z3, Z0)
+	TERM(64, Z7, Z4, Z1)
+	TERM(128, Z7, Z5, Z2)
+
+more512:
+	CMPQ SI, CX
+	JNE  loop512
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	VMOVUPD Z2, 128(DI)
+	ADDQ $192, DI
+	ADDQ $192, DX
+	SUBQ $24, BX
+	JMP  next
+
 avx2:
-	MOVQ    z+0(FP), DI
-	MOVQ    entries_base+8(FP), SI
-	MOVQ    entries_len+16(FP), CX
-	MOVQ    rows_base+32(FP), DX
-	MOVQ    rows_len+40(FP), R8
 	VMOVUPD (DI), Y0
 	VMOVUPD 32(DI), Y1
 	VMOVUPD 64(DI), Y2
-	VXORPS  X6, X6, X6
-	LEAQ    (SI)(CX*8), CX
-	JMP     next
+	JMP  more
 
 loop:
-	MOVL         (SI), AX
-	CMPQ         AX, R8
-	JAE          missing
-	LEAQ         (AX)(AX*2), AX
-	SHLQ         $5, AX           // 96 bytes a row
-	VCVTSS2SD    4(SI), X6, X7
-	VBROADCASTSD X7, Y7
-	VMULPD       (DX)(AX*1), Y7, Y3
-	VMULPD       32(DX)(AX*1), Y7, Y4
-	VMULPD       64(DX)(AX*1), Y7, Y5
-	VADDPD       Y3, Y0, Y0
-	VADDPD       Y4, Y1, Y1
-	VADDPD       Y5, Y2, Y2
-	ADDQ         $8, SI
+	ENTRY(Y7)
+	TERM(0, Y7, Y3, Y0)
+	TERM(32, Y7, Y4, Y1)
+	TERM(64, Y7, Y5, Y2)
 
-next:
+more:
 	CMPQ SI, CX
 	JNE  loop
 	VMOVUPD Y0, (DI)
 	VMOVUPD Y1, 32(DI)
 	VMOVUPD Y2, 64(DI)
+	ADDQ $96, DI
+	ADDQ $96, DX
+	SUBQ $12, BX
+
+next:
+	TESTQ BX, BX
+	JNE   strip
 	VZEROUPPER
-	MOVB $1, ret+56(FP)
+	MOVB  $1, ret+72(FP)
 	RET
 
 missing:
 	VZEROUPPER
-	MOVB $0, ret+56(FP)
+	MOVB $0, ret+72(FP)
 	RET

@@ -2,6 +2,4 @@
 
 package vec
 
-func gather(z *[GatherLanes]float64, entries []Entry, rows [][GatherLanes]float64) bool {
-	return gatherGo(z, entries, rows)
-}
+func gather(z []float64, entries []Entry, rows []float64) bool { return gatherGo(z, entries, rows) }

@@ -1,6 +1,7 @@
 package vec_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,57 +9,136 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The rows kernels do what the kernels for one row do, one row after the other, with or without spare words of signs.
+// The rows kernels do what the definitions do for one row, one row after the other, in every variant, with or without
+// spare words of signs, wherever a row begins, and write nothing beside the rows.
 func TestRowsAreRowAfterRow(t *testing.T) {
+	defer vec.Choose(vec.Chosen())
 	r := rand.New(rand.NewPCG(3, 4))
-	numbers := func(n int) []float32 {
-		x := make([]float32, n)
+	var bufs, kept [][]float32 // where numbers lie, and what else is there
+	numbers := func(n, kind int) []float32 {
+		buf, x := aligned(n, r.IntN(16))
+		bufs, kept = append(bufs, buf), append(kept, x)
 		for i := range x {
-			x[i] = r.Float32() - 0.5
+			x[i] = fills[kind].next(r)
 		}
 		return x
 	}
-	for _, d := range []int{1, 3, 8, 10, 16, 17, 63, 64, 65, 200} {
-		for stride := vec.SignWords(d); stride <= vec.SignWords(d)+2; stride++ {
-			for n := range 5 {
-				signs, x, got := make([]uint64, n*stride), numbers(d), numbers(n*d)
-				for i := range signs {
-					signs[i] = r.Uint64()
-				}
-				want := slices.Clone(got)
-				vec.SignPerturbRows(got, x, 0.3, signs)
-				for i := range n {
-					vec.SignPerturb(want[i*d:][:d], x, 0.3, signs[i*stride:])
-				}
-				if !slices.Equal(got, want) {
-					t.Fatalf("d = %d, %d rows of %d words: perturbed %v, want %v", d, n, stride, got, want)
-				}
-				rows, c := r.Perm(n + 2)[:n], numbers(n)
-				table, v, abar := numbers((n+2)*d), numbers(d), numbers(d)
-				wantTable, wantV, wantAbar := slices.Clone(table), slices.Clone(v), slices.Clone(abar)
-				vec.SignReplaceRows(table, rows, v, abar, c, signs, 0.25, 0.125)
+	equal := func(got, want []float32) bool { return slices.EqualFunc(got, want, same) }
+	var lens []int
+	for d := 1; d < 700; d++ {
+		if d < 140 || d%16 < 2 && d < 210 || d > 508 && d < 516 || d == 699 {
+			lens = append(lens, d)
+		}
+	}
+	for _, variant := range vec.Variants() {
+		vec.Choose(variant.Name)
+		for trial := range 4 * len(lens) {
+			d, kind := lens[trial/4], trial%4
+			n, stride := r.IntN(20), vec.SignWords(d)+r.IntN(3)
+			signs, x, mu := make([]uint64, n*stride), numbers(d, kind), numbers(1, kind)[0]
+			for i := range signs {
+				signs[i] = r.Uint64()
+			}
+			got, want := numbers(n*d, kind), make([]float32, n*d)
+			vec.SignPerturbRows(got, x, mu, signs)
+			for i := range n {
+				vec.Reference.SignPerturb(want[i*d:][:d], x, mu, signs[i*stride:])
+			}
+			if !equal(got, want) {
+				t.Fatalf("%s, d = %d, %d rows of %d words: perturbed %v, want %v", variant.Name, d, n, stride, got, want)
+			}
+
+			rows, c := r.Perm(n + 2)[:n], numbers(n, kind)
+			if n > 1 {
+				rows[n-1] = rows[n-2]
+			}
+			table, v, abar, byB, byM := numbers((n+2)*d, kind), numbers(d, kind), numbers(d, kind), r.Float32(), r.Float32()
+			wantTable, wantV, wantAbar := slices.Clone(table), slices.Clone(v), slices.Clone(abar)
+			vec.SignReplaceRows(table, rows, v, abar, c, signs, byB, byM)
+			for i, row := range rows {
+				vec.Reference.SignReplace(wantTable[row*d:][:d], wantV, wantAbar, c[i], signs[i*stride:], byB, byM)
+			}
+			if !equal(table, wantTable) || !equal(v, wantV) || !equal(abar, wantAbar) {
+				t.Fatalf("%s, d = %d, rows %v of %d words: replaced %v %v %v, want %v %v %v", variant.Name, d, rows, stride, table, v,
+					abar, wantTable, wantV, wantAbar)
+			}
+
+			if vec.SignFillRows(table, rows, v, c, signs) {
 				for i, row := range rows {
-					vec.SignReplace(wantTable[row*d:][:d], wantV, wantAbar, c[i], signs[i*stride:], 0.25, 0.125)
+					vec.Reference.SignScale(wantTable[row*d:][:d], c[i], signs[i*stride:])
+					vec.Reference.SignAxpy(wantV, c[i], signs[i*stride:])
 				}
-				if !slices.Equal(table, wantTable) || !slices.Equal(v, wantV) || !slices.Equal(abar, wantAbar) {
-					t.Fatalf("d = %d, %d rows of %d words: replaced %v %v %v, want %v %v %v", d, n, stride, table, v, abar, wantTable,
-						wantV, wantAbar)
+			} else if variant.Name == "AVX512" && d <= 512 {
+				t.Fatalf("d = %d: rows are not filled", d)
+			}
+			if !equal(table, wantTable) || !equal(v, wantV) {
+				t.Fatalf("%s, d = %d, rows %v of %d words: filled %v %v, want %v %v", variant.Name, d, rows, stride, table, v,
+					wantTable, wantV)
+			}
+
+			z, points := make([]float64, n), make([][]float32, n)
+			for i := range points {
+				points[i] = numbers(d, kind)
+			}
+			done := vec.DotRows(z, points, table, rows)
+			if !done && variant.Name != "NEON" && variant.Name != "Go" {
+				t.Fatalf("%s, d = %d: no products with rows %v of %d", variant.Name, d, rows, n+2)
+			}
+			for i, row := range rows {
+				if !done {
+					break
+				}
+				if want := vec.Reference.Dot(points[i], table[row*d:][:d]); !same64(z[i], want) {
+					t.Fatalf("%s, d = %d, %d rows: product %d is %v, want %v", variant.Name, d, n, i, z[i], want)
 				}
 			}
+			for j, x := range kept {
+				for i := range x {
+					x[i] = canary
+				}
+				if slices.ContainsFunc(bufs[j], func(x float32) bool { return math.Float32bits(x) != math.Float32bits(canary) }) {
+					t.Fatalf("%s, d = %d, %d rows: wrote beside the rows", variant.Name, d, n)
+				}
+			}
+			bufs, kept = bufs[:0], kept[:0]
 		}
 	}
 }
 
 // Rows that do not fit, or overlap with what is read, end in a panic before anything is written behind a slice.
 func TestRowsRefuse(t *testing.T) {
+	defer vec.Choose(vec.Chosen())
+	for _, variant := range vec.Variants() {
+		vec.Choose(variant.Name)
+		rowsRefuse(t)
+	}
+}
+
+func rowsRefuse(t *testing.T) {
+	t.Helper()
 	x, signs := make([]float32, 12), make([]uint64, 4)
+	z, points := []float64{7, 7}, [][]float32{x[:4], x[4:8]}
+	for name, ok := range map[string]bool{
+		"a row behind the table": vec.DotRows(z, points, x, []int{0, 3}),
+		"a row before the table": vec.DotRows(z, points, x, []int{-1, 0}),
+		"half a row":             vec.DotRows(z, points, x[:7], []int{0, 1}),
+		"different lengths":      vec.DotRows(z, [][]float32{x[:4], x[:3]}, x, []int{0, 1}),
+	} {
+		if ok || z[0] != 7 || z[1] != 7 {
+			t.Errorf("products with %s: %v, %v", name, ok, z)
+		}
+	}
 	for name, f := range map[string]func(){
+		"too few products":        func() { vec.DotRows(z, points[:1:1], x, []int{0, 1}) },
 		"perturbed rows over x":   func() { vec.SignPerturbRows(x[:8], x[6:10], 1, signs) },
 		"x inside perturbed rows": func() { vec.SignPerturbRows(x[:8], x[2:6], 1, signs) },
 		"half a row":              func() { vec.SignPerturbRows(make([]float32, 6), make([]float32, 4), 1, signs) },
 		"too few signs":           func() { vec.SignPerturbRows(make([]float32, 12), make([]float32, 4), 1, signs[:2]) },
 		"v inside the table":      func() { vec.SignReplaceRows(x[:8], []int{0}, x[4:8], make([]float32, 4), x[:1], signs, 1, 1) },
 		"v over abar":             func() { vec.SignReplaceRows(make([]float32, 8), []int{0}, x[:4], x[2:6], x[:1], signs, 1, 1) },
+		"a row before the table": func() {
+			vec.SignReplaceRows(x[:4], []int{-1}, make([]float32, 4), make([]float32, 4), make([]float32, 1), signs, 1, 1)
+		},
 		"a row behind the table": func() {
 			vec.SignReplaceRows(x[:4], []int{1}, make([]float32, 4), make([]float32, 4), make([]float32, 1), signs, 1, 1)
 		},
@@ -71,6 +151,23 @@ func TestRowsRefuse(t *testing.T) {
 				}
 			}()
 			f()
+		}()
+	}
+}
+
+// So does the one that leaves rows to others where it is not faster, which writes nothing then.
+func TestFilledRowsRefuse(t *testing.T) {
+	x, signs := make([]float32, 12), make([]uint64, 1)
+	for name, f := range map[string]func() bool{
+		"sum inside the table":   func() bool { return vec.SignFillRows(x[:8], []int{0}, x[4:8], x[:1], signs) },
+		"a row behind the table": func() bool { return vec.SignFillRows(x[:7], []int{1}, make([]float32, 4), x[:1], signs) },
+		"too few signs":          func() bool { return vec.SignFillRows(x[:8], []int{1, 0}, make([]float32, 4), x[:2], signs) },
+	} {
+		func() {
+			defer func() { recover() }()
+			if f() {
+				t.Errorf("%s: no panic", name)
+			}
 		}()
 	}
 }

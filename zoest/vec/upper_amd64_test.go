@@ -23,11 +23,34 @@ func TestUpperHalvesAreClean(t *testing.T) {
 		}
 	}
 	signs := make([]uint64, vec.SignWords(5000))
-	vec.Exps(make([]float64, 9))
-	if dirty, _ := cpu.DirtyUpper(); dirty {
-		t.Fatal("Exps: upper halves in use")
+	defer vec.Choose(vec.Chosen())
+	clean := func(kernel string) {
+		if dirty, _ := cpu.DirtyUpper(); dirty {
+			t.Fatalf("%s %s: upper halves in use", vec.Chosen(), kernel)
+		}
 	}
 	for _, variant := range vec.Variants()[1:] {
+		vec.Choose(variant.Name)
+		vec.Sigmoids(make([]float64, 9))
+		clean("Sigmoids")
+		for n := 1; n < 200; n++ {
+			vec.SignPerturbRows(v[0][:2*n], v[1][:n], 1, signs)
+			clean("SignPerturbRows")
+			vec.SignReplaceRows(v[0], []int{0, 1}, v[1][:n], v[2][:n], v[3], signs, 1, 1)
+			clean("SignReplaceRows")
+			vec.SignFillRows(v[0], []int{0, 1}, v[1][:n], v[3], signs)
+			clean("SignFillRows")
+			vec.DotRows(make([]float64, 2), [][]float32{v[1][:n], v[2][:n]}, v[0], []int{0, 1})
+			clean("DotRows")
+		}
+	}
+	defer vec.Choose(vec.Chosen())
+	for _, variant := range vec.Variants()[1:] {
+		vec.Choose(variant.Name)
+		vec.Gather(make([]float64, 36), make([]vec.Entry, 3), make([]float64, 36))
+		if dirty, _ := cpu.DirtyUpper(); dirty {
+			t.Fatalf("%s Gather: upper halves in use", variant.Name)
+		}
 		for n := range 5000 {
 			if n > 300 && n < 4000 || n > 4200 {
 				continue

@@ -103,6 +103,10 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 		panic(overlaps)
 	}
 	stride := stride(signs, len(y)/d, words)
+	if rowsAVX512(d) && len(y)%d == 0 {
+		signPerturbRowsAVX512(y, x, mu, signs, stride)
+		return
+	}
 	for ; len(y) > 0; y, signs = y[d:], signs[stride:] {
 		signPerturb(y[:d:d], x, mu, signs[:words:words])
 	}
@@ -119,10 +123,45 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 		panic(overlaps)
 	}
 	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
+	if rowsAVX512(d) {
+		if !there(rows, table, d) {
+			panic(notThere)
+		}
+		signReplaceRowsAVX512(table, rows, v, abar, c, signs, byB, byM, stride)
+		return
+	}
 	for i, row := range rows {
 		signReplace(table[row*d:row*d+d:row*d+d], v, abar, c[i], signs[i*stride:][:words:words], byB, byM)
 	}
 }
+
+// SignFillRows sets rows of a table, one after the other, to c[i]*s and adds each to sum: [SignScale] of row rows[i], of the
+// length of sum, and [SignAxpy] of sum. It reports false, and does nothing, where these two are as fast.
+func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) bool {
+	if !rowsAVX512(len(sum)) {
+		return false
+	}
+	return signFillRows(table, rows, sum, c[:len(rows)], signs)
+}
+
+// DotRows stores in z[i] the product of x[i] with row rows[i] of a table: [Dot]. It reports false, and does nothing, if a row
+// is not there or a vector has another length than the first, and where Dot is as fast.
+func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
+	return dotRows(z, x[:len(z)], table, rows[:len(z)])
+}
+
+// there reports whether a table has all of some rows of d numbers.
+func there(rows []int, table []float32, d int) bool {
+	n := uint(len(table) / max(1, d))
+	for _, row := range rows {
+		if uint(row) >= n {
+			return false
+		}
+	}
+	return true
+}
+
+const notThere = "vec: a row that is not there"
 
 // stride returns how many words each of n rows has, of which a kernel reads the first ones.
 func stride(signs []uint64, n, words int) int {

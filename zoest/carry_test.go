@@ -1,0 +1,109 @@
+package zoest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// What is carried over is the weighted mean of all updates, of every kind, and over a restart.
+func TestCarryAgainstSum(t *testing.T) {
+	const b = 0.8
+	for _, kind := range []Kind{Paper, Centered, Tracking} {
+		cfg := Config{Dim: 6, Samples: 5, Seed: 3, Kind: kind, Directions: Walsh, Momentum: b}
+		e, s := newTest(t, cfg), rng.New(4, rng.Address{Purpose: rng.Generate})
+		if len(e.Memory()) != cfg.Memory() {
+			t.Fatalf("kind %v: a memory of %d numbers, want %d", kind, len(e.Memory()), cfg.Memory())
+		}
+		want, x := make([]float64, cfg.Dim), make([]float32, cfg.Dim)
+		for round := range 9 {
+			if round == 5 {
+				next := newTest(t, cfg)
+				copy(next.Memory(), e.Memory())
+				e = next
+			}
+			e.Fill(round, x, 0.3)
+			drive(t, e, wild)
+			e.Step(x)
+			drive(t, e, wild)
+			update := make([]float32, cfg.Dim)
+			for i := range update {
+				update[i] = float32(s.Normal())
+				want[i] = b*want[i] + (1-b)*float64(update[i])
+			}
+			e.Carry(update)
+			for i, x := range update {
+				if !(math.Abs(float64(x)-want[i]) < 1e-6) {
+					t.Fatalf("kind %v, round %d: coordinate %d is %v, want %v", kind, round, i, x, want[i])
+				}
+			}
+		}
+	}
+}
+
+// Momentum changes no estimate, and without it nothing is remembered or changed.
+func TestCarryLeavesEstimates(t *testing.T) {
+	all(t, func(t *testing.T, cfg Config) {
+		for _, cfg.Kind = range []Kind{Paper, Centered, Tracking} {
+			cfg.Momentum = 0
+			want := estimates(t, cfg, wild)
+			e, s := newTest(t, cfg), []float32{3}
+			if e.Carry(s); s[0] != 3 {
+				t.Errorf("kind %v: 3 has become %v", cfg.Kind, s[0])
+			}
+			cfg.Momentum = 0.9
+			if err := sameBits(estimates(t, cfg, wild), want); err != nil {
+				t.Errorf("kind %v: %v", cfg.Kind, err)
+			}
+		}
+	})
+}
+
+// Where the model rests, the variance of what is carried over is (1-b)/(1+b) of that of an estimate.
+func TestCarryShrinksNoise(t *testing.T) {
+	const b, rounds = 0.8, 4000
+	cfg := Config{Dim: 8, Samples: 3, Seed: 5, Momentum: b}
+	e, x := newTest(t, cfg), make([]float32, cfg.Dim)
+	var fresh, carried, freshMean, carriedMean float64
+	for round := range rounds {
+		e.Fill(round, x, 0.5)
+		drive(t, e, wild)
+		e.Step(x)
+		drive(t, e, wild)
+		v := e.Estimate()
+		fresh, freshMean = fresh+float64(v[0])*float64(v[0])/rounds, freshMean+float64(v[0])/rounds
+		e.Carry(v)
+		carried, carriedMean = carried+float64(v[0])*float64(v[0])/rounds, carriedMean+float64(v[0])/rounds
+	}
+	ratio := (carried - carriedMean*carriedMean) / (fresh - freshMean*freshMean)
+	if want := (1 - b) / (1 + b); math.Abs(ratio/want-1) > 0.2 {
+		t.Errorf("the variance is %.3f of an estimate's, want about %.3f", ratio, want)
+	}
+}
+
+// What no run that learns makes is handed out, to be refused or clipped, and not remembered: the memory can be stored.
+func TestCarryForgetsWhatIsTooLarge(t *testing.T) {
+	e := newTest(t, Config{Dim: 4, Samples: 2, Momentum: 0.5})
+	s := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e30, 2}
+	e.Carry(s)
+	if s[0] == s[0] || s[1] < math.MaxFloat32 || s[2] != 1.5e30 || s[3] != 1 {
+		t.Errorf("%v is handed out", s)
+	}
+	for i, want := range []float32{0, 0, 0, 1} {
+		if got := e.Memory()[i]; got != want {
+			t.Errorf("coordinate %d: %v is remembered, want %v", i, got, want)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { e.Carry(s) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestMomentumIsAShare(t *testing.T) {
+	for _, b := range []float64{-0.1, 1, math.NaN(), math.Inf(1)} {
+		if err := (Config{Dim: 1, Samples: 1, Momentum: b}).Validate(); err == nil {
+			t.Errorf("%v is accepted", b)
+		}
+	}
+}

@@ -1,0 +1,14 @@
+//go:build purego || !amd64
+
+package vec
+
+func rowsAVX512(int) bool { return false }
+
+func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int) {}
+
+func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int) {
+}
+
+func signFillRows([]float32, []int, []float32, []float32, []uint64) bool { return false }
+
+func dotRows([]float64, [][]float32, []float32, []int) bool { return false }
