@@ -83,7 +83,11 @@ func TestSigmaIsTheSameEverywhere(t *testing.T) {
 // Whatever is asked, the noise that comes out spends no more.
 func TestSigmaIsNeverTooSmall(t *testing.T) {
 	s := stream(21)
-	for range 600 {
+	n := 150
+	if long {
+		n = 600
+	}
+	for range n {
 		clip, rounds := math.Exp(3*s.Normal()), 1+s.IntN(200)
 		epsilon, delta := math.Exp(1+s.Normal()), math.Exp(-5-10*s.Float64())
 		for _, acc := range []Accounting{GDP, ZCDP, Paper} {

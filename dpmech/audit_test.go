@@ -171,8 +171,11 @@ func TestAudit(t *testing.T) {
 		{8, 75_000, 1, 0.9, true},
 	} {
 		t.Run(fmt.Sprintf("dim%d,grid=%v", c.dim, c.onGrid), func(t *testing.T) {
-			if testing.Short() || raceDetector {
+			switch {
+			case testing.Short() || raceDetector:
 				c.count /= 10
+			case !long:
+				c.count, c.fault = c.count/4, 1-2*(1-c.fault)
 			}
 			const alpha = 0.01 / 4
 			claim := Gaussian{Clip: 0.7, Sigma: 2 * 0.7 / c.mu}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -269,6 +270,21 @@ func TestCertificateText(t *testing.T) {
 	for _, want := range []string{"SIMULATED", "NOT KNOWN", "22 lines more", "round 98: R 1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// Whoever looks at a certificate has not verified it: nothing in it steers the terminal or begins a line of its own.
+func TestCertificateTextIsPlain(t *testing.T) {
+	c, _ := certify(t)
+	const bad = "x\x1b[31m\u202e\x00\r\ny"
+	c.Unit, c.Adjacency, c.Run, c.Member, c.Sampler, c.Fleet, c.Adversary = bad, bad, bad, bad, bad, bad, bad
+	c.ConditionalOn, c.NotCovered = []string{bad}, []string{bad}
+	c.Countersigned, c.Signature = []Countersignature{{Member: bad}}, bad
+	for line := range strings.Lines(c.Text()) {
+		if text := strings.TrimSuffix(line, "\n"); strings.HasPrefix(text, "y") ||
+			strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+			t.Errorf("%q", line)
 		}
 	}
 }

@@ -114,13 +114,16 @@ func plainClip(s []float32, r float32) {
 	}
 }
 
-// 1e5 vectors, random and hostile: the integer norm is never above R/gamma, no coordinate moves away from zero, what is
-// too long is still long afterwards, and what is short is only truncated. The same vectors through a plain float32
+// 1e5 vectors with SPADE_LONG, otherwise 20,000, random and hostile: the integer norm is never above R/gamma, no coordinate
+// moves away from zero, what is too long is still long afterwards, and what is short is only truncated. The same vectors through a plain float32
 // clip, and truncated on the same grid in its favor, are often too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
-	if testing.Short() || raceDetector {
+	switch {
+	case testing.Short() || raceDetector:
 		trials, large = 20_000, 100_000
+	case !long:
+		trials, large = 20_000, 300_000
 	}
 	s := stream(32)
 	var retries, plainOut, clipped int

@@ -38,10 +38,10 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	}
 }
 
-// A thousand random points, or 250 without SPADE_LONG, over the whole range in use and, for delta, far beyond it: never below the truth, and within
-// 1e-9 of it.
+// A thousand random points, or 150 without SPADE_LONG, over the whole range in use and, for delta, far beyond it: never
+// below the truth, and within 1e-9 of it.
 func TestAccountingAgainstReference(t *testing.T) {
-	n := 250
+	n := 150
 	switch {
 	case testing.Short():
 		n = 100

@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -114,6 +115,7 @@ func (p *page) item(name, format string, args ...any) {
 	line := fmt.Sprintf("%-*s", pageIndent-1, name)
 	empty := true
 	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
+		word = strings.Map(visible, word)
 		if !empty && len(line)+1+len(word) > pageWidth {
 			p.WriteString(line + "\n")
 			line, empty = strings.Repeat(" ", pageIndent-1), true
@@ -122,6 +124,14 @@ func (p *page) item(name, format string, args ...any) {
 		empty = false
 	}
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// visible replaces what could steer a terminal: a certificate that others have made is looked at before it is verified.
+func visible(r rune) rune {
+	if strconv.IsPrint(r) {
+		return r
+	}
+	return '?'
 }
 
 // cost writes the other ways to state a cost.

@@ -63,12 +63,16 @@ func corner(r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-func trials(t *testing.T, long int) int {
+// trials is how many times something is tried: most with SPADE_LONG, otherwise a quarter.
+func trials(t *testing.T, most int) int {
 	t.Helper()
-	if testing.Short() {
-		return long / 20
+	switch {
+	case testing.Short():
+		return most / 20
+	case long:
+		return most
 	}
-	return long
+	return most / 4
 }
 
 func TestExpNeg(t *testing.T) {
