@@ -30,7 +30,13 @@ type packer struct {
 	huff huff0.Scratch
 	work []byte
 
-	sizer *huffSizer // if not nil, only lengths are wanted: bytes that huff0 makes are left out
+	sizer sizer // if not nil, only lengths are wanted: bytes that huff0 makes are left out
+}
+
+// sizer is a [huffSizer]. A program that asks for no lengths, as on a board, is linked without it.
+type sizer interface {
+	size(block []byte) (int, error)
+	even(v []float32) [planes]bool
 }
 
 // compress returns huff0's form of a block, in the packer's work space, or its error.

@@ -29,14 +29,14 @@ const MaxDim = 1 << 28
 // maxField bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together but for the offer.
 const (
 	maxField  = 256
-	maxSigned = 448
+	maxSigned = 3 * signed.Size
 )
 
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
 const frameRoom = 74 + maxSigned + signed.OfferSize + 4 + signed.MaxStops*signed.StopSize
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate and 1204 for all else. Plain vectors come close to it, and compressed ones are used only where they are
+// coordinate and 1344 for all else. Plain vectors come close to it, and compressed ones are used only where they are
 // shorter. It makes sense for dim in 1..MaxDim.
 func MaxFrame(dim int) int { return frameRoom + 4*dim }
 
@@ -87,7 +87,7 @@ var rules = [...]struct{ must, may keys }{
 	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn | 1<<keyStops},
 	admm.Probe:         {1<<keyHeld | 1<<keyDevice, probeKeys},
 	admm.StateRequest:  {1<<keyDevice | 1<<keyPart, 1 << keyResent},
-	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof | 1<<keyStops},
+	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyStops},
 	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
 	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, probeKeys},
 }
@@ -178,7 +178,7 @@ type Codec struct {
 	enc packer
 	dec unpacker
 
-	sizer *huffSizer // of Size, as frame is; nil before the first
+	sizer sizer // of Size, as frame is; nil before the first
 	frame []byte
 }
 

@@ -2,12 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -111,109 +108,6 @@ func usesPlanes(t testing.TB, frame []byte) bool {
 	return form == keyPlanes
 }
 
-// A frame by the library's own encoder, in core deterministic form: what Append must give for plain vectors.
-func reference(t *testing.T, f *admm.Message) []byte {
-	t.Helper()
-	type float32LE []byte
-	type int32LE []byte
-	tags := cbor.NewTagSet()
-	required := cbor.TagOptions{EncTag: cbor.EncTagRequired}
-	err := errors.Join(tags.Add(required, reflect.TypeFor[float32LE](), 85),
-		tags.Add(required, reflect.TypeFor[int32LE](), 78))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mode, err := cbor.CoreDetEncOptions().EncModeWithTags(tags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vector float32LE
-	for _, x := range f.Vector {
-		w := math.Float32bits(x)
-		vector = append(vector, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
-	}
-	var grid int32LE
-	for _, x := range f.Grid {
-		grid = append(grid, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
-	}
-	var held *int
-	var incarnation *uint64
-	var part *uint8
-	instance := uint64(f.Generation)<<48 + f.Incarnation
-	kind, resent := f.Kind, f.Resent
-	switch f.Kind {
-	case admm.ProbeReply:
-		held, incarnation, kind, resent = &f.Held, &instance, admm.Probe, true
-	case admm.Probe:
-		held, incarnation = &f.Held, &instance
-	case admm.StateRequest:
-		incarnation, part = &instance, (*uint8)(&f.Part)
-	case admm.StateResponse:
-		held, incarnation, part = &f.Held, &instance, (*uint8)(&f.Part)
-	}
-	b, err := mode.Marshal(struct {
-		Version     int       `cbor:"1,keyasint"`
-		Kind        int       `cbor:"2,keyasint"`
-		Round       int       `cbor:"3,keyasint"`
-		Resent      bool      `cbor:"4,keyasint,omitempty"`
-		Vector      float32LE `cbor:"5,keyasint,omitempty"`
-		Grid        int32LE   `cbor:"7,keyasint,omitempty"`
-		Held        *int      `cbor:"9,keyasint,omitempty"`
-		Incarnation *uint64   `cbor:"10,keyasint,omitempty"`
-		Part        *uint8    `cbor:"11,keyasint,omitempty"`
-
-		Own         []byte `cbor:"12,keyasint,omitempty"`
-		Proof       []byte `cbor:"13,keyasint,omitempty"`
-		Other       []byte `cbor:"14,keyasint,omitempty"`
-		Ledger      []byte `cbor:"15,keyasint,omitempty"`
-		Countersign []byte `cbor:"16,keyasint,omitempty"`
-		Offer       []byte `cbor:"17,keyasint,omitempty"`
-		Stops       []byte `cbor:"18,keyasint,omitempty"`
-	}{1, int(kind), f.Round, resent, vector, grid, held, incarnation, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Ledger, f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
-	for _, round := range []int{0, 1, 23, 24, 255, 256, 65535, 65536, maxRound} {
-		for _, resent := range []bool{false, true} {
-			probe := admm.Probe
-			if resent {
-				probe = admm.ProbeReply
-			}
-			for _, dim := range []int{1, 5, 6, 10, 63, 64, 1000, 16383, 16384} {
-				for _, f := range []*admm.Message{
-					{Kind: admm.EdgeMessage, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
-					{Kind: admm.Release, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
-					{Kind: admm.Release, Round: round, Resent: resent, Grid: anyInts(dim, 1)},
-				} {
-					if got, want := mustAppend(t, newCodec(t, dim), f), reference(t, f); !bytes.Equal(got, want) {
-						t.Errorf("%s of round %d, dimension %d: %x..., want %x...", f.Kind, round, dim, got[:16], want[:16])
-					}
-				}
-			}
-			for _, f := range []*admm.Message{
-				{Kind: admm.Done, Round: round, Resent: resent},
-				{Kind: probe, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
-				{Kind: probe, Round: round},
-				{Kind: admm.StateRequest, Round: round, Resent: resent, Incarnation: 7},
-				{Kind: admm.StateRequest, Round: round, Resent: resent, Generation: 0xffff, Incarnation: 0xffffffffffff,
-					Part: admm.ResponderBase},
-				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: maxRound - round, Generation: 0xffff,
-					Incarnation: 0xffffffffffff},
-				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: 1, Part: admm.ResponderZ},
-			} {
-				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
-					t.Errorf("%s of round %d: %x, want %x", f.Kind, round, got, want)
-				}
-			}
-		}
-	}
-}
-
 // Every frame comes back bit by bit, within the bound, and whatever was encoded or decoded before.
 func TestRoundTrip(t *testing.T) {
 	vectors := map[string][]float32{
@@ -309,118 +203,10 @@ func TestPlanesChosen(t *testing.T) {
 	}
 }
 
-func TestAppendRefuses(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		f    admm.Message
-		want string
-	}{
-		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..8"},
-		{"kind 9", admm.Message{Kind: 9}, "kind: found 9"},
-		{"probe resent", admm.Message{Kind: admm.Probe, Resent: true}, "resent: found true, wanted none with kind probe"},
-		{"reply resent", admm.Message{Kind: admm.ProbeReply, Resent: true},
-			"resent: found true, wanted none with kind probe reply"},
-		{"incarnation above", admm.Message{Kind: admm.Probe, Incarnation: 1 << 48},
-			"incarnation: found 281474976710656, wanted 0..281474976710655"},
-		{"double without proof", admm.Message{Kind: admm.Conflict, Signed: admm.Signed{Other: []byte{1}}},
-			"proof: found nothing, wanted it with kind conflict"},
-		{"own of a done", admm.Message{Kind: admm.Done, Signed: admm.Signed{Own: []byte{1}}},
-			"own: found 1 bytes, wanted none with kind done"},
-		{"proof of a release", admm.Message{Kind: admm.Release, Vector: []float32{1, 2},
-			Signed: admm.Signed{Proof: []byte{1}}}, "proof: found 1 bytes, wanted none with kind release"},
-		{"long own", admm.Message{Kind: admm.Probe, Signed: admm.Signed{Own: make([]byte, 257)}},
-			"own: found 257 bytes, wanted at most 256"},
-		{"all of them long", admm.Message{Kind: admm.Probe,
-			Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 200)}},
-			"found 600 bytes, wanted at most 448 together"},
-		{"round below", admm.Message{Kind: admm.Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
-		{"short vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
-		{"long vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2, 3}},
-			"vector: found 3 coordinates, wanted 2"},
-		{"no vector", admm.Message{Kind: admm.EdgeMessage},
-			"vector: found neither it nor planes nor a grid, wanted one of them with kind message"},
-		{"vector with done", admm.Message{Kind: admm.Done, Vector: []float32{1, 2}},
-			"vector: found 2 coordinates, wanted none with kind done"},
-		{"NaN", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{0, nan}},
-			"vector: found NaN at coordinate 1, wanted a finite number"},
-		{"Inf", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{inf, 0}},
-			"vector: found +Inf at coordinate 0, wanted a finite number"},
-		{"-Inf", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
-		{"grid with message", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
-			"grid: found 2 coordinates, wanted none with kind message"},
-		{"grid with done", admm.Message{Kind: admm.Done, Grid: []int32{1}},
-			"grid: found 1 coordinates, wanted none with kind done"},
-		{"grid with probe", admm.Message{Kind: admm.Probe, Grid: []int32{1}},
-			"grid: found 1 coordinates, wanted none with kind probe"},
-		{"vector with probe", admm.Message{Kind: admm.Probe, Vector: []float32{1}},
-			"vector: found 1 coordinates, wanted none with kind probe"},
-		{"empty release", admm.Message{Kind: admm.Release},
-			"vector: found neither it nor planes nor a grid, wanted one of them with kind release"},
-		{"short release", admm.Message{Kind: admm.Release, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
-		{"long grid", admm.Message{Kind: admm.Release, Grid: []int32{1, 2, 3}}, "grid: found 3 coordinates, wanted 2"},
-		{"release of both", admm.Message{Kind: admm.Release, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
-			"vector: found one and grid as well, wanted one of them"},
-		{"NaN in a release", admm.Message{Kind: admm.Release, Vector: []float32{0, nan}},
-			"vector: found NaN at coordinate 1"},
-		{"held with release", admm.Message{Kind: admm.Release, Grid: []int32{1, 2}, Held: 1},
-			"held: found 1, wanted none with kind release"},
-		{"held below", admm.Message{Kind: admm.Probe, Held: -1}, "held: found -1, wanted 0..2147483647"},
-		{"vector with state request", admm.Message{Kind: admm.StateRequest, Part: admm.RequesterZ, Vector: []float32{1, 2}},
-			"vector: found 2 coordinates, wanted none with kind state request"},
-		{"held with state request", admm.Message{Kind: admm.StateRequest, Held: 1},
-			"held: found 1, wanted none with kind state request"},
-		{"part of nothing", admm.Message{Kind: admm.StateRequest, Part: 6}, "part: found 6, wanted 0..5"},
-		{"part with probe", admm.Message{Kind: admm.Probe, Part: 1}, "part: found 1, wanted none with kind probe"},
-		{"incarnation with done", admm.Message{Kind: admm.Done, Incarnation: 1},
-			"incarnation: found 0 and 1, wanted none with kind done"},
-		{"vector with a standing", admm.Message{Kind: admm.StateResponse, Vector: []float32{1, 2}},
-			"vector: found 2 coordinates, wanted none with kind state response"},
-		{"grid for z", admm.Message{Kind: admm.StateResponse, Part: admm.ResponderZ, Grid: []int32{1, 2}},
-			"grid: found 2 coordinates, wanted none with kind state response"},
-		{"vector for a place", admm.Message{Kind: admm.StateResponse, Part: admm.RequesterBase, Vector: []float32{1, 2}},
-			"vector: found 2 coordinates, wanted none with kind state response"},
-		{"both", admm.Message{Kind: admm.StateResponse, Part: admm.SentRelease, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
-			"vector: found one and grid as well, wanted one of them"},
-		{"a short z", admm.Message{Kind: admm.StateResponse, Part: admm.RequesterZ, Vector: []float32{1}},
-			"vector: found 1 coordinates, wanted 2"},
-		{"all at once", admm.Message{Kind: admm.EdgeMessage, Round: -7},
-			"round: found -7, wanted 0..2147483647\nvector: found neither"},
-	} {
-		dst := []byte("before")
-		got, err := newCodec(t, 2).Append(dst, &c.f)
-		if string(got) != "before" {
-			t.Errorf("%s: dst became %q", c.name, got)
-		}
-		checkError(t, c.name, err, c.want)
-	}
-}
-
 func TestNewCodecRefuses(t *testing.T) {
 	for _, dim := range []int{0, -1, MaxDim + 1} {
 		_, err := NewCodec(dim)
 		checkError(t, fmt.Sprint(dim), err, fmt.Sprintf("wire: dimension: found %d, wanted 1..268435456", dim))
-	}
-}
-
-// Append leaves what is before its frame alone, and does not move a buffer that is large enough.
-func TestAppendUsesDst(t *testing.T) {
-	for name, v := range map[string][]float32{"plain": anyFinite(500, 1), "planes": normals(500, 1),
-		"zeros": make([]float32, 500)} {
-		c := newCodec(t, len(v))
-		f := &admm.Message{Kind: admm.EdgeMessage, Round: 3, Vector: v}
-		want := mustAppend(t, c, f)
-		dst := make([]byte, 3, 3+MaxFrame(len(v)))
-		copy(dst, "abc")
-		got, err := c.Append(dst, f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got[:3]) != "abc" || !bytes.Equal(got[3:], want) {
-			t.Errorf("%s: appended bytes differ", name)
-		}
-		if &got[0] != &dst[0] {
-			t.Errorf("%s: a buffer with MaxFrame to spare was left", name)
-		}
 	}
 }
 
@@ -473,31 +259,6 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s of form %d: %d bytes allocated for a frame there and back", f.Kind, c.form, n)
 		}
 	}
-}
-
-// One goroutine may encode while another decodes; the race detector watches.
-func TestAppendBesideDecode(t *testing.T) {
-	const dim = 2000
-	c := newCodec(t, dim)
-	f := &admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: normals(dim, 1)}
-	frame := mustAppend(t, c, f)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for range 50 {
-			if b, err := c.Append(nil, f); err != nil || !bytes.Equal(b, frame) {
-				t.Error("another frame", err)
-			}
-		}
-	})
-	wg.Go(func() {
-		var got admm.Message
-		for range 50 {
-			if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
-				t.Error("another frame", err)
-			}
-		}
-	})
-	wg.Wait()
 }
 
 func BenchmarkCodec(b *testing.B) {

@@ -341,9 +341,10 @@ func allocated(do func()) uint64 {
 }
 
 // Frames with random faults never make Decode panic or allocate much, and what is taken comes back from a second trip.
-// WIRE_MUTATIONS sets how many there are.
+// 100,000 of them with SPADE_LONG, otherwise a quarter, or as
+// many as WIRE_MUTATIONS says.
 func TestMutations(t *testing.T) {
-	count := 100_000
+	count := 25_000 * trials()
 	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {
 		var err error
 		if count, err = strconv.Atoi(s); err != nil {

@@ -18,6 +18,8 @@ type huffSizer struct {
 	weight [256]uint8 // of each symbol: 0 if there is none, else by how many bits its code is shorter than deepest+1
 	hist   [16]uint32 // of the weights
 	fse    fseSizer
+
+	evenness
 }
 
 // leaf is a symbol, and 256 times as much as its count.
@@ -35,17 +37,18 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	for _, b := range block {
 		h.count[b]++
 	}
-	leaves, most := h.counts()
 	last := 255
 	for h.count[last] == 0 {
 		last--
 	}
+	leaves, most := h.gather()
 	switch {
 	case most == n:
 		return 0, huff0.ErrUseRLE
 	case most == 1 || most < n>>7:
 		return 0, huff0.ErrIncompressible
 	}
+	h.counts(leaves, most)
 	total := h.code(leaves)
 	deepest := int(h.depth[0])
 	if most := min(11, max(5, bits.Len(uint(n-1))-2, min(bits.Len(uint(n)), bits.Len(uint(last))+1))); deepest > most {
@@ -55,7 +58,7 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	// The lengths of three of four streams, and these, each with a bit that ends it.
 	least := 6 + (total+4+7)/8
 	table := h.fse.size(last, h.hist[:deepest+1], min((last+1)/2, n-3-least), func() []uint8 {
-		h.weigh(most, last, deepest)
+		h.weigh(leaves, most, last, deepest)
 		return h.weight[:last]
 	})
 	switch {
@@ -67,7 +70,7 @@ func (h *huffSizer) size(block []byte) (int, error) {
 		return 0, huff0.ErrIncompressible
 	default:
 		table = 1 + (last+1)/2 // four bits each
-		h.weigh(most, last, deepest)
+		h.weigh(leaves, most, last, deepest)
 	}
 	if table+least+2 >= n {
 		return 0, huff0.ErrIncompressible
@@ -85,46 +88,62 @@ func (h *huffSizer) size(block []byte) (int, error) {
 	return size, nil
 }
 
-// counts sets the first nodes to the histogram without zeros, the least first. It returns how many these are, and the
-// greatest.
-func (h *huffSizer) counts() (n, most int) {
-	const few = 64
-	var times [4][few]int // in four parts: a processor waits for a number that it has just stored
-	var even, odd uint32
-	for s := 0; s < len(h.count); s += len(times) {
-		a, b, c, d := h.count[s], h.count[s+1], h.count[s+2], h.count[s+3]
-		times[0][a%few]++
-		times[1][b%few]++
-		times[2][c%few]++
-		times[3][d%few]++
-		even, odd = max(even, a, c), max(odd, b, d)
-	}
-	most = int(max(even, odd))
-	if most >= few {
-		for _, l := range h.sorted(most) {
-			h.nodes[n] = l.count()
-			n++
+// gather sets leaves[0] to the symbols of the histogram, from the highest down. It returns how many these are, and how
+// often the most frequent comes.
+func (h *huffSizer) gather() (n, most int) {
+	list, top := &h.leaves[0], uint32(0)
+	for s := 255; s > 0; s -= 4 {
+		a, b, c, d := h.count[s], h.count[s-1], h.count[s-2], h.count[s-3]
+		if a|b|c|d == 0 {
+			continue
 		}
-		return n, most
-	}
-	for c := 1; c <= most; c++ {
-		for range times[0][c] + times[1][c] + times[2][c] + times[3][c] {
-			h.nodes[n] = uint32(c)
-			n++
+		for i, c := range [4]uint32{a, b, c, d} {
+			list[n&255] = leaf(c<<8 | uint32(s-i))
+			n += int(-c >> 31) // 1 unless c is 0: a branch would be guessed wrong too often
+			top = max(top, c)
 		}
 	}
-	return n, most
+	return n, int(top)
 }
 
-// sorted returns the symbols of the histogram, whose greatest count is most, the rarest first, equally rare ones from
-// the highest down.
-func (h *huffSizer) sorted(most int) []leaf {
+// counts sets the first nodes to the counts of the n leaves, the greatest of which is most, the least first.
+func (h *huffSizer) counts(n, most int) {
+	const few = 64
+	if n <= fewLeaves || most >= few {
+		for i, l := range h.sorted(n, most) {
+			h.nodes[i] = l.count()
+		}
+		return
+	}
+	var times [2][few]int // in two parts: a processor waits for a number that it has just stored
+	for i, l := range h.leaves[0][:n] {
+		times[i&1][l.count()%few]++
+	}
+	at := 0
+	for c := 1; c <= most; c++ {
+		for range times[0][c] + times[1][c] {
+			h.nodes[at] = uint32(c)
+			at++
+		}
+	}
+}
+
+// fewLeaves is how many leaves are sorted one by one.
+const fewLeaves = 24
+
+// sorted returns the n leaves, the greatest of whose counts is most, the rarest first, equally rare ones from the highest
+// down. It may be called again.
+func (h *huffSizer) sorted(n, most int) []leaf {
 	list, other := &h.leaves[0], &h.leaves[1]
-	n := 0
-	for s := 255; s >= 0; s-- {
-		c := h.count[s]
-		list[n&255] = leaf(c<<8 | uint32(s))
-		n += int(-c >> 31) // 1 unless c is 0: a branch would be guessed wrong too often
+	if n <= fewLeaves {
+		for i := 1; i < n; i++ {
+			l, at := list[i], i
+			for ; at > 0 && list[at-1].count() > l.count(); at-- {
+				list[at] = list[at-1]
+			}
+			list[at] = l
+		}
+		return list[:n]
 	}
 	for shift := 0; most>>shift > 0; shift += 4 {
 		var at [17]int
@@ -248,9 +267,9 @@ func (h *huffSizer) tally(leaves, last, deepest int) {
 }
 
 // weigh sets the weights.
-func (h *huffSizer) weigh(most, last, deepest int) {
+func (h *huffSizer) weigh(n, most, last, deepest int) {
 	clear(h.weight[:last+1])
-	for i, l := range h.sorted(most) {
+	for i, l := range h.sorted(n, most) {
 		h.weight[l.symbol()] = uint8(deepest) + 1 - h.depth[i]
 	}
 }

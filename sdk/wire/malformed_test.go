@@ -244,8 +244,8 @@ var malformedFrames = []struct {
 		"held: found a value with the overlong or broken head 0x1801"},
 	{"held with release", pairs(1, 1, 2, 3, 3, 0, 9, 1, 7, grid(1, 2)), "held: found 1, wanted none with kind release"},
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found 0, wanted none with kind done"},
-	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 1300)...),
-		"found 1307 bytes, wanted at most 1212 for dimension 2"},
+	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 1400)...),
+		"found 1407 bytes, wanted at most 1352 for dimension 2"},
 	{"a hello", mustHello(), "kind: found a text string of length 1"},
 }
 

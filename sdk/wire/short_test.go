@@ -90,7 +90,7 @@ func TestShortBlocks(t *testing.T) {
 			}
 		}
 	}
-	for n := 1; n <= 17; n++ { // two values, in all ways
+	for n := 1; n <= 15+trials()/2; n++ { // two values, in all ways
 		block := make([]byte, n)
 		for which := range 1 << n {
 			for i := range block {

@@ -79,6 +79,7 @@ const (
 	edgeMoved
 	edgeCut
 	edgeQuarantine
+	edgeQuiet
 )
 
 // maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
@@ -89,7 +90,7 @@ const (
 	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
 	nameBytes   = 1 + 2 + maxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 4*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 5*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
 		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -144,6 +145,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		}
 		if e.Quarantine > 0 {
 			w.Uint64(edgeQuarantine, uint64(e.Quarantine))
+		}
+		if e.Quiet > 0 {
+			w.Uint64(edgeQuiet, uint64(math.Float32bits(e.Quiet)))
 		}
 		if w.Err != nil {
 			before = errors.Join(before, fmt.Errorf("edge %d: %w", i, w.Err))
@@ -234,6 +238,7 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		absentOr("length of moved", len(e.Moved), dim),
 		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
 		{"quarantine", int64(e.Quarantine), 0, maxRound},
+		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
 	}))
 }
 
@@ -258,7 +263,7 @@ func (s *Snapshot) pairs() int {
 // edgePairs returns how many fields an edge has.
 func edgePairs(e *admm.EdgeState, p *Peer) int {
 	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved),
-		int(math.Float32bits(e.Cut)), e.Quarantine)
+		int(math.Float32bits(e.Cut)), e.Quarantine, int(math.Float32bits(e.Quiet)))
 }
 
 // filled counts the numbers above 0.
@@ -332,7 +337,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 // readEdge reads one element of the edges.
 func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
-	pairs := r.Map("map", edgeQuarantine)
+	pairs := r.Map("map", edgeQuiet)
 	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
 	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
@@ -343,6 +348,7 @@ func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Moved = r.Floats(e.Moved, r.At(edgeMoved), "moved", dim, dim)
 	e.Cut = math.Float32frombits(uint32(r.OptionalUint64(edgeCut, "cut", maxCut)))
 	e.Quarantine = r.OptionalUint64(edgeQuarantine, "quarantine", maxRound)
+	e.Quiet = math.Float32frombits(uint32(r.OptionalUint64(edgeQuiet, "quiet", maxCut)))
 	count(r, pairs, edgePairs(e, p))
 }
 

@@ -60,7 +60,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
-			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i,
+			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5,
 		}
 	}
 	return c
@@ -223,6 +223,8 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 			"edge 0: length of moved: found 4, wanted 3..3"},
 		{"NaN cut", func(c *Snapshot) { c.State.Edges[0].Cut = float32(nan) },
 			"edge 0: bits of cut: found 2143289344, wanted 0..2139095039"},
+		{"negative quiet", func(c *Snapshot) { c.State.Edges[1].Quiet = -2 },
+			"edge 1: bits of quiet: found 3221225472, wanted 0..2139095039"},
 		{"long peer z", func(c *Snapshot) { c.State.Edges[0].PeerZ = make([]float32, 4) },
 			"edge 0: length of peer z: found 4, wanted 3..3"},
 		{"short peer grid", func(c *Snapshot) { c.State.Edges[0].Base = make([]int32, 1) },
@@ -383,7 +385,10 @@ var malformedSnapshots = []struct {
 	{"edge cut 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0)),
 		"edge 0: cut: found 0, wanted 1..2139095039 or no such field"},
 	{"edge cut infinite", edge(1, "p", 2, number8(0), 3, vector(1, 2), 9, number8(0x7f800000)), "edge 0: cut: found 2139095040"},
-	{"edge with key 11", edge(1, "p", 2, number8(0), 3, vector(1, 2), 11, 0),
+	{"edge quiet 0", edge(1, "p", 2, number8(0), 3, vector(1, 2), 11, number8(0)),
+		"edge 0: quiet: found 0, wanted 1..2139095039 or no such field"},
+	{"edge quiet infinite", edge(1, "p", 2, number8(0), 3, vector(1, 2), 11, number8(0x7f800000)), "edge 0: quiet: found 2139095040"},
+	{"edge with key 12", edge(1, "p", 2, number8(0), 3, vector(1, 2), 12, 0),
 		"edge 0: map: found 4 pairs in its head, wanted the 3 that follow"},
 	{"edge signed a number", edge(1, "p", 2, number8(0), 3, vector(1, 2), 7, 0),
 		"edge 0: signed: found 0, wanted a byte string of 512 or less"},
