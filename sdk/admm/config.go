@@ -209,8 +209,15 @@ func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && relea
 // and what is computed from one stays finite.
 const limit = 1e30
 
-// beyond returns the index of the first NaN and of what is larger than most, or -1.
+// small reports whether the sum of the squares shows that no number is NaN or as large as 2e18, far below all limits. The
+// sum only grows with each square, however it is rounded.
+func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
+
+// beyond returns the index of the first NaN and of what is larger than most, or -1. It takes a most of 2e18 or more.
 func beyond(v []float32, most float32) int {
+	if small(v) {
+		return -1
+	}
 	top := math.Float32bits(most)
 	for i, x := range v { // one comparison: those of absolute values as numbers and as bits agree, and NaN has higher ones
 		if math.Float32bits(x)&^(1<<31) > top {

@@ -40,7 +40,7 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 // Crashes at every point, torn writes, lost, repeated, late and overtaken messages: no release is ever made twice,
 // nobody waits for ever, nobody talks without end, and the final models are those of the run without faults, to the
 // bit. No node takes what a crash has left of state, ledger and mark for a loss. A quarter of a million crashes with SPADE_LONG,
-// otherwise a fifth of that, or 20000 with -short: more than 400 worlds, where every fault of TestPlantedFaults shows in the first
+// otherwise a tenth of that, or 20000 with -short: more than 400 worlds, where every fault of TestPlantedFaults shows in the first
 // 100. Another number with SPADE_CRASHES, and by hand
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
@@ -97,7 +97,7 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	}
 	want := usual
 	if os.Getenv("SPADE_LONG") == "" {
-		want /= 5
+		want /= 10
 	}
 	if testing.Short() {
 		want = int64(2e4 * share)
@@ -205,8 +205,11 @@ func TestLyingDisk(t *testing.T) {
 func lie(t *testing.T, p plant) {
 	var sum tally
 	count := 200
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		count = 40
+	case os.Getenv("SPADE_LONG") == "":
+		count = 80
 	}
 	for _, w := range play(t, 0, count, p) {
 		sum.add(w.tally)

@@ -329,3 +329,39 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 		t.Error("hardly anything came to its limit: nothing was tested")
 	}
 }
+
+// TestBeyond compares the checks of many numbers at once with those of each.
+func TestBeyond(t *testing.T) {
+	chance := rng.New(8, rng.Address{Purpose: rng.Generate})
+	over := math.Nextafter32(limit, math.MaxFloat32)
+	odd := []float32{limit, over, 1e18, 1e19, 2e18, math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN())}
+	quick := 0
+	for range 20_000 {
+		v := make([]float32, chance.IntN(300))
+		for i := range v {
+			v[i] = float32(chance.Normal())
+		}
+		for range min(chance.IntN(4), len(v)) {
+			v[chance.IntN(len(v))] = odd[chance.IntN(len(odd))] * float32(1-2*chance.IntN(2))
+		}
+		if small(v) {
+			quick++
+		}
+		for _, most := range []float32{runaway / (1 << 10), limit, math.MaxFloat32} {
+			want := slices.IndexFunc(v, func(x float32) bool { return !(math.Abs(float64(x)) <= float64(most)) })
+			if got := beyond(v, most); got != want {
+				t.Fatalf("%v: %d is beyond %v, want %d", v, got, most, want)
+			}
+		}
+		clamped := slices.Clone(v)
+		clamp(clamped)
+		for i, x := range v {
+			if want := max(-limit, min(limit, x)); math.Float32bits(clamped[i]) != math.Float32bits(want) {
+				t.Fatalf("%v is clamped to %v, want %v", x, clamped[i], want)
+			}
+		}
+	}
+	if quick < 4000 || quick > 16_000 {
+		t.Errorf("%d of 20000 vectors are small", quick)
+	}
+}

@@ -179,53 +179,68 @@ func (m *Machine) start() {
 // Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it
 // and calls Ready again, until nothing is left to do; then it waits for an input. An error is the end of the machine:
 // its source of noise has failed, or the model diverges, which a private run finds before it reserves a release.
-func (m *Machine) Ready() (Ready, error) {
+func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
 	}
-	r := Ready{Send: m.send}
+	r.Send = m.send
 	m.send = m.send[:0]
-	if m.reserve {
+	switch {
+	case m.reserve:
 		m.reserve = false
 		r.Reserve = m.k() + 1
-		return r, nil
-	}
-	if m.released {
+	case m.released:
 		m.released = false
 		r.Released = m.round
-		return r, nil
+	default:
+		r.Queries = m.Queries()
+		r.Finished = m.saidDone && m.all(func(e *edge) bool { return e.done })
 	}
-	if m.local {
-		r.Queries = m.est.Next()
-	}
-	r.Finished = m.saidDone && m.all(func(e *edge) bool { return e.done })
 	return r, nil
+}
+
+// Queries goes on with the local work of a round, if that is in progress, and returns the questions that [Machine.Ready]
+// would return. It does nothing else: once it returns none, Ready is to be called.
+func (m *Machine) Queries() []zoest.Query {
+	for m.local && m.err == nil {
+		if open := m.est.Next(); len(open) > 0 {
+			return open
+		}
+		m.nextStage()
+	}
+	return nil
 }
 
 // Answer takes the losses of the open queries, in their order. In a private run a loss that is not [zoest.Usable] is
 // replaced by Config.FallbackLoss and counted; otherwise it is refused, the queries stay open, and the machine is as it
 // was.
 func (m *Machine) Answer(losses ...float64) error {
-	m.losses = append(m.losses[:0], losses...)
 	if !m.local {
 		return errors.New("admm: an answer without a question")
 	}
-	bad := int64(0)
-	for i, loss := range m.losses {
+	bad := 0
+	for i, loss := range losses {
+		if m.cfg.NonPrivate {
+			break // the estimator refuses what is not usable
+		}
 		if zoest.Usable(loss) {
 			continue
 		}
-		if m.cfg.NonPrivate {
-			break // to be refused by the estimator
+		if bad == 0 {
+			m.losses = append(m.losses[:0], losses...)
 		}
 		m.losses[i] = m.cfg.FallbackLoss
 		bad++
 	}
-	if err := m.est.Answer(m.losses...); err != nil {
+	asked := losses
+	if bad > 0 {
+		asked = m.losses
+	}
+	if err := m.est.Answer(asked...); err != nil {
 		return fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
 	}
 	m.queries += int64(len(losses))
-	m.failed += bad
+	m.failed += int64(bad)
 	return nil
 }
 
@@ -307,10 +322,9 @@ func (m *Machine) advance() error {
 	for m.err == nil && !m.reserve && !m.released {
 		switch {
 		case m.local:
-			if len(m.est.Next()) > 0 {
+			if len(m.Queries()) > 0 {
 				return nil
 			}
-			m.nextStage()
 		case m.due:
 			if !m.begun && m.mustWait(func(e *edge) bool { return e.probed }) {
 				return nil

@@ -77,9 +77,12 @@ type Message struct {
 
 // Signed holds what drivers sign and check of a message; see package signed. The machine ignores it.
 type Signed struct {
-	Own         []byte // the sender's signed release, of this round or its last one
-	Proof       []byte // the receiver's signed release, which shows what the message says of it
-	Other       []byte // of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one
+	Own   []byte // the sender's signed release, of this round or its last one
+	Proof []byte // the receiver's signed release, which shows what the message says of it
+	// Other is of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one; of a
+	// StateResponse the newest one, if an earlier device has come further; of a Probe the digest of the sender's release
+	// before its last one, if its device has taken the place of another and made both.
+	Other       []byte
 	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe and a ProbeReply: the sender's signed offer, in a run whose members share noise

@@ -3,6 +3,7 @@ package admm
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -20,7 +21,7 @@ type Influence struct {
 	// method, and counts no more. It is judged anew in each round.
 	Aside bool
 
-	Still   int     // the first release that has less noise in it than any member's; 0 if there was none
+	Still   int     // the release that shows that the neighbor's have less noise in them than a member's; 0 if none does
 	Outside Outside // the first release that no member's noise explains
 }
 
@@ -39,7 +40,7 @@ func (in *Influence) Suspicion() string {
 	case in.Outside.Round > 0:
 		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside.Round)
 	case in.Still > 0:
-		return fmt.Sprintf("set aside, for release %d has less noise in it than a member's", in.Still)
+		return fmt.Sprintf("set aside, for its releases up to %d have less noise in them than a member's", in.Still)
 	case in.Aside:
 		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
 	}
@@ -67,9 +68,10 @@ func (m *Machine) Influence(i int) Influence {
 // releases none of which looks strange. So it is moved that is bounded, and not a message.
 //
 // It may be no farther than radius from centre: the median, in each coordinate, of what all neighbors and the client
-// itself (0) have done. The radius is Config.Robust times the median of the distances from there. What is beyond is cut
-// back to that ball, in the penalty only. A neighbor of which more than the radius was cut off, over all rounds, is taken
-// to the centre and not to the edge of the ball: at the edge, one who insists would stand for ever.
+// itself (0) have done. The radius is Config.Robust times the upper median of the distances from there. What is beyond is
+// cut back to that ball, in the penalty only. A neighbor of which more than the radius was cut off, over all rounds, is
+// taken to the centre and not to the edge of the ball: at the edge, one who insists would stand for ever. One whose
+// releases have too little noise (look) counts no more, as if it had never been a neighbor.
 //
 // The z of both ends stay as eq. (10) has them, whatever is cut: z_ij + z_ji = rho*(x_i + x_j) holds, the neighbor need not
 // know, and a lost device finds where it stood.
@@ -79,6 +81,7 @@ type robust struct {
 	moved    []float32 // d numbers of each edge after the other, see part
 	centre   []float32
 	cut      []float32 // how much of what each edge has done was refused, in all
+	quiet    []float32 // evidence, in bits, that each edge's releases have too little noise in them; see look
 	distance []float64 // of each edge, in the round in progress
 	sorted   []float64 // scratch
 	seen     []Influence
@@ -87,7 +90,8 @@ type robust struct {
 func newRobust(cfg Config) *robust {
 	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
 	return &robust{moved: make([]float32, n*d), centre: make([]float32, d), cut: make([]float32, n),
-		distance: make([]float64, n), sorted: make([]float64, n+1), seen: make([]Influence, n)}
+		quiet: make([]float32, n), distance: make([]float64, n),
+		sorted: make([]float64, n+1), seen: make([]Influence, n)}
 }
 
 // farthest returns how far from the start a release may lie, or infinity if nothing is known.
@@ -114,12 +118,27 @@ func (m *Machine) farthest(release int) float64 {
 }
 
 // look compares a neighbor's release with the start, and with the one before.
+//
+// The neighbor is set aside for good if one release is still, or if they have too little noise all together. Let y be
+// the noise that a release shows. Of a member's, 2^(n/2)*exp(-y/2) has a mean of at most 1, given all before: it is the odds
+// of half the variance. So the product of k of these exceeds 2^h with a probability of at most 2^-h, at any k (Ville). The
+// logarithm is kept, and never falls below 0: who has shown much noise once is not excused for it. It starts at c, and
+// must reach h+c, where 2^c exceeds the number of releases: the start at c fails with 2^-h at most, and all those at 0
+// together too. With h the failures of all pairs of members come to 2^-20 in a run.
 func (m *Machine) look(i int, xj []float32, steps []int32) {
-	seen := &m.robust.seen[i]
-	if m.still(steps) {
-		m.robust.cut[i] = limit
-		if seen.Still == 0 {
-			seen.Still = m.round
+	r, seen := m.robust, &m.robust.seen[i]
+	if y, n := m.shown(steps); n > 0 {
+		start := bits.Len(uint(m.cfg.Rounds))
+		if m.round == 1 {
+			r.quiet[i] = float32(start)
+		}
+		quiet := max(0, float64(r.quiet[i])+float64(n/2)-float64(y/(2*math.Ln2)))
+		r.quiet[i] = float32(quiet)
+		if still(y, n) || quiet >= float64(21+2*bits.Len(uint(max(m.cfg.Members, len(m.edges)+1)))+start) {
+			r.cut[i] = limit
+			if seen.Still == 0 {
+				seen.Still = m.round
+			}
 		}
 	}
 	if seen.Outside.Round > 0 {
@@ -138,25 +157,32 @@ func (m *Machine) look(i int, xj []float32, steps []int32) {
 	}
 }
 
-// still reports whether a neighbor's release lies too close to the one before: it has less noise in it than a member's.
+// shown returns the noise that a neighbor's release shows, and the number of coordinates; or zeros if it need show none.
 //
 // A release is a point that is given before its noise is drawn, and the noise. So the square of the way from the release
-// before is at least, in distribution, sigma^2 times a chi-square of d, wherever that point is. That this is n*t or less,
-// with t < 1 and n = d, has a probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). Rounding to
-// the grid takes off half a step a coordinate at most. For the logarithm stands a bound that is the same on every processor:
-// -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
-func (m *Machine) still(steps []int32) bool {
+// before, in units of the variance, is at least, in distribution, a chi-square of n, wherever that point is. That is
+// returned, or more: rounding to the grid takes off half a step a coordinate at most. Where members share noise the
+// variance is what as many colluders as the run names do not know, for they may move that point; noise drawn alone has
+// no less.
+func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
-		return false
+		return 0, 0
 	}
-	sum, n := 0.0, float64(len(steps))
+	n = float64(len(steps))
 	for _, s := range steps {
-		sum += float64(float64(s) * float64(s))
+		y += float64(float64(s) * float64(s))
 	}
-	g := c.Privacy[min(c.Data(m.round), len(c.Privacy))-1] // what neighbors share comes on top
-	t := float64(math.Sqrt(sum)+float64(0.5*math.Sqrt(n))) * c.GridStep / g.Sigma
-	t = float64(t*t) / n
+	g := c.Privacy[min(c.Data(m.round), len(c.Privacy))-1]
+	y = float64(math.Sqrt(y)+float64(0.5*math.Sqrt(n))) * c.GridStep / max(g.Sigma, g.Shared.Effective)
+	return float64(y * y), n
+}
+
+// still reports whether one release shows less noise than a member's. That a chi-square of n is n*t or less, with t < 1,
+// has a probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). For the logarithm stands a bound
+// that is the same on every processor: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
+func still(y, n float64) bool {
+	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
 	return t < 1 && float64(n*(32*(1-root)/(1+root)-(1-t))) > 34
 }
@@ -168,6 +194,9 @@ func (m *Machine) gain() float64 {
 
 // pull returns z_ij - rho*x_i in one coordinate.
 func (m *Machine) pull(z []float32, c int) float32 { return z[c] - float32(float32(m.cfg.Rho)*m.x[c]) }
+
+// absent reports whether the next release is made as if the i-th edge had never been.
+func (m *Machine) absent(i int) bool { return m.gone(i) || m.robust.cut[i] >= limit }
 
 // bound adds this round's share to what each neighbor has done. If one has done too much, it computes the penalty anew.
 func (m *Machine) bound() {
@@ -181,7 +210,7 @@ func (m *Machine) bound() {
 	for c := range d {
 		r.sorted = r.sorted[:0]
 		for i := range m.edges {
-			if !m.gone(i) {
+			if !m.absent(i) {
 				r.sorted = append(r.sorted, next(i, c))
 			}
 		}
@@ -191,7 +220,7 @@ func (m *Machine) bound() {
 		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
 		r.centre[c] = float32(centre)
 		for i := range m.edges {
-			if m.gone(i) {
+			if m.absent(i) {
 				continue
 			}
 			off := next(i, c) - centre
@@ -202,18 +231,18 @@ func (m *Machine) bound() {
 	r.sorted = append(r.sorted[:0], math.Sqrt(own))
 	for i, square := range r.distance {
 		r.distance[i] = math.Sqrt(square)
-		if !m.gone(i) {
+		if !m.absent(i) {
 			r.sorted = append(r.sorted, r.distance[i])
 		}
 	}
 	slices.Sort(r.sorted)
-	radius := m.cfg.Robust * r.sorted[(len(r.sorted)-1)/2]
+	radius := m.cfg.Robust * r.sorted[len(r.sorted)/2]
 	clipped := false
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
-		if m.gone(i) { // all that it has done is taken out, once
-			seen.Distance, seen.Bound, seen.Aside = 0, 0, false
-			clipped = clipped || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
+		if m.absent(i) { // all that it has done is taken out, once
+			seen.Distance, seen.Bound, seen.Aside = 0, 0, !m.gone(i)
+			clipped = clipped || seen.Aside || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
 			continue
 		}
 		seen.Distance, seen.Bound = distance, radius
@@ -229,7 +258,7 @@ func (m *Machine) bound() {
 	if !clipped {
 		for i := range m.edges {
 			for c := range d {
-				if m.gone(i) {
+				if m.absent(i) {
 					break
 				}
 				r.moved[i*d+c] = float32(next(i, c))
@@ -244,9 +273,8 @@ func (m *Machine) bound() {
 		if r.seen[i].Aside {
 			inside, scale = false, 0
 		}
-		away := r.cut[i] >= limit // as if it had never been a neighbor
 		for c, before := range moved {
-			if m.gone(i) {
+			if m.absent(i) {
 				m.p[c] += float32(float64(before) / gain)
 				moved[c] = 0
 				continue
@@ -256,9 +284,6 @@ func (m *Machine) bound() {
 				m.p[c] -= m.pull(z, c)
 			} else {
 				centre := float64(r.centre[c])
-				if away {
-					centre = 0
-				}
 				to = centre + float64(scale*(to-centre))
 				m.p[c] -= float32((to - float64(before)) / gain)
 			}

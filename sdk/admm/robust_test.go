@@ -2,10 +2,12 @@ package admm
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -52,9 +54,13 @@ func TestRobustLeavesTheBits(t *testing.T) {
 // What the bound promises, in every round, with a member of five that sends anything: a model is its start, its own
 // moves, and what each neighbor has moved; and each of these lies in the ball around a point between the honest ones.
 func TestRobustBounds(t *testing.T) {
-	const bad, factor = 4, 1.5
-	for name, releases := range map[string]bool{"messages": false, "releases": true} {
-		net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = factor, releases }))
+	const factor = 1.5
+	for name, run := range map[string]struct {
+		n        int
+		releases bool
+	}{"messages": {5, false}, "releases": {5, true}, "releases of four": {4, true}} {
+		bad := run.n - 1
+		net := newNetwork(t, configs(run.n, everyEdge(run.n), func(_ int, c *Config) { c.Robust, c.Releases = factor, run.releases }))
 		chance, clipped := rng.New(1, rng.Address{Purpose: rng.Fault}), 0
 		moves := make([][]float64, 5) // a client's own, in all
 		for i := range moves {
@@ -189,16 +195,61 @@ func TestRobustStill(t *testing.T) {
 		m := &Machine{round: c.release, cfg: Config{Rounds: 5, Cooldown: 2, GridStep: math.Ldexp(sigma, -c.bits),
 			Privacy: []dpmech.Gaussian{{Clip: 1, Sigma: sigma}}}}
 		steps := make([]int32, c.dim)
-		for range 5000 {
+		trials := 5000
+		if os.Getenv("SPADE_LONG") == "" {
+			trials /= 3
+		}
+		for range trials {
 			for i := range steps {
 				steps[i] = int32(math.RoundToEven(math.Ldexp(c.share*chance.Normal(), c.bits)))
 			}
-			if got := m.still(steps); got != c.want {
+			if got := still(m.shown(steps)); got != c.want {
 				t.Fatalf("%+v: %v with steps %v", c, got, steps)
 			}
 		}
-		if m.cfg.NonPrivate = true; m.still(steps) {
+		if m.cfg.NonPrivate = true; still(m.shown(steps)) {
 			t.Errorf("%+v: still where there is no noise", c)
+		}
+	}
+}
+
+// Who has too little noise in all releases together is found out, and stays so; a member never is, and who begins late, or
+// shows much noise once, is found as well.
+func TestRobustQuiet(t *testing.T) {
+	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
+	chance := rng.New(2, rng.Address{Purpose: rng.Fault})
+	for _, c := range []struct {
+		share     float64 // of the deviation that there ought to be
+		honest    int     // releases with all of it before
+		effective float64 // in deviations; with noise that neighbors share
+		jump      int     // the release that is a far jump, or 0
+		want      int     // the last release that may find it; 0 for never
+	}{
+		{1, 0, 0, 0, 0}, {0.6, 0, 0, 0, 60}, {0.5, 0, 0, 0, 30}, {0.5, 200, 0, 0, 240}, {0.5, 0, 0, 10, 50}, {0.5, 0, 0, 40, 30},
+		{2, 0, 2, 0, 0}, {1, 0, 2, 0, 30}, {1, 0, 1, 0, 0},
+	} {
+		for range 40 {
+			cfg := Config{Rounds: rounds, GridStep: step, Members: 5, Neighbors: []int{1}, Estimator: zoest.Config{Dim: d},
+				Eta: Schedule{1, 1}, Privacy: []dpmech.Gaussian{{Clip: 1, Sigma: sigma, Shared: dpmech.Shared{Effective: c.effective * sigma}}}}
+			m := &Machine{cfg: cfg, robust: newRobust(cfg), edges: make([]edge, 1), x: make([]float32, d)}
+			steps := make([]int32, d)
+			for m.round = 1; m.round <= rounds; m.round++ {
+				share := c.share
+				if m.round <= c.honest {
+					share = 1
+				}
+				for i := range steps {
+					steps[i] = int32(math.RoundToEven(16 * share * chance.Normal()))
+				}
+				if m.round == c.jump {
+					steps[0] = 1 << 28
+				}
+				m.look(0, make([]float32, d), steps)
+			}
+			in := m.robust.seen[0]
+			if found := in.Still > 0; found != (c.want > 0) || in.Still > c.want || found != (m.robust.cut[0] == limit) {
+				t.Fatalf("%+v: found at release %d, cut %v", c, in.Still, m.robust.cut[0])
+			}
 		}
 	}
 }
@@ -243,6 +294,9 @@ func TestRobustSetsStillAside(t *testing.T) {
 		again, err := Restore(m.cfg, m.State(), nil)
 		if err != nil || !slices.Equal(again.robust.cut, m.robust.cut) || again.robust.cut[bad-1] != limit {
 			t.Errorf("client %d: %v after a crash, error %v", i, again.robust.cut, err)
+		}
+		if !slices.Equal(again.robust.quiet, m.robust.quiet) || !(m.robust.quiet[bad-1] > 0) {
+			t.Errorf("client %d: evidence %v, after a crash %v", i, m.robust.quiet, again.robust.quiet)
 		}
 	}
 }

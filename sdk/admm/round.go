@@ -62,6 +62,7 @@ func (m *Machine) nextStage() {
 	}
 	if m.stage == m.cfg.Tau {
 		vec.Scale(m.s, float32(-m.cfg.Step(m.k()))) // s = -eta * sum_t v_t
+		m.est.Carry(m.s)
 		m.local, m.due = false, true
 		return
 	}
@@ -118,7 +119,7 @@ func (m *Machine) edgesInRange(x []float32) error {
 				advice)
 		}
 	}
-	if m.cfg.Releases {
+	if m.cfg.Releases || small(x) && small(m.z) { // rho is 1e9 at most
 		return nil
 	}
 	scale := -float32(2 * m.cfg.Rho)
@@ -246,6 +247,9 @@ func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(
 
 // clamp moves what is out of range to its edge.
 func clamp(x []float32) {
+	if small(x) {
+		return
+	}
 	for i, v := range x {
 		x[i] = max(-limit, min(limit, v))
 	}

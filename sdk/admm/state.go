@@ -39,6 +39,7 @@ type EdgeState struct {
 	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a recovery, which counts anew
 	Moved []float32
 	Cut   float32 // how much was cut off from that, in all; 0 or more
+	Quiet float32 // bits of evidence that the neighbor's releases have too little noise; 0 or more
 	// the first release that is made without the neighbor, which is in quarantine; 0 while the edge is in use
 	Quarantine int
 }
@@ -59,7 +60,8 @@ func (m *Machine) State() State {
 			s.Edges[i].Quarantine = m.cut[i]
 		}
 		if m.robust != nil {
-			s.Edges[i].Moved, s.Edges[i].Cut = part(m.robust.moved, i, len(m.x)), m.robust.cut[i]
+			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
+			s.Edges[i].Cut, s.Edges[i].Quiet = m.robust.cut[i], m.robust.quiet[i]
 		}
 	}
 	return s
@@ -123,7 +125,7 @@ func (m *Machine) load(s State) {
 			moved := part(m.robust.moved, i, len(m.x))
 			clear(moved)
 			copy(moved, from.Moved)
-			m.robust.cut[i] = from.Cut
+			m.robust.cut[i], m.robust.quiet[i] = from.Cut, from.Quiet
 		}
 	}
 	m.round-- // writeMessages is a part of the round that ends with the release

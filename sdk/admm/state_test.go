@@ -71,6 +71,11 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
 			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
 		}},
+		{"momentum", func(_ int, c *Config) { c.Estimator.Momentum = 0.8 }},
+		{"tracking, momentum, mixing, private", func(i int, c *Config) {
+			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+			c.Estimator.Kind, c.Estimator.Momentum, c.Mixing = zoest.Tracking, 0.8, 1
+		}},
 		{"seeded, sphere", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, 1 }},
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		{"grid, messages", onAGrid(false)},
