@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 const (
@@ -51,7 +52,7 @@ func Clinical(n int, seed uint64) *Data {
 			risk += float64(c.risk * ((x - c.mean) / c.std))
 		}
 		event := 0
-		if s.Float64() < sigmoid(clinicalSlope*risk) {
+		if s.Float64() < vec.Sigmoid(clinicalSlope*risk) {
 			event = 1
 		}
 		d.Y = append(d.Y, event)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Standardizer brings columns to mean 0 and variance 1.
@@ -96,8 +94,9 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	if n < 1 || n > train.Dim {
 		return nil, fmt.Errorf("task: PCA to %d components, want 1 to %d, the number of columns", n, train.Dim)
 	}
-	p := &PCA{Mean: columnMeans(train)}
-	p.Components, p.Variances = topEigen(newCovariance(train, p.Mean).product, train.Dim, n)
+	c := newCovariance(train)
+	p := &PCA{Mean: c.mean}
+	p.Components, p.Variances = topEigen(c.product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
@@ -116,18 +115,32 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
 	}
-	pr, out := newProjector(p.Mean, p.Components), d.blank(len(p.Components))
+	out := d.blank(len(p.Components))
 	out.Features = nil
+	if board { // little room, and few rows: the same sums without what makes them fast
+		for k, v := range p.Components {
+			start := -dot(p.Mean, v)
+			for i := range d.Len() {
+				z := start
+				for j, x := range d.Row(i) {
+					if x != 0 {
+						z += float64(float64(x) * v[j])
+					}
+				}
+				out.Row(i)[k] = float32(p.Scale * z)
+			}
+		}
+		return out, nil
+	}
+	pr := newProjector(p.Mean, p.Components)
 	share(d.Len(), func(from, to int) {
 		var row sparse
+		z := make([]float64, pr.vectors.width)
 		for i := from; i < to; i++ {
 			row = row[:0].appendRow(d.Row(i))
-			for g, vectors := range pr.vectors {
-				z := pr.start[g]
-				vec.Gather(&z, row, vectors)
-				for k := range out.Row(i)[g*lanes : min((g+1)*lanes, out.Dim)] {
-					out.Row(i)[g*lanes+k] = float32(p.Scale * z[k])
-				}
+			pr.project(z, row)
+			for k := range out.Row(i) {
+				out.Row(i)[k] = float32(p.Scale * z[k])
 			}
 		}
 	})

@@ -162,31 +162,46 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 // Losses stores the losses of queries, with the bits of Loss, in less time; see [zoest.BatchOracle]. A query for which
 // Loss would fail gets NaN.
 func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
-	linear := m.head.classes == 2 && m.spec.Hidden == 0
-	dim := m.Dim()
-	for i := range queries {
-		switch q := &queries[i]; {
-		case m.err != nil || len(q.Point) != dim || q.Sample < 0 || q.Sample >= m.Len():
-			losses[i] = math.NaN()
-		case linear && m.goal != nil:
-			losses[i] = m.score(q.Point, q.Sample)
-		case linear:
-			losses[i] = m.head.wrong(q.Point, m.data.Row(q.Sample), m.data.Y[q.Sample])
-		default:
-			losses[i] = m.loss(q.Point, q.Sample)
-		}
-	}
-	switch { // none of these waits for another
-	case linear && m.goal != nil:
-		for i, z := range losses {
-			if !math.IsNaN(z) { // which a query without a loss has
-				losses[i] = offSquare(z, m.goal[queries[i].Sample])
+	linear := m.err == nil && m.head.classes == 2 && m.spec.Hidden == 0
+	for len(queries) > 0 {
+		n := min(len(queries), 16)
+		if !linear || !m.linearLosses(queries[:n], losses[:n]) {
+			for i, q := range queries[:n] {
+				losses[i] = math.NaN()
+				if m.err == nil && len(q.Point) == m.Dim() && uint(q.Sample) < uint(m.Len()) {
+					losses[i] = m.loss(q.Point, q.Sample)
+				}
 			}
 		}
-	case linear:
-		sigmoidSquares(losses)
+		queries, losses = queries[n:], losses[n:]
 	}
 	return m.err
+}
+
+// linearLosses is Losses for up to sixteen queries to a linear model of two classes or a target. It reports false, and
+// does nothing, if Loss would fail for one of them or takes no longer.
+func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
+	var points [16][]float32
+	var samples [16]int
+	for i := range losses {
+		points[i], samples[i] = queries[i].Point, queries[i].Sample
+	}
+	if len(points[0]) != m.data.Dim || !vec.DotRows(losses, points[:len(losses)], m.data.X, samples[:len(losses)]) {
+		return false
+	}
+	if m.goal == nil {
+		for i, h := range samples[:len(losses)] { // class 1 has the other sign
+			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
+		}
+	}
+	vec.Sigmoids(losses)
+	for i, off := range losses {
+		if m.goal != nil {
+			off -= m.goal[samples[i]]
+		}
+		losses[i] = float64(off * off)
+	}
+	return true
 }
 
 // MeanLoss returns the mean of the loss over all samples, and NaN where Loss would fail.
@@ -356,41 +371,6 @@ func sideOf(z float64) int {
 
 // sigmoidSquare is the loss of two classes: the square of the probability of the wrong one.
 func sigmoidSquare(z float64) float64 {
-	wrong := sigmoid(z)
+	wrong := vec.Sigmoid(z)
 	return float64(wrong * wrong)
-}
-
-// sigmoidSquares replaces each z by its sigmoidSquare.
-func sigmoidSquares(z []float64) {
-	sigmoids(z)
-	for i, wrong := range z {
-		z[i] = float64(wrong * wrong)
-	}
-}
-
-// sigmoids replaces each z by its sigmoid.
-func sigmoids(z []float64) {
-	for len(z) > 0 {
-		var room [16]float64
-		e := room[:min(len(z), len(room))]
-		for i := range e {
-			e[i] = -math.Abs(z[i])
-		}
-		vec.Exps(e)
-		for i := range e {
-			z[i] = sigmoidOf(z[i], e[i])
-		}
-		z = z[len(e):]
-	}
-}
-
-// sigmoid returns 1/(1 + e^-z).
-func sigmoid(z float64) float64 { return sigmoidOf(z, vec.Exp(-math.Abs(z))) }
-
-// sigmoidOf returns the sigmoid of z from e = e^-|z|, without loss of digits on either side.
-func sigmoidOf(z, e float64) float64 {
-	if z >= 0 {
-		return 1 / (1 + e)
-	}
-	return e / (1 + e)
 }

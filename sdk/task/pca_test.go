@@ -164,6 +164,51 @@ func TestPCAProjection(t *testing.T) {
 	}
 }
 
+// TestPCAApplyBits compares projections with the sums as they are written, zeros of both signs included: programs for
+// boards, which have the tag of that name, compute them in another way than others and find the same bits.
+func TestPCAApplyBits(t *testing.T) {
+	s := testStream(9)
+	for _, n := range []int{1, 6, 13} {
+		d := random(70, 25, 2, uint64(n))
+		p := &PCA{Mean: make([]float64, d.Dim), Scale: 1.5}
+		for i := range d.X {
+			if s.IntN(3) == 0 {
+				d.X[i] = float32(math.Copysign(0, float64(d.X[i])))
+			}
+		}
+		clear(d.X[:2*d.Dim])
+		for range n {
+			p.Components = append(p.Components, make([]float64, d.Dim))
+		}
+		for k := 1; k < n; k++ { // the first is zero
+			for j := range d.Dim {
+				p.Components[k][j], p.Mean[j] = s.Normal(), s.Normal()
+			}
+		}
+		out, err := p.Apply(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Len() {
+			for k, v := range p.Components {
+				z := 0.0
+				for j, m := range p.Mean {
+					z += float64(m * v[j])
+				}
+				z = -z
+				for j, x := range d.Row(i) {
+					if x != 0 {
+						z += float64(float64(x) * v[j])
+					}
+				}
+				if got, want := out.Row(i)[k], float32(p.Scale*z); math.Float32bits(got) != math.Float32bits(want) {
+					t.Fatalf("%d components: row %d has %v in component %d, want %v", n, i, got, k, want)
+				}
+			}
+		}
+	}
+}
+
 func TestPCAEdges(t *testing.T) {
 	// Two directions of exactly equal variance, one without any, and a large mean.
 	d := &Data{Dim: 4, Classes: 2}

@@ -90,8 +90,8 @@ func TestPerceptronSlope(t *testing.T) {
 			}
 			z += float64(v[h]) * slope[h] * inner[h]
 		}
-		q := sigmoid(z) - float64(d.Y[i])
-		outer := 2 * q * sigmoid(z) * (1 - sigmoid(z)) // of the loss (q)² by z
+		q := vec.Sigmoid(z) - float64(d.Y[i])
+		outer := 2 * q * vec.Sigmoid(z) * (1 - vec.Sigmoid(z)) // of the loss (q)² by z
 		for j := range x {
 			var want float64
 			switch after := j - hidden*d.Dim; {

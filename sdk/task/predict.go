@@ -315,7 +315,7 @@ func (p *Predictor) outputs(first []float64) []float64 {
 // score is what contributions are parts of.
 func (p *Predictor) score(z []float64, class int) float64 {
 	if t := p.recipe.Target; t != nil {
-		return t.at(sigmoid(z[0]))
+		return t.at(vec.Sigmoid(z[0]))
 	} else if len(z) == 1 {
 		return z[0]
 	}
@@ -329,7 +329,7 @@ func (p *Predictor) score(z []float64, class int) float64 {
 // probabilities are those of the logits, or of the log odds of class 1 of two.
 func probabilities(z []float64) []float64 {
 	if len(z) == 1 {
-		return []float64{sigmoid(-z[0]), sigmoid(z[0])}
+		return []float64{vec.Sigmoid(-z[0]), vec.Sigmoid(z[0])}
 	}
 	p := slices.Clone(z)
 	softmax(p)

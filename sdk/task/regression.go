@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // sides are the classes of data with a target: below the middle of its range, and from there on.
@@ -70,7 +72,7 @@ func (r *Range) scaled(targets []float32) []float64 {
 
 // offSquare is the loss of a prediction sigmoid(z) of a target in [0, 1].
 func offSquare(z, goal float64) float64 {
-	off := sigmoid(z) - goal
+	off := vec.Sigmoid(z) - goal
 	return float64(off * off)
 }
 
@@ -85,7 +87,7 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	}
 	is, said := make([]float64, m.Len()), make([]float64, m.Len())
 	for i, y := range m.data.Target {
-		is[i], said[i] = float64(y), m.data.Range.at(sigmoid(m.score(x, i)))
+		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
 	}
 	return JudgeNumbers(is, said)
 }
