@@ -3,10 +3,7 @@ package state
 import (
 	"bytes"
 	"errors"
-	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,175 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
-
-// simDisk is a disk in memory that remembers every step, so that a test can ask what would be left if the process or
-// the power had gone at any of them. files is what programs see; what the metal has is for the crash to decide.
-type simDisk struct {
-	files map[string][]byte
-	steps []step
-	fault func(step) error // what a step fails with; a write that fails with errShort is done by half
-}
-
-type step struct {
-	kind string // "create", "write", "truncate", "sync"; "sync" without a name is of the directory
-	name string
-	off  int64 // of a truncate: the new size
-	data []byte
-}
-
-var errShort = errors.New("short write")
-
-func newSimDisk(files map[string][]byte) *simDisk {
-	d := &simDisk{files: map[string][]byte{}}
-	for name, b := range files {
-		d.files[name] = bytes.Clone(b)
-	}
-	return d
-}
-
-// do takes a step, or fails.
-func (d *simDisk) do(s step) error {
-	if d.fault != nil {
-		if err := d.fault(s); err != nil {
-			if errors.Is(err, errShort) {
-				s.data = s.data[:len(s.data)/2]
-				d.apply(s)
-			}
-			return &fs.PathError{Op: s.kind, Path: s.name, Err: err}
-		}
-	}
-	d.apply(s)
-	return nil
-}
-
-func (d *simDisk) apply(s step) {
-	s.data = bytes.Clone(s.data)
-	d.steps = append(d.steps, s)
-	s.on(d.files)
-}
-
-// on does to files what the step does.
-func (s step) on(files map[string][]byte) {
-	b := files[s.name]
-	switch s.kind {
-	case "create":
-		files[s.name] = []byte{}
-	case "write":
-		if end := int(s.off) + len(s.data); end > len(b) {
-			b = append(b, make([]byte, end-len(b))...)
-		}
-		copy(b[s.off:], s.data)
-		files[s.name] = b
-	case "truncate":
-		files[s.name] = append(b, make([]byte, max(0, int(s.off)-len(b)))...)[:s.off]
-	}
-}
-
-func (d *simDisk) open(name string, flag int) (file, error) {
-	create := flag&os.O_CREATE != 0
-	if _, ok := d.files[name]; !ok {
-		if !create {
-			return nil, fs.ErrNotExist
-		}
-		if err := d.do(step{kind: "create", name: name}); err != nil {
-			return nil, err
-		}
-	}
-	return simFile{d, name}, nil
-}
-
-func (d *simDisk) sync() error { return d.do(step{kind: "sync"}) }
-
-type simFile struct {
-	d    *simDisk
-	name string
-}
-
-func (f simFile) ReadAt(b []byte, off int64) (int, error) {
-	return bytes.NewReader(f.d.files[f.name]).ReadAt(b, off)
-}
-
-func (f simFile) WriteAt(b []byte, off int64) (int, error) {
-	if err := f.d.do(step{"write", f.name, off, b}); err != nil {
-		return 0, err
-	}
-	return len(b), nil
-}
-
-func (f simFile) size() (int64, error) { return int64(len(f.d.files[f.name])), nil }
-func (f simFile) truncate(size int64) error {
-	return f.d.do(step{kind: "truncate", name: f.name, off: size})
-}
-func (f simFile) sync() error  { return f.d.do(step{kind: "sync", name: f.name}) }
-func (f simFile) Close() error { return nil }
-
-// history is what a store did on a disk, and after how many steps each save had returned.
-type history struct {
-	start map[string][]byte
-	steps []step
-	acked []int // by round, from 1; 0 for rounds saved before
-}
-
-// record opens a store on files and saves up to round last.
-func record(t *testing.T, files map[string][]byte, last int) history {
-	t.Helper()
-	d := newSimDisk(files)
-	s := simOpen(t, d)
-	h := history{start: files, acked: make([]int, last+1)}
-	for r := max(s.newest, 0) + 1; r <= last; r++ {
-		if err := s.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
-		h.acked[r] = len(d.steps)
-	}
-	h.steps = d.steps
-	return h
-}
-
-func simOpen(t *testing.T, d *simDisk) *Dir {
-	t.Helper()
-	s, err := openOn(d, "sim", testLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// promised returns the newest round of which Save had returned before step n.
-func (h history) promised(n int) int {
-	newest := 0
-	for r, at := range h.acked {
-		if at <= n {
-			newest = r
-		}
-	}
-	return newest
-}
-
-// survives checks a store after a crash: it opens, it has a whole newest state that is what was promised or the one
-// after, and it takes the next two rounds. It returns the newest round.
-func survives(t *testing.T, files map[string][]byte, promised int) int {
-	t.Helper()
-	d := newSimDisk(files)
-	s := simOpen(t, d)
-	kept := loaded(t, s)
-	newest := 0
-	if len(kept) > 0 {
-		newest = kept[0]
-	}
-	if newest != promised && newest != promised+1 {
-		t.Fatalf("round %d was promised, and %v came back", promised, kept)
-	}
-	for r := newest + 1; r <= newest+2; r++ {
-		if err := s.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := loaded(t, simOpen(t, newSimDisk(d.files))); !slices.Equal(got, []int{newest + 2, newest + 1}) {
-		t.Fatalf("two rounds after %d the store has %v", newest, got)
-	}
-	return newest
-}
 
 // A first save that is cut short leaves a fresh store, however often and in whichever slot.
 func TestFirstSaveCutShort(t *testing.T) {
@@ -231,42 +59,6 @@ func TestKilledAtEveryByte(t *testing.T) {
 	if cuts < 1000 || ahead < 400 {
 		t.Errorf("%d cuts, %d of them with a state that Save had not returned from", cuts, ahead)
 	}
-}
-
-// powerCut returns what is left after the first n steps when the power goes: what was synced, and of each later write
-// to a file what the coin lets through: all of it, nothing, or any of its pieces of 8 bytes.
-func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
-	synced := map[string]int{} // the last sync of each file
-	for i, s := range h.steps[:n] {
-		if s.kind == "sync" {
-			synced[s.name] = i
-		}
-	}
-	files := newSimDisk(h.start).files
-	for i, s := range h.steps[:n] {
-		name := s.name
-		if s.kind == "create" {
-			name = "" // durable with the directory
-		}
-		if at, ok := synced[name]; ok && i < at {
-			s.on(files)
-			continue
-		}
-		if _, ok := files[s.name]; !ok && s.kind != "create" {
-			continue
-		}
-		switch coin.IntN(3) {
-		case 0:
-			s.on(files)
-		case 1:
-			for at := 0; at < len(s.data); at += 8 {
-				if coin.IntN(2) == 0 {
-					step{s.kind, s.name, s.off + int64(at), s.data[at:min(at+8, len(s.data))]}.on(files)
-				}
-			}
-		}
-	}
-	return files
 }
 
 // With the power gone, writes that were not synced are there or not in any mix.
@@ -342,15 +134,6 @@ func TestLoadedIsDurable(t *testing.T) {
 			hasReleases(t, after)
 		}
 	}
-}
-
-// after returns the files as they were after n steps.
-func (h history) after(n int) map[string][]byte {
-	files := newSimDisk(h.start).files
-	for _, s := range h.steps[:n] {
-		s.on(files)
-	}
-	return files
 }
 
 // A disk that reports syncs as done and does none can lose the store back to some earlier time. As a whole that is an
@@ -548,27 +331,4 @@ func TestUnreadableSector(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-}
-
-// badDisk cannot read a file past its first sector.
-type badDisk struct {
-	disk
-	bad string
-}
-
-func (d badDisk) open(name string, flag int) (file, error) {
-	f, err := d.disk.open(name, flag)
-	if name == d.bad && err == nil {
-		f = badFile{f}
-	}
-	return f, err
-}
-
-type badFile struct{ file }
-
-func (f badFile) ReadAt(b []byte, off int64) (int, error) {
-	if off+int64(len(b)) > slotHeader {
-		return 0, errors.Join(errors.New("input/output error"), io.ErrUnexpectedEOF)
-	}
-	return f.file.ReadAt(b, off)
 }

@@ -51,8 +51,8 @@ func saveUntilKilled(dir string) error {
 	}
 }
 
-// A real process on a real disk, killed at random moments, 20 times or as often as SPADE_KILLS says: the newest state
-// is whole, and of the last round that the process told of or the one after.
+// A real process on a real disk, killed at random moments, 20 times with SPADE_LONG, otherwise 8, or as often as
+// SPADE_KILLS says: the newest state is whole, and of the last round that the process told of or the one after.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("SPADE_KILL_DIR"); dir != "" {
 		t.Fatal(saveUntilKilled(dir))
@@ -60,9 +60,12 @@ func TestKill(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("needs processes that can be killed at any instruction")
 	}
-	kills := 20
-	if testing.Short() {
+	kills := 8
+	switch {
+	case testing.Short():
 		kills = 3
+	case os.Getenv("SPADE_LONG") != "":
+		kills = 20
 	}
 	if s := os.Getenv("SPADE_KILLS"); s != "" {
 		n, err := strconv.Atoi(s)

@@ -148,9 +148,12 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 	}
 }
 
-// cuts is how often the power goes at each step, 20 times, or so often that it goes SPADE_CRASHES times in all.
+// cuts is how often the power goes at each step, 8 times, 20 with SPADE_LONG, or so often that it goes SPADE_CRASHES times in all.
 func cuts(t *testing.T, steps int) int {
-	n := 20
+	n := 8
+	if os.Getenv("SPADE_LONG") != "" {
+		n = 20
+	}
 	if s := os.Getenv("SPADE_CRASHES"); s != "" {
 		all, err := strconv.Atoi(s)
 		if err != nil {

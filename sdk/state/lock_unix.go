@@ -23,12 +23,21 @@ func lockFile(path string, create int) (file, error) {
 		}
 	}
 	if err == nil {
-		return osFile{f}, nil
+		return lockedFile{osFile{f}}, nil
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = errLocked
 	}
 	return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
+}
+
+// lockedFile gives its lock up when it is closed. A program that is being started at that moment has the file open until it is at work,
+// and would keep the lock for as long.
+type lockedFile struct{ osFile }
+
+func (f lockedFile) Close() error {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // what closes the file gives it up as well
+	return f.osFile.Close()
 }
 
 // syncDir makes durable which files a directory has. A file system without such a call answers EINVAL or ENOTSUP, and

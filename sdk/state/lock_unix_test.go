@@ -1,0 +1,38 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package state
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A program that this process starts has all files open for a moment. It does not keep the lock of one that is closed here meanwhile.
+func TestLockIsNotKeptByAStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := lockFile(path, os.O_CREATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := syscall.Dup(int(first.(lockedFile).Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(started)
+	if f, err := lockFile(path, 0); !errors.Is(err, errLocked) {
+		t.Errorf("a second lock: %v, %v", f, err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := lockFile(path, 0)
+	if err != nil {
+		t.Fatalf("locked, closed, and still in use: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+}
