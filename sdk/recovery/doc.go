@@ -45,6 +45,9 @@
 // Retire its key first: then it cannot connect, and its signatures still count. If it connects all the same, each
 // neighbor that remembers its successor shows it what the successor has signed, when the connection opens and when it
 // sends a release, and it ends; neighbors have seen what it makes until then. Without keys it cannot be told from its
-// successor. A neighbor remembers it from its own next release on. If all were killed before that, the lost device goes
-// on, and a neighbor that has used what it made refuses the successor and shows it why: it has to recover anew.
+// successor. What it has released is taken in where the successor is not known yet, or is known to go on from it. A
+// neighbor that has gone on from more shows that to the successor, which recovers anew and brings it to the others: two
+// releases at most, for a third needs a release of every neighbor that rests on them. A neighbor remembers it from its own
+// next release on. If all were killed before that, the lost device goes on, and a neighbor that has used what it made
+// refuses the successor and shows it why: it has to recover anew.
 package recovery

@@ -302,19 +302,23 @@ func (r *Recovery) proved(p *peer, m *admm.Message) error {
 		about = m.Round
 	}
 	shown, err := r.cfg.Claims.Proof(m, about)
+	latest := shown
+	if err == nil && len(m.Signed.Other) > 0 {
+		latest, err = r.cfg.Claims.Proof(&admm.Message{Signed: admm.Signed{Proof: m.Signed.Other}}, 0)
+	}
 	if err != nil {
 		return err
 	}
 	if shown == nil {
-		if generation > 0 {
-			return fmt.Errorf("recovery: the sender speaks of generation %d of this name, and shows no signature of it",
-				generation)
+		if generation == 0 {
+			return nil
 		}
-		return nil
+		shown = new(signed.Release)
+		latest = shown
 	}
-	if shown.Round < about || shown.Generation < generation {
+	if shown.Round < about || latest.Generation < generation {
 		return fmt.Errorf("recovery: the sender speaks of release %d and generation %d, and shows the signature of release "+
-			"%d and generation %d", about, generation, shown.Round, shown.Generation)
+			"%d and generation %d", about, generation, shown.Round, latest.Generation)
 	}
 	if release && (shown.Round != m.Round || signed.Digest(m.Vector, m.Grid) != shown.Digest) {
 		return fmt.Errorf("recovery: what the sender tells of release %d is not what was signed", m.Round)
@@ -417,20 +421,25 @@ func (r *Recovery) possible() error {
 	for _, p := range r.peers {
 		if p.round < r.newest-1 || p.round > r.newest+1 {
 			errs = append(errs, fmt.Errorf("%q has made release %d, and %s release %d of %q: neighbors are never more than one "+
-				"round apart", p.name, p.round, r.holders(), r.newest, r.cfg.Name))
+				"round apart, unless another device is in its place", p.name, p.round, r.holders(), r.newest, r.cfg.Name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// holders names those who say that they have held the newest release.
-func (r *Recovery) holders() string {
-	var names []string
+// names lists the neighbors that say that they have held a release.
+func (r *Recovery) names(release int) (names []string) {
 	for _, p := range r.peers {
-		if p.held >= r.newest {
+		if p.held >= release {
 			names = append(names, fmt.Sprintf("%q", p.name))
 		}
 	}
+	return names
+}
+
+// holders names those who say that they have held the newest release.
+func (r *Recovery) holders() string {
+	names := r.names(r.newest)
 	if len(names) == 1 {
 		return names[0] + " holds"
 	}

@@ -27,6 +27,9 @@ func Respond(request *admm.Message, n Node) *admm.Message {
 	switch m.Part {
 	case admm.Progress:
 		shown = n.Held.Proving(m.Held)
+		if latest := n.Held.Last(); shown != nil && latest.Generation > shown.Generation { // which has not come as far
+			m.Signed.Other = latest.Append(nil)
+		}
 		m.Round = n.Machine.Status().Round
 		if own := n.Own.Last(); own != nil {
 			m.Signed.Own = own.Append(nil)

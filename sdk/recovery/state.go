@@ -69,9 +69,9 @@ func (r *Recovery) wanted(p *peer) []question {
 	if p.round == k+1 && r.onGrid(k) {
 		want = append(want, question{admm.RequesterBase, k + 1})
 	}
-	if k > 1 && r.behind() && p.round <= k {
+	if k > 1 && r.behind() {
 		want = append(want, question{admm.SentRelease, k - 1})
-		if r.onGrid(k - 1) {
+		if p.round <= k && r.onGrid(k-1) {
 			want = append(want, question{admm.RequesterBase, k - 1})
 		}
 	}
@@ -100,7 +100,7 @@ func (r *Recovery) release(round int) (admm.Payload, error) {
 	}
 	if signed.Digest(found.Vector, found.Grid) != shown.Digest {
 		return found, fmt.Errorf("release %d of %q as neighbors tell it is not the one that was signed (they are %s)", round,
-			r.cfg.Name, r.names())
+			r.cfg.Name, r.all())
 	}
 	return found, nil
 }
@@ -130,7 +130,7 @@ func (r *Recovery) assemble(round int) (admm.Payload, error) {
 			moved := admm.Payload{Grid: difference(after, before)}
 			if told(found) && !found.Equal(moved) {
 				return found, fmt.Errorf("neighbors disagree about release %d of %q: what some hold does not lead from where "+
-					"others say that it began to where it ended (they are %s)", round, r.cfg.Name, r.names())
+					"others say that it began to where it ended (they are %s)", round, r.cfg.Name, r.all())
 			}
 			return moved, nil
 		}
@@ -167,13 +167,8 @@ func (r *Recovery) gone(round int) error {
 		"again since: the run cannot go on without it; %s", errGone, round, r.cfg.Name, r.holders(), r.newest, anew)
 }
 
-func (r *Recovery) names() string {
-	var names []string
-	for _, p := range r.peers {
-		names = append(names, fmt.Sprintf("%q", p.name))
-	}
-	return strings.Join(names, ", ")
-}
+// all names the neighbors.
+func (r *Recovery) all() string { return strings.Join(r.names(0), ", ") }
 
 // agree returns what the neighbors say of a thing that several of them know. They must agree.
 func (r *Recovery) agree(q question, what string) (found admm.Payload, err error) {
