@@ -197,12 +197,18 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 // readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between
 // two fragments for the end of the message, hence the length of our own.
 func (c *conn) readBody(r io.Reader, b []byte) error {
-	n := copy(b, c.rest)
-	if got, err := io.ReadFull(r, b[n:]); err != nil {
-		return c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", n+got, len(b), err))
+	n, long := copy(b, c.rest), len(b) < len(c.rest)
+	c.tcp.meter.count(-n)
+	for n < len(b) {
+		got, err := io.ReadFull(r, b[n:min(n+chunk, len(b))])
+		n += got
+		c.tcp.meter.count(-got - got/16)
+		if err != nil {
+			return c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", n, len(b), err))
+		}
 	}
 	switch got, err := io.ReadFull(r, c.in[:1]); {
-	case got != 0 || n < len(c.rest):
+	case got != 0 || long:
 		return refusal{fmt.Errorf("message longer than the %d bytes announced", len(b))}
 	case err != io.EOF:
 		return c.readError(err)
@@ -245,15 +251,20 @@ func (c *conn) stop(err error, linger time.Duration) {
 	} else if !errors.Is(err, transport.ErrClosed) {
 		return
 	}
-	if len(reason) > maxReason {
-		reason = strings.ToValidUTF8(reason[:maxReason-len("…")], "") + "…"
-	}
 	defer time.AfterFunc(linger, func() { c.tcp.Close() }).Stop()
-	c.ws.Close(status, reason)
+	c.ws.Close(status, shorten(reason, maxReason))
 }
 
 // abort ends the connection at once, without a close frame. It waits for the library's goroutine.
 func (c *conn) abort() {
 	c.tcp.Close()
 	c.ws.CloseNow()
+}
+
+// shorten returns the beginning of a text that has more than most bytes.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

@@ -278,6 +278,9 @@ func TestRestartIsMet(t *testing.T) {
 		}
 		ends[i%2].Close()
 		open(i % 2)
+		for ends[1-i%2].Peers()[0].Lost == 0 { // a frame that is sent while its connection ends may be lost
+			time.Sleep(100 * time.Microsecond)
+		}
 	}
 }
 

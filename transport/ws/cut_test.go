@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,8 +45,11 @@ func (c cutter) Read(p []byte) (int, error) {
 // Frames may be lost and may come twice, but not more often, not out of order, and never other than they were sent.
 func TestCutsAnywhere(t *testing.T) {
 	cuts := int64(300)
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		cuts = 30
+	case os.Getenv("SPADE_LONG") == "":
+		cuts = 100
 	}
 	b := start(t, "b", quick, peerOf("a"))
 	var done atomic.Int64

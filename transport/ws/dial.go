@@ -51,7 +51,7 @@ func (t *Transport) keepDialing(p *peer) {
 				}
 				continue
 			}
-			if lasted > wait {
+			if lasted > wait && !errors.As(err, new(refusal)) {
 				reset()
 			}
 			break
@@ -124,7 +124,7 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 		raw.Close()
 		return link{}, t.explainRefusal(err)
 	}
-	l := newLink(secure, tcp, out)
+	l := newLink(p, secure, tcp, out)
 	l.via = via
 	return l, nil
 }
@@ -142,8 +142,10 @@ func (t *Transport) via(address string) string {
 	return proxy.Name(u)
 }
 
-func newLink(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
+func newLink(p *peer, secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
 	key, _ := presentedKey(secure.ConnectionState()) // the handshake has checked it
+	p.meter.count(-perGreeting)
+	tcp.meter = &p.meter
 	return link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp, key: key}
 }
 

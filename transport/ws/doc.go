@@ -14,7 +14,8 @@
 // has shown a pinned key: strangers cost 8 MiB at most. One that is too many costs another one of the source with the
 // most of them its place. A peer shows with the first message of its handshake that it is one, see knock.go, and then has
 // one of four places of its own. Who holds a pinned key can speak in that member's name alone and make a node hold four
-// frames of the greatest length, and delays no frame of another member.
+// frames of the greatest length, and delays no frame of another member. A peer that sends much more than frames, such as
+// pings without end, loses the connection.
 //
 // Proxies between two members must pass TLS through, by port, by server name, or because they were asked to
 // ([Config.Proxy]). One that ends TLS presents a key of its own, which both ends report.

@@ -218,9 +218,9 @@ func TestCreditOutlivesConnection(t *testing.T) {
 
 func TestTooLongForPeer(t *testing.T) {
 	a, b := pair(t, nil, func(c *Config) { c.MaxFrame = 1000 })
-	a.send(t, "b", make([]byte, 1<<20))
-	a.log.await(t, "disconnected", "number 1048576, want at most 1000")
-	b.log.await(t, "disconnected", "number 1048576, want at most 1000")
+	a.send(t, "b", make([]byte, 1<<16)) // which b reads to its end, so that a hears why
+	a.log.await(t, "disconnected", "number 65536, want at most 1000")
+	b.log.await(t, "disconnected", "number 65536, want at most 1000")
 	a.awaitCount(t, "msg=connected", 2)
 }
 

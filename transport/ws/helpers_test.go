@@ -29,7 +29,7 @@ var fast = timing{
 }
 
 // patience is after how long a test that waits for something gives up.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func patient(t *testing.T) context.Context {
 	t.Helper()

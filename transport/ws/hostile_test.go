@@ -264,9 +264,9 @@ func quiet(c *Config) {
 //
 //	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
 func TestMalformedMessages(t *testing.T) {
-	messages := 30_000 // each kind of malformed message ends tens of connections
-	if testing.Short() {
-		messages = 10_000
+	messages := 10_000 // each kind of malformed message ends tens of connections
+	if os.Getenv("SPADE_LONG") != "" {
+		messages = 30_000
 	}
 	if s, ok := os.LookupEnv("SPADE_HOSTILE"); ok {
 		var err error
@@ -315,7 +315,10 @@ func TestMalformedMessages(t *testing.T) {
 //	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
 	const open = 200 // at their end, at a time
-	strangers := 2000
+	strangers := 600
+	if os.Getenv("SPADE_LONG") != "" {
+		strangers = 2000
+	}
 	if s, ok := os.LookupEnv("SPADE_STRANGERS"); ok {
 		var err error
 		if strangers, err = strconv.Atoi(s); err != nil {

@@ -88,7 +88,7 @@ func (t *Transport) receive(by *caller) {
 	}
 	t.handshakes.begin(by, p)
 	tcp.countFor(&p.traffic)
-	c, err := t.answer(p, newLink(secure, tcp, out))
+	c, err := t.answer(p, newLink(p, secure, tcp, out))
 	if err != nil {
 		secure.Close()
 		if errors.Is(err, errProbed) {

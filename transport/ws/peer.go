@@ -26,6 +26,7 @@ type peer struct {
 	redial  chan struct{}            // a token ends the wait before the next attempt to dial
 	turn    chan struct{}            // has a token while a connection is about to begin, see session.opening
 	traffic traffic                  // of all connections
+	meter   meter                    // likewise
 
 	mu       sync.Mutex
 	session  *session // the one that may read and write frames, or nil
@@ -147,12 +148,20 @@ func (t *Transport) disconnected(p *peer, err error) {
 	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
+// brief is an error that may quote what a peer has sent, which must not fill the log, nor what is shown of the peer.
+type brief struct{ error }
+
+func (b brief) Error() string { return shorten(b.error.Error(), 1000) }
+
+func (b brief) Unwrap() error { return b.error }
+
 // failed notes an attempt to connect that has failed, unless there is another connection now. The same reason is a
 // warning once, until a connection succeeds.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return
 	}
+	err = brief{err}
 	text := err.Error()
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		text = op.Err.Error() // without the port numbers, which always differ

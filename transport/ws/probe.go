@@ -121,6 +121,7 @@ func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request)
 		http.Error(w, fmt.Sprintf("want a hello of at most %d bytes", endpoint.MaxHello), http.StatusBadRequest)
 		return
 	}
+	p.meter.count(-len(body))
 	if err := t.hellos.Check(p.name, body); err != nil {
 		http.Error(w, fmt.Sprintf("%v: %v", errHello, err), http.StatusConflict)
 		return

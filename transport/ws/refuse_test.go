@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -311,4 +313,67 @@ func TestSecondAddress(t *testing.T) {
 	a.send(t, "b", []byte("x"))
 	b.expect(t, "a", []byte("x"))
 	a.log.await(t, "WARN", nowhere, "refused")
+}
+
+// A member that says a lot in place of a proper head cannot fill the log with it, nor what is shown of it.
+func TestLongHeads(t *testing.T) {
+	long := strings.Repeat("long", 10_000)
+	short := func(t *testing.T, n node) {
+		t.Helper()
+		if line := n.log.await(t, "no connection", "long"); len(line) > 1500 {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+		if text := n.Peers()[0].Err.Error(); len(text) > 1500 {
+			t.Errorf("an error of %d bytes", len(text))
+		}
+	}
+	for name, head := range map[string]string{
+		"header":    "GET / HTTP/1.1\r\nHost: b\r\nConnection: " + long + "\r\n\r\n",
+		"request":   "GET " + long + "\r\n\r\n",
+		"malformed": "GET / HTTP/1.1\r\nHost: b\r\n" + long + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, "b", nil, peerOf("a"))
+			secure, _, err := dialTLS(t, b, "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(secure, head)
+			short(t, b)
+		})
+	}
+	for name, head := range map[string]string{
+		"status":    "HTTP/1.1 500 " + long + "\r\n\r\n",
+		"answer":    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: " + long + "\r\n\r\n",
+		"no answer": long + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			evil, err := build(Config{Name: "b", Key: keyOf("b"), Peers: []Peer{peerOf("a")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := tls.Listen("tcp", "127.0.0.1:0", evil.tls(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			defer l.Close()
+			wg.Go(func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+						fmt.Fprint(c, head)
+					}
+					c.Close()
+				}
+			})
+			a := start(t, "a", nil, peerOf("b"))
+			a.reach(t, "b", "wss://"+l.Addr().String()+"/")
+			short(t, a)
+		})
+	}
 }

@@ -52,8 +52,8 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
 	defer s.yield()
-	for _, step := range s.opening() {
-		if err := step(); err != nil {
+	for _, do := range s.opening() {
+		if err := do(s); err != nil {
 			s.noteCause(err)
 			c.stop(err, t.cfg.timing.linger)
 			return 0, s.reason()
@@ -95,6 +95,9 @@ func (s *session) receiveHello() error {
 	return nil
 }
 
+// step is a part of an opening.
+type step func(*session) error
+
 // opening returns the steps of an opening in order. The ends take turns: if both wrote, each could wait for ever for the
 // other to read. The first credit says that the hello was accepted.
 //
@@ -104,17 +107,20 @@ func (s *session) receiveHello() error {
 // end has dialed it sends its hello only when no other is half begun, and the higher end then says whether it still has
 // none: of two ends that have lost their old connection in different moments, the later one finds out here. So no
 // connection on which frames flow is ever replaced unless one of its ends has lost it.
-func (s *session) opening() []func() error {
+func (s *session) opening() []step {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	switch {
 	case lower && dialed:
-		return []func() error{s.sendHello, s.receiveHello, s.turn, s.confirm, s.begin, s.sendCredit, s.firstCredit}
+		return []step{(*session).sendHello, (*session).receiveHello, (*session).turn, (*session).confirm, (*session).begin,
+			(*session).sendCredit, (*session).firstCredit}
 	case lower:
-		return []func() error{s.receiveHello, s.turn, s.sendHello, s.firstCredit, s.begin, s.sendCredit}
+		return []step{(*session).receiveHello, (*session).turn, (*session).sendHello, (*session).firstCredit, (*session).begin,
+			(*session).sendCredit}
 	case dialed:
-		return []func() error{s.sendHello, s.receiveHello, s.confirm, s.sendNothing, s.firstCredit, s.begin, s.sendCredit}
+		return []step{(*session).sendHello, (*session).receiveHello, (*session).confirm, (*session).sendNothing,
+			(*session).firstCredit, (*session).begin, (*session).sendCredit}
 	}
-	return []func() error{s.receiveHello, s.sendHello, s.firstCredit, s.begin, s.sendCredit}
+	return []step{(*session).receiveHello, (*session).sendHello, (*session).firstCredit, (*session).begin, (*session).sendCredit}
 }
 
 // turn waits until no other connection of the peer is between the steps after this one.
@@ -267,6 +273,7 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 		s.p.dequeue(false)
 		return err
 	}
+	s.c.tcp.meter.count(-perFrame)
 	s.t.inbox.Put(s.p.name, frame)
 	return nil
 }
@@ -317,6 +324,7 @@ func (s *session) writeFrame() error {
 		messages[0].number = int(s.grant.Swap(0))
 	}
 	err := s.c.write(messages...)
+	s.c.tcp.meter.count(-perFrame) // the peer says when it has room for more
 	if err == nil {
 		s.p.frame = nil
 	}

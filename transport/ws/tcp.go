@@ -18,7 +18,8 @@ type tcpConn struct {
 	net.Conn
 	idle    atomic.Int64 // a time.Duration; 0 until keepAlive
 	traffic *traffic
-	unknown bool // the other end has dialed and not shown a pinned key yet
+	unknown bool   // the other end has dialed and not shown a pinned key yet
+	meter   *meter // of the peer; nil until TLS has proved its key
 }
 
 // unknownLimit is how many bytes are read from an unknown caller. Our own handshake takes about 2 KiB; TLS alone would
@@ -58,6 +59,9 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.traffic.received.Add(int64(n))
+	if err == nil {
+		err = c.meter.count(n)
+	}
 	return n, err
 }
 

@@ -190,7 +190,7 @@ func TestUpdateUnderLoad(t *testing.T) {
 		t.Error("no connection was ended")
 	}
 	for range 3 * window { // what is left of the load
-		ctx, cancel := context.WithTimeout(t.Context(), patience/100)
+		ctx, cancel := context.WithTimeout(t.Context(), patience/300)
 		_, _, err := b.Recv(ctx)
 		cancel()
 		if err != nil {

@@ -1,0 +1,242 @@
+package ws
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+)
+
+// evilPeer connects a peer without a meter with a node, which dials or is dialed, and returns the line. Later connections
+// go the same way, until the test ends.
+func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
+	t.Helper()
+	evil := start(t, name, quiet, peerOf(to.cfg.Name))
+	p := evil.peers[to.cfg.Name]
+	lines := make(chan net.Conn, 1)
+	serve := func(l link, c *conn) {
+		lasted := func() { endpoint.Offer(lines, l.secure.Conn) }
+		evil.serve(p, c, "by hand", lasted)
+	}
+	linkOf := func(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
+		return link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp, key: publicOf(to.cfg.Name)}
+	}
+	var wg sync.WaitGroup
+	if dials {
+		wg.Go(func() {
+			for t.Context().Err() == nil {
+				raw, err := net.Dial("tcp", to.listener.Addr().String())
+				if err != nil {
+					return
+				}
+				tcp, out := newTCP(raw)
+				l := linkOf(tls.Client(out, evil.tls(nil)), tcp, out)
+				if c, err := clientConn(l, to.Addr(), evil.cfg.MaxFrame); err == nil {
+					serve(l, c)
+				}
+				raw.Close()
+			}
+		})
+	} else {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			<-t.Context().Done()
+			listener.Close()
+		})
+		wg.Go(func() {
+			for {
+				raw, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				tcp, out := newTCP(raw)
+				l := linkOf(tls.Server(out, evil.tls(nil)), tcp, out)
+				if c, err := evil.answer(p, l); err == nil {
+					serve(l, c)
+				}
+				raw.Close()
+			}
+		})
+		to.reach(t, name, fmt.Sprintf("wss://%s/", listener.Addr()))
+	}
+	t.Cleanup(func() {
+		evil.Close()
+		wg.Wait()
+	})
+	select {
+	case line := <-lines:
+		return line
+	case <-patient(t).Done():
+		t.Fatal("no connection")
+		return nil
+	}
+}
+
+// A member that fills the line with what is in no frame loses the connection, whichever end has dialed. It is told why,
+// and the next connection is as good as any.
+func TestUselessTraffic(t *testing.T) {
+	ping := wsFrame(nil, fin|ping, 0, nil)
+	piece := func(n int) []byte { return wsFrame(nil, continuation, uint64(n), make([]byte, n)) }
+	header := putHeader(kindFrame, 1_000_000)
+	for name, flood := range map[string]struct {
+		first, again []byte
+		alone        bool // each in a TLS record of its own
+	}{
+		"pings":           {again: ping},
+		"pongs":           {again: wsFrame(nil, fin|pong, 125, make([]byte, 125))},
+		"empty fragments": {first: wsFrame(nil, binaryFrame, 1, header[:1]), again: piece(0)},
+		"keepalives":      {again: whole(nil, kindCredit, 0, nil)},
+		"tiny records": {
+			first: wsFrame(nil, fin|binaryFrame, headerLen+1_000_000, header[:]), again: []byte{1}, alone: true,
+		},
+		"pings in a frame": {
+			first: wsFrame(nil, binaryFrame, headerLen, header[:]),
+			again: append(piece(1), bytes.Repeat(ping, 20)...),
+		},
+	} {
+		for _, dials := range []bool{true, false} {
+			if t.Failed() {
+				return // each further one would wait as long
+			}
+			t.Run(fmt.Sprintf("%s/dials=%t", name, dials), func(t *testing.T) {
+				good := start(t, "b", func(c *Config) { c.MaxFrame = 1_000_000 }, peerOf("a"))
+				line := evilPeer(t, good, "a", dials)
+				line.Write(flood.first)
+				times := 1
+				if !flood.alone {
+					times = 4 << 10 / len(flood.again)
+				}
+				sent := 0
+				for many := bytes.Repeat(flood.again, times); sent < 4*uselessLimit; sent += len(many) {
+					if _, err := line.Write(many); err != nil {
+						break
+					}
+				}
+				t.Logf("after %d bytes: %s", sent, good.log.await(t, "msg=disconnected", errUseless.Error()))
+			})
+		}
+	}
+}
+
+// What a peer may say is not filled up by a new connection, and comes back with time.
+func TestUselessTrafficIsForgotten(t *testing.T) {
+	if !strings.Contains(errUseless.Error(), fmt.Sprint(uselessLimit)) {
+		t.Errorf("%v, with a limit of %d", errUseless, uselessLimit)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := meter{free: time.Since(began)} // another clock
+		for _, step := range []struct {
+			wait  time.Duration
+			bytes int
+			ok    bool
+		}{
+			{0, uselessLimit, true},
+			{0, 1, false},
+			{0, -perFrame, true},
+			{0, perFrame - 2, true},
+			{time.Second, uselessRate + 1, true},
+			{time.Second, uselessRate + 1, false},
+			{time.Hour, -perGreeting, true}, // what nobody has used is not kept
+			{0, uselessLimit, true},
+			{0, 1, false},
+		} {
+			time.Sleep(step.wait)
+			if err := m.count(step.bytes); (err == nil) != step.ok {
+				t.Errorf("%+v: %v", step, err)
+			}
+		}
+	})
+}
+
+// used is how much of uselessLimit a peer has used.
+func (m *meter) used() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(0, int((m.free-time.Since(began))*uselessRate/time.Second))
+}
+
+// A proper peer uses little of what it may say: not with short frames one way, long ones, some that are cut, many
+// connections, or many probes.
+func TestProperTrafficIsNotUseless(t *testing.T) {
+	hello := func(c *Config) {
+		c.Hello = func(string) []byte { return make([]byte, 60<<10) }
+		c.MaxFrame = 32 << 20
+	}
+	a, b := pair(t, hello, hello)
+	most := 0
+	look := func(when string) {
+		t.Helper()
+		for _, m := range []*meter{&a.peers["b"].meter, &b.peers["a"].meter} {
+			if most = max(most, m.used()); most > uselessLimit/2 {
+				t.Fatalf("%s: %d bytes in no frame", when, most)
+			}
+		}
+	}
+	for range 8_000 {
+		a.send(t, "b", nil)
+		b.expect(t, "a", nil)
+		look("short frames")
+	}
+	long := bytes.Repeat([]byte("long"), 8<<20)
+	for range 3 {
+		a.send(t, "b", long)
+		b.expect(t, "a", long)
+		b.send(t, "a", long[:1<<20])
+		a.expect(t, "b", long[:1<<20])
+		look("long frames")
+	}
+	cutting := newRelay(t, b)
+	cutting.cuts = 20
+	a.reach(t, "b", cutting.addr)
+	a.peers["b"].current().c.tcp.Close() // only now, or the next one might go the old way
+	arrived := make(chan error, 1)
+	go func() { // of the long ones some may arrive
+		var frame []byte
+		var err error
+		for err == nil && string(frame) != "whole" {
+			_, frame, err = b.Recv(t.Context())
+		}
+		arrived <- err
+	}()
+	for left := 1; left > 0; look("cut frames") {
+		a.send(t, "b", long[:2*cutAfter])
+		cutting.mu.Lock()
+		left = cutting.cuts
+		cutting.mu.Unlock()
+	}
+	a.send(t, "b", []byte("whole"))
+	if err := <-arrived; err != nil {
+		t.Fatal(err)
+	}
+	a.reach(t, "b", b.Addr())
+	for i := range 100 {
+		for _, x := range []node{a, b} {
+			if s := x.peers[map[string]string{"a": "b", "b": "a"}[x.cfg.Name]].current(); s != nil && i%2 == 0 {
+				s.c.tcp.Close()
+			}
+		}
+		b.send(t, "a", []byte("again"))
+		a.expect(t, "b", []byte("again"))
+		look("connections")
+		cfg := Config{Name: "a", Key: keyOf("a"), Peers: []Peer{peerOf("b")}, Hello: a.cfg.Hello, timing: fast}
+		cfg.Peers[0].Addresses = []string{b.Addr()}
+		if all, err := Probe(t.Context(), cfg); err != nil || all[0].Err != nil {
+			t.Fatal(all, err)
+		}
+		look("probes")
+	}
+	if n := a.log.count(errUseless.Error()) + b.log.count(errUseless.Error()); n > 0 || !strings.Contains(a.log.await(t, "connected"), "b") {
+		t.Errorf("%d connections dropped", n)
+	}
+	t.Logf("at most %d bytes of %d in no frame", most, uselessLimit)
+}
