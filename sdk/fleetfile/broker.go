@@ -83,7 +83,7 @@ func brokerScheme(u *url.URL) bool {
 // file modes it refuses one that anybody but its owner may read or write. kind is what errors call the file; they never
 // contain what is in it.
 func ReadSecret(path, kind string) (string, error) {
-	data, err := readLimited(path, maxKeyFile, kind)
+	data, err := ReadFile(path, maxKeyFile, kind)
 	if err != nil {
 		return "", err
 	}

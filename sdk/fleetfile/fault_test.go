@@ -227,6 +227,7 @@ func TestSharingFaults(t *testing.T) {
 		one(`"mixing": 3`, `"mixing": -1`, "method.mixing is -1, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"decay": 1.5`, "method.decay is 1.5, want a number, 0..1"),
 		one(`"mixing": 3`, `"decay": -0.1`, "method.decay is -0.1, want a number, 0..1"),
+		one(`"mixing": 3`, `"momentum": 1`, "method.momentum is 1, want a number from 0 to less than 1"),
 		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 1.5`, "method.mixing is 1.5, want a whole number"),
 		one(`"mixing": 3`, `"robust": 0.5`, "method.robust is 0.5, want 0 or a number of 1..1e6"),

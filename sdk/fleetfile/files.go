@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// readLimited reads a regular file of at most limit bytes. want says what kind of file it should be.
-func readLimited(path string, limit int64, want string) ([]byte, error) {
+// ReadFile reads a regular file of at most limit bytes, which others may have made: what never ends, or waits for a
+// writer, is refused. want says what kind of file it should be.
+func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	info, err := os.Stat(path) // before opening: a pipe would wait for a writer
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: %s: %w", want, err)
@@ -44,7 +45,7 @@ type loader func(name string, size int64) ([]byte, error)
 // folder returns a loader of the files in a folder.
 func folder(dir string) loader {
 	return func(name string, size int64) ([]byte, error) {
-		data, err := readLimited(filepath.Join(dir, filepath.FromSlash(name)), size, "a start vector")
+		data, err := ReadFile(filepath.Join(dir, filepath.FromSlash(name)), size, "a start vector")
 		if err == nil && int64(len(data)) != size {
 			err = fmt.Errorf("fleetfile: %s has %d bytes, want %d", name, len(data), size)
 		}

@@ -51,7 +51,7 @@ func Read(path string) (*File, error) { return read(path, false) }
 
 // read is Read. With dialed, members that are dialed need addresses even if no member has any.
 func read(path string, dialed bool) (*File, error) {
-	data, err := readLimited(path, maxFile, "a fleet file")
+	data, err := ReadFile(path, maxFile, "a fleet file")
 	if err != nil {
 		return nil, err
 	}
@@ -248,6 +248,7 @@ func (c *fleetCodec) method(o *object) {
 	o.need("eta").schedule((*[]float64)(&m.Eta), m.Rounds)
 	o.need("mu").schedule((*[]float64)(&m.Mu), m.Rounds)
 	o.may("decay").number(&m.Decay, "a number, 0..1", within(0, 1))
+	o.may("momentum").number(&m.Momentum, "a number from 0 to less than 1", func(x float64) bool { return x >= 0 && x < 1 })
 	o.show("estimator").setting(&m.Estimator, "paper", "centered", "tracking")
 	o.show("directions").setting(&m.Directions, "rademacher", "walsh", "sphere")
 	o.show("seed").seed(&m.Seed)

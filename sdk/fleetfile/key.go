@@ -54,7 +54,7 @@ func parseSecret(der []byte) (ed25519.PrivateKey, bool) {
 // ReadKey reads a secret key in the form that [CreateKey] writes. On systems with file modes it refuses a file that
 // anybody but its owner may read or write.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
-	data, err := readLimited(path, maxKeyFile, "a key file")
+	data, err := ReadFile(path, maxKeyFile, "a key file")
 	if err != nil {
 		return nil, err
 	}

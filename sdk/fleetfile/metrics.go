@@ -63,7 +63,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.ClientCA == "" {
 		return token, config, nil
 	}
-	text, err := readLimited(m.ClientCA, maxFile, "certificates in PEM")
+	text, err := ReadFile(m.ClientCA, maxFile, "certificates in PEM")
 	if err != nil {
 		return "", nil, err
 	}
@@ -81,7 +81,7 @@ func (m *Metrics) certificate() (own tls.Certificate, err error) {
 	if err != nil {
 		return own, err
 	}
-	text, err := readLimited(m.Certificate, maxFile, "certificates in PEM")
+	text, err := ReadFile(m.Certificate, maxFile, "certificates in PEM")
 	if err != nil {
 		return own, err
 	}

@@ -45,7 +45,7 @@ type Model struct {
 
 // ReadModel reads a model file of at most 256 MiB, and reports every fault of it at once.
 func ReadModel(path string) (*Model, error) {
-	data, err := readLimited(path, maxModel, "a model file")
+	data, err := ReadFile(path, maxModel, "a model file")
 	if err != nil {
 		return nil, err
 	}

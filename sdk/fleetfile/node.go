@@ -43,7 +43,7 @@ type Node struct {
 // ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that
 // it names.
 func ReadNode(path string) (*Node, error) {
-	data, err := readLimited(path, maxFile, "a node file")
+	data, err := ReadFile(path, maxFile, "a node file")
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	if path == "" {
 		return u, nil
 	}
-	data, err := readLimited(path, maxKeyFile, "credentials of a proxy")
+	data, err := ReadFile(path, maxKeyFile, "credentials of a proxy")
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func (f *File) Task() (*task.Recipe, error) {
 
 // ReadTask reads a file with a recipe, of at most 16 MiB, and reports every fault of it at once.
 func ReadTask(path string) (*task.Recipe, error) {
-	data, err := readLimited(path, maxFile, "a recipe")
+	data, err := ReadFile(path, maxFile, "a recipe")
 	if err != nil {
 		return nil, err
 	}
