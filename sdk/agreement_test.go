@@ -143,7 +143,7 @@ func playAgreement(t *testing.T, f *sdk.Fleet, faulty func(tinytest.OpenStore) t
 	book *keyBook) (crashes int) {
 	t.Helper()
 	trs := inMemory(t, f)
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	models, errs, over := make([][]float32, 3), make([]error, 3), make(chan int, 3)
 	for i, name := range f.Members {
@@ -165,7 +165,7 @@ func playAgreement(t *testing.T, f *sdk.Fleet, faulty func(tinytest.OpenStore) t
 			}
 			random := &resumed{client: i, made: f.Method.Data}
 			cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, Store: store,
-				Noise: random, ResendAfter: 3 * time.Millisecond, Linger: 100 * time.Millisecond}
+				Noise: random, ResendAfter: 3 * time.Millisecond}
 			sign(&cfg)
 			n, err := sdk.New(cfg)
 			if err != nil {

@@ -46,7 +46,10 @@ type peerClaims struct {
 	asked       bool             // the neighbor was asked since the last tick what it holds
 	ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
 	times       int
-	corrected   bool // a device of its name that another has replaced has been told since the last tick
+	corrected   bool   // a device of its name that another has replaced has been told since the last tick
+	recovering  bool   // a device of its name asks for its state, on the connection that there is
+	request     uint64 // the last incarnation in which a device of its name has asked for its state
+	recovered   uint64 // the last of those that has its state by now
 }
 
 // newClaims returns the claims of a node at its start.
@@ -166,6 +169,9 @@ func (c *claims) attach(m *admm.Message, l *state.Ledger) {
 		return
 	case admm.Probe:
 		m.Signed.Own = encoded(c.own.Last())
+		if before := c.own.Of(m.Round - 1); before != nil && before.Generation == m.Generation && m.Generation > 0 {
+			m.Signed.Other = before.Digest[:] // see run.beside
+		}
 		if l != nil {
 			m.Signed.Ledger, _ = hex.DecodeString(l.Head().ID)
 		}
@@ -190,6 +196,10 @@ func (e *contradiction) Error() string {
 	return fmt.Sprintf("sdk: release %d is signed, and is another than the release %d that the sender has signed "+
 		"before: it has a double", e.second.Round, e.first.Round)
 }
+
+// fork is the error of a release that does not continue the one before it, of the same generation: two devices with the
+// same key are at work, and each has made one of them.
+type fork struct{ error }
 
 // theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
 // Nothing else of the sender's is believed.
@@ -217,8 +227,8 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 		return r.Generation != before.Generation || r.Prev == before.ID(peer.scope)
 	}
 	if before := peer.held.Of(r.Round - 1); before != nil && !follows(&r, before) {
-		return nil, fmt.Errorf("sdk: signed release %d does not continue release %d, which the sender has signed", r.Round,
-			before.Round)
+		return nil, fork{fmt.Errorf("sdk: signed release %d does not continue release %d, which the sender has signed",
+			r.Round, before.Round)}
 	}
 	if after := peer.held.Of(r.Round + 1); after != nil && !follows(after, &r) {
 		return nil, fmt.Errorf("sdk: signed release %d is not the one that release %d continues, which the sender has signed",
@@ -242,7 +252,7 @@ func (c *claims) mine(b []byte) (*signed.Release, error) {
 
 // release checks the signature of a release that a message carries. It is outdated if a device has made it that another
 // has replaced.
-func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err error) {
+func (c *claims) release(peer *peerClaims, m *admm.Message, lacks bool) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("sdk: release %d is not signed, want the signature of %q", m.Round, peer.name)
 	}
@@ -262,9 +272,15 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 		return false, err
 	}
 	// What a lost device made before another took over is still right, whoever brings it, unless that one has made it anew.
-	newest, made := peer.held.Last(), peer.held.Of(took.Round)
-	if outdated = took.Generation < newest.Generation; outdated &&
-		(took.Round > newest.Round || made != nil && made.Digest != took.Digest) {
+	// Who recovers anew brings what a device has made that it had replaced, and by which another neighbor has gone on.
+	newest, made, before := peer.held.Last(), peer.held.Of(took.Round), peer.held.Of(took.Round-1)
+	follows := peer.recovering && before != nil &&
+		(before.Generation == newest.Generation || before.Generation == took.Generation)
+	if made == nil {
+		made = took
+	}
+	if outdated = took.Generation < newest.Generation; outdated && !follows && (took.Round > newest.Round ||
+		made.Digest != took.Digest || made.Generation == took.Generation && lacks) {
 		err = fmt.Errorf("sdk: release %d is of generation %d, which generation %d has replaced", m.Round, took.Generation,
 			newest.Generation)
 	}

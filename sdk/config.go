@@ -44,6 +44,10 @@ type Config struct {
 	Keys  func(member string) []ed25519.PublicKey
 	Heads *state.Heads // what neighbors have signed of their ledgers over all runs; nil remembers this run's
 
+	// Without names neighbors to go on without, as they are silent for good: they are in quarantine from the start of Run to
+	// the end of the run, whatever they send. Not all neighbors, and not with Recover: who is given up may hold what is lost.
+	Without []string
+
 	ConditionalOn []string // for [Node.Certificate]: what was taken as public though data may have shaped it
 
 	// SeededTable keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits. Not with
@@ -73,6 +77,9 @@ type Config struct {
 	ResendAfter time.Duration // of standstill before messages are sent again, at first; 0 means 2 s
 	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
 }
+
+// ErrWithout says that [Config].Without cannot be done.
+var ErrWithout = errors.New("neighbors to give up")
 
 // DefaultMemoryLimit is what Config.MemoryLimit is if it is not set.
 const DefaultMemoryLimit = 64 << 20
@@ -119,6 +126,16 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			"Recover is set, and Store is nil: what comes back has to be stored before it is used")
 		refuse(c.Recover && p != nil && member && len(p.graph.Neighbors(p.number[c.Name])) == 0,
 			"Recover is set, and %q has no neighbors: nobody else knows its state", c.Name)
+		if p != nil && member {
+			all, left := p.graph.Neighbors(p.number[c.Name]), 0
+			for _, j := range all {
+				if !slices.Contains(c.Without, f.Members[j]) {
+					left++
+				}
+			}
+			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all) || c.Recover),
+				"%w: Without is %q, want neighbors of %q, not all of them, and none with Recover", ErrWithout, c.Without, c.Name)
+		}
 		tracking := f.Method.Estimator == EstimatorTracking
 		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
 			"again", EstimatorTracking)

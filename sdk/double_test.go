@@ -2,11 +2,13 @@ package sdk_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -90,7 +92,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	dir := t.TempDir()
 	config := func(name string, i int, tr transport.Transport, folder string) sdk.Config {
 		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr,
-			ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+			ResendAfter: 5 * time.Millisecond}
 		sign(&c)
 		store, err := state.Open(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
 		if err != nil {
@@ -110,7 +112,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		}
 		all = append(all, n)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	errs := make([]error, len(all))
 	var clones, rest sync.WaitGroup
@@ -183,7 +185,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			trs := inMemory(t, f)
 			for i, member := range f.Members {
 				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-					ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+					ResendAfter: 5 * time.Millisecond, Linger: 30 * time.Second}
 				sign(&c)
 				var err1, err2, err3 error
 				c.Store, err1 = tinytest.MemStore()()
@@ -203,7 +205,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 				}
 				nodes = append(nodes, n)
 			}
-			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			errs = make([]error, 2)
 			var all sync.WaitGroup
@@ -281,5 +283,35 @@ func TestKeepCertificate(t *testing.T) {
 		if err != nil || string(got) != string(want) {
 			t.Errorf("step %d: the file has %s, %v; want %s", i, got, err, want)
 		}
+	}
+}
+
+// What a retired key has signed counts: a device that was set back must not overlook it. So who has stolen such a key,
+// and is a member, can end the device, until the key is out of the fleet file.
+func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
+	for _, retired := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p, n := newPuppet(t, func(c *sdk.Config) {
+				c.Keys = func(member string) []ed25519.PublicKey {
+					if member == "a" && retired {
+						return append(memberKeys("a"), memberKeys("the key before")...)
+					}
+					return memberKeys(member)
+				}
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			over := make(chan error, 1)
+			go func() { over <- n.Run(ctx) }()
+			ask := p.await(admm.Probe)
+			forged := signed.Release{Generation: 5, Round: 3}
+			forged.Sign(memberKey("the key before"), p.scope("a"))
+			p.send(&admm.Message{Kind: admm.ProbeReply, Held: 3, Incarnation: ask.Incarnation,
+				Signed: admm.Signed{Proof: forged.Append(nil)}})
+			synctest.Wait()
+			stop()
+			if err := <-over; errors.Is(err, state.ErrRollback) != retired || n.Status().Refused > 0 == retired {
+				t.Errorf("retired: %v, %v", retired, err)
+			}
+		})
 	}
 }

@@ -89,6 +89,7 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 // All nodes stop again and again, each time somewhere else, and are made anew from what they kept: the models are those
 // of the quiet run, for every form of a run, and every release is charged once.
 func TestNodesGoOnFromTheirStores(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"grid":     func(f *sdk.Fleet) {},
 		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
@@ -99,6 +100,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := privateRing()
 			change(f)
 			dir := newLedgers(t, f)
@@ -116,7 +118,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 					n, release, err := kept(t, dir, sdk.Config{
 						Key: memberKey(f.Members[i]), Keys: memberKeys,
 						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr, Secret: simulatedSecret(f, i),
-						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
+						ResendAfter: 5 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(int, []float32) {
 							if i == incarnation%len(trs) {
 								stop() // before it is sent
@@ -226,7 +228,7 @@ func TestStoresAreChecked(t *testing.T) {
 	trs := inMemory(t, f)
 	config := func(i int) sdk.Config {
 		c := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond}
+			ResendAfter: 5 * time.Millisecond}
 		sign(&c)
 		return c
 	}

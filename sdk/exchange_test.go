@@ -224,6 +224,7 @@ func (z *fuzzer) chatter(ctx context.Context) {
 // again, nothing is charged that was not released, and the log does not grow with the number of frames. 6 times, or as
 // often as SPADE_EXCHANGES says; SPADE_EXCHANGE_SEED plays one alone.
 func TestFuzzedExchanges(t *testing.T) {
+	t.Parallel()
 	count, first := 6, 0
 	for name, to := range map[string]*int{"SPADE_EXCHANGES": &count, "SPADE_EXCHANGE_SEED": &first} {
 		if s := os.Getenv(name); s != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -42,6 +43,7 @@ func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
 
 // A transport may drop frames: what is lost is sent again, and the bits are the same.
 func TestLostFrames(t *testing.T) {
+	t.Parallel()
 	f := privateRing()
 	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
 }
@@ -60,7 +62,7 @@ func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
-		c.ResendAfter, c.Linger = 2*time.Millisecond, 500*time.Millisecond
+		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // a lost last word is waited for
 	})
 	mustRun(t, all)
 	sameModels(t, all, want())
@@ -351,24 +353,30 @@ func TestBatchOracle(t *testing.T) {
 
 // A neighbor that never says its last word is waited for as long as Linger says, and not forever.
 func TestLinger(t *testing.T) {
+	t.Parallel()
 	f := ring()
 	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
 	trs := inMemory(t, f)
-	// b makes its last release and is then cut off before it can say that it is done.
-	ctx, cut := context.WithCancel(t.Context())
+	// b makes its last release, does not say that it is done, and is cut off when a has that release.
+	ctx, cut := context.WithTimeout(t.Context(), time.Minute)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+		c.Linger = 300 * time.Millisecond
 		if i == 1 {
-			c.Observer.Waiting = func(round int, _ []string) {
-				if round == 12 {
-					cut()
-				}
-			}
+			c.Linger = time.Hour
 			c.Transport = &mute{Transport: c.Transport}
 		}
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = all[1].Run(ctx) })
-	if err := all[0].Run(t.Context()); err != nil {
+	wg.Go(func() {
+		for !all[0].Status().Done && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cut()
+	})
+	alive, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := all[0].Run(alive); err != nil {
 		t.Error(err)
 	}
 	cut()
@@ -376,6 +384,36 @@ func TestLinger(t *testing.T) {
 	if st := all[0].Status(); !st.Done {
 		t.Errorf("status %+v", st)
 	}
+}
+
+// A link that takes a frame at a time is full of repeats when its nodes have all that they need. Their last words get through it, or
+// the one that hears none would wait for as long as Linger says.
+func TestLastWordOverAFullLink(t *testing.T) {
+	t.Parallel()
+	for resend := 2250 * time.Microsecond; resend < 200*time.Millisecond; resend *= 3 {
+		synctest.Test(t, func(t *testing.T) {
+			f := ring()
+			f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
+			trs := inMemory(t, f)
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				c.ResendAfter, c.Linger = resend, time.Hour
+				c.Transport = slow{c.Transport}
+			})
+			begin := time.Now()
+			mustRun(t, all)
+			if took := time.Since(begin); took > time.Minute {
+				t.Errorf("repeats after %v: the run took %v", resend, took)
+			}
+		})
+	}
+}
+
+// slow takes a third of a second for each frame.
+type slow struct{ transport.Transport }
+
+func (s slow) Send(ctx context.Context, to string, frame []byte) error {
+	time.Sleep(time.Second / 3)
+	return s.Transport.Send(ctx, to, frame)
 }
 
 // mute swallows last words.

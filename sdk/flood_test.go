@@ -2,11 +2,13 @@ package sdk_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -126,4 +128,36 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d frames were taken in between two queries, want 1", most)
 	}
 	sameModels(t, all, simulated(t, f))
+}
+
+// A flood of frames to a node that waits leaves the processor to others: each of them costs it a pause.
+func TestFloodOfWaitingNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const junk = 5000
+		f := path(false)
+		trs := inMemory(t, f)
+		var victim *sdk.Node
+		all := nodes(t, f, trs, func(i int, c *sdk.Config) { c.ResendAfter = time.Hour })
+		victim = all[1]
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- victim.Run(ctx) }()
+		synctest.Wait() // it has asked its oracle, and waits for the neighbors
+		begin := time.Now()
+		for range junk {
+			if err := trs[2].Send(ctx, "victim", []byte("flood")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		// The first thousand are taken at once, and the last few may wait for Recv.
+		took := time.Since(begin)
+		if least, most := (junk-1100)*time.Millisecond, junk*time.Millisecond; took < least || took > most {
+			t.Errorf("%d frames taken in %v, want between %v and %v", junk, took, least, most)
+		}
+	})
 }

@@ -33,6 +33,7 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 // What the forecast says of the runs in .ci/validate/forecast.csv is mostly what became of them. Its numbers were fixed
 // when the first hundred were there. The gain is the share of what the run without noise has over a coin.
 func TestForecastValidated(t *testing.T) {
+	t.Parallel()
 	file, err := os.Open("../.ci/validate/forecast.csv")
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 	for i, name := range f.Members {
 		cfg := sdk.Config{
 			Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 20 * time.Millisecond, Linger: 300 * time.Millisecond,
+			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // nobody leaves a slow neighbor
 		}
 		if !f.Privacy.NonPrivate {
 			cfg.Noise = noise(i)

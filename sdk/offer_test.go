@@ -2,12 +2,12 @@ package sdk_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -113,11 +113,9 @@ func TestLowOrderOfferIsRefused(t *testing.T) {
 			c.Logger = slog.New(slog.NewTextHandler(log, nil))
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	runAll(ctx, all)
-	if st := all[0].Status(); st.Round != 0 || !strings.Contains(log.String(), `the public key of \"b\" gives no secret`) {
-		t.Errorf("%+v\n%s", st, log)
+	errs := runAll(log.endsAt(t, `the public key of \"b\" gives no secret`), all)
+	if st := all[0].Status(); st.Round != 0 || !errors.Is(errs[0], context.Canceled) {
+		t.Errorf("%v, %+v\n%s", errs[0], st, log)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestDeletedStates(t *testing.T) {
 	trs := inMemory(t, f)
 	config := func(i int) sdk.Config {
 		return sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond}
+			ResendAfter: 5 * time.Millisecond}
 	}
 	var all []*sdk.Node
 	var releases []func()
@@ -66,7 +66,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
 	trs := inMemory(t, f)
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	looks := make(chan struct{}, 1)
 	neighbor := make(chan error, 1)
@@ -100,7 +100,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger, Store: store,
-			ResendAfter: 5 * time.Millisecond, Linger: 100 * time.Millisecond}
+			ResendAfter: 5 * time.Millisecond}
 		n, err := sdk.New(cfg)
 		if err != nil {
 			t.Fatal(err)

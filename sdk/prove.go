@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -25,7 +26,8 @@ func (r *run) check(m *admm.Message) error {
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release:
 		var outdated bool
-		if outdated, err = r.claims.release(peer, m); outdated {
+		lacks := m.Round >= r.status.Round && !r.has(from, m.Round)
+		if outdated, err = r.claims.release(peer, m, lacks); outdated || errors.As(err, new(fork)) {
 			r.correct(from, peer)
 		}
 	case admm.Probe:
@@ -52,6 +54,7 @@ func (r *run) check(m *admm.Message) error {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
+	peer.recovering = false
 	if other := r.beside(peer, m); other != nil {
 		_ = r.post(m.From, &admm.Message{Kind: admm.ProbeReply, Round: r.status.Round, Held: other.Round,
 			Generation: m.Generation, Incarnation: m.Incarnation, Signed: admm.Signed{Proof: other.Append(nil)}})
@@ -63,6 +66,9 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 		if len(m.Signed.Own) == 0 {
 			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature "+
 				"of it", m.Generation, m.Round)
+		}
+		if m.Generation > r.machine.Generation(m.From) {
+			peer.recovered = peer.request
 		}
 		own, err := r.claims.theirs(peer, m.Signed.Own)
 		if err != nil {
@@ -92,14 +98,30 @@ func (r *run) beside(peer *peerClaims, m *admm.Message) *signed.Release {
 	if m.Round+1 < r.status.Round {
 		return newest
 	}
-	for round := m.Round; round <= m.Round+1; round++ {
-		held, in := peer.held.Of(round), r.machine.Received(m.From, round)
-		if used := round < r.status.Round || len(in.Vector)+len(in.Grid) > 0; held != nil && used &&
-			held.Digest != own.Digest {
+	first := m.Round
+	if len(m.Signed.Other) > 0 { // with two releases a device is as far as one that took over a release later
+		first--
+	}
+	for round := first; round <= r.status.Round+1; round++ {
+		var made []byte // by the sender
+		if round < m.Round {
+			made = m.Signed.Other
+		} else if round == m.Round {
+			made = own.Digest[:]
+		}
+		held := peer.held.Of(round)
+		if used := round < r.status.Round || r.has(m.From, round); held != nil && used &&
+			!bytes.Equal(held.Digest[:], made) {
 			return held
 		}
 	}
 	return nil
+}
+
+// has reports whether a neighbor's release of a round is here.
+func (r *run) has(neighbor, round int) bool {
+	in := r.machine.Received(neighbor, round)
+	return len(in.Vector)+len(in.Grid) > 0
 }
 
 // checkHeld checks the proof of the release of this node that the sender says it holds.
@@ -109,7 +131,7 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 		return err
 	}
 	// Who takes this device's word shows what it has signed, and all that is older was told in the recovery.
-	if m.Kind == admm.ProbeReply && shown.Generation < r.generation && shown.Round > r.recovered {
+	if m.Kind == admm.ProbeReply && shown.Generation < r.generation && shown.Round > r.recovered && r.early() {
 		return ending{r.overtaken(peer.name, shown)}
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
@@ -154,6 +176,10 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 	}
 	return nil
 }
+
+// early reports whether another device in the place of the lost one may have made the releases that this one has made
+// since it took over: with a third one, it has had a release of every neighbor that rests on its first.
+func (r *run) early() bool { return r.status.Round <= r.recovered+2 }
 
 // overtaken is the end of a device that took over from one which has made more since than it can have made before.
 func (r *run) overtaken(by string, shown *signed.Release) error {
@@ -302,14 +328,14 @@ func (r *run) show(to int, peer *peerClaims) {
 		Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
 }
 
-// correct shows a device that another has replaced, and that is still at work, what its successor has signed: it ends
-// then. A device that was only silent does not probe, and would make releases of the data that its successor makes as
-// well. So a neighbor of which there was more than one generation is told whenever the connection to it opens, before
-// anything else, and, at most once between two ticks, when it sends what a replaced device has signed. This is a probe,
-// which does the successor no harm if it is the one that receives it.
+// correct shows a device that another has replaced, or stands beside, and that is still at work, what that one has
+// signed: it ends then. A device that was only silent does not probe, and would make releases of the data that its
+// successor makes as well. So a neighbor of which there was more than one generation is told whenever the connection to
+// it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
+// or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *peerClaims) {
 	newest := peer.held.Last()
-	if newest == nil || newest.Generation == 0 || peer.corrected {
+	if newest == nil || peer.corrected {
 		return
 	}
 	peer.corrected = true
@@ -321,22 +347,20 @@ func (r *run) correct(to int, peer *peerClaims) {
 
 // wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
 // can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
-// What its answer shows decides, see [run.confront]. A node that has taken the place of a lost one, and still waits for
-// a release that the neighbor has left behind, ends: it would wait for ever.
+// What its answer shows decides, see [run.confront]. A node that has just taken the place of a lost one, and still waits
+// for a release that the neighbor has left behind, ends: it would wait for ever.
 func (r *run) wonder(m *admm.Message) error {
-	peer := r.claims.peers[m.From]
+	peer, next := r.claims.peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.signing() || !carries || m.Round <= r.status.Round+1 || peer == nil || peer.asked ||
-		r.cfg.Fleet.Wire.Lossy > 0 {
+	if !r.claims.signing() || !carries || m.Round <= next || peer == nil || peer.asked || r.cfg.Fleet.Wire.Lossy > 0 {
 		return nil
 	}
 	peer.asked = true
-	if peer.ahead != r.status.Round+1 {
-		peer.ahead, peer.times = r.status.Round+1, 0
+	if peer.ahead != next {
+		peer.ahead, peer.times = next, 0
 	}
 	peer.times++
-	if missing := r.machine.Received(m.From, r.status.Round); r.recovered > 0 && peer.times > 3 &&
-		len(missing.Vector)+len(missing.Grid) == 0 {
+	if r.recovered > 0 && r.early() && peer.times > 3 && !r.has(m.From, r.status.Round) {
 		return ending{fmt.Errorf("sdk: %q has made release %d, and so it has release %d of this node, whose own state ends with "+
 			"%d: another device in the place of the lost one was faster; %w", peer.name, m.Round, m.Round-1, r.status.Round,
 			ErrRecoverAnew)}
@@ -349,8 +373,9 @@ func (r *run) wonder(m *admm.Message) error {
 
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
+	clear(r.cases.told)
 	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected, peer.asked, r.cases.told[j] = false, false, false, false
+		peer.told, peer.corrected, peer.asked = false, false, false
 		r.show(j, peer)
 		r.spread(j, peer)
 	}

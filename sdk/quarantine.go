@@ -156,6 +156,15 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	return nil
 }
 
+// giveUp ends the work with the neighbors of Config.Without.
+func (r *run) giveUp() {
+	for _, name := range r.cfg.Without {
+		if !r.status.Done {
+			r.quarantine(r.number[name], state.Quarantine{Why: "this node was told to go on without it"})
+		}
+	}
+}
+
 // outside deals with a frame of a neighbor in quarantine: it is refused, and the neighbor told why. What it shows of
 // this node's own signatures counts all the same.
 func (r *run) outside(m *admm.Message) error {

@@ -179,6 +179,39 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// One of five goes ahead of the others, farther with each release and never out of bounds. Without a bound on what a
+// neighbor does the others follow it until they are out of their range, and the run ends. With one they stay where they
+// are, and it goes out of bounds.
+func TestTowedAway(t *testing.T) {
+	f := onGrid()
+	f.Wire.GridBits, f.Method.Robust, f.Method.Rounds = 8, 2, 60
+	lie := func(_ string, m admm.Message) []admm.Message {
+		if len(m.Grid) > 0 {
+			m.Grid[0] = 1500 * int32(2*m.Round-1)
+		}
+		return []admm.Message{m}
+	}
+	all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
+	left := 0
+	for i, n := range all {
+		if i == bad {
+			continue
+		}
+		st := n.Status()
+		if errs[i] != nil || !st.Done || math.Abs(float64(n.Model()[0])) > 20 {
+			t.Errorf("node %d: %v, %+v, at %v", i, errs[i], st, n.Model()[0])
+		}
+		for _, of := range st.Neighbors {
+			if of.Quarantine.Release > 0 {
+				left++
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("it is not out of bounds for anybody")
+	}
+}
+
 // notice is what a member tells a neighbor that it goes on without it.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	n := signed.Notice{From: 4}
@@ -256,6 +289,7 @@ func TestQuarantineIsKept(t *testing.T) {
 
 // Nodes that are stopped at every release, and have all they know from the disk, drop the liar as well, and agree.
 func TestQuarantineSurvivesStops(t *testing.T) {
+	t.Parallel()
 	f := onGrid()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
@@ -279,7 +313,7 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 			life, end := context.WithCancel(ctx)
 			defer end()
 			c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], Store: store,
-				Noise: noise(i), ResendAfter: 5 * time.Millisecond, Linger: time.Second}
+				Noise: noise(i), ResendAfter: 5 * time.Millisecond}
 			sign(&c)
 			if i != bad {
 				c.Observer.Released = func(int, []float32) { end() }
@@ -306,9 +340,12 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 
 // Who has only the one neighbor ends, after its next release is due and not made.
 func TestAloneEnds(t *testing.T) {
+	t.Parallel()
 	f := onGrid()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "c"}, {"b", "c"}}
-	all, errs := withLiar(t, f, inMemory(t, f), true, tinytest.Jump(3, 1<<28), nil)
+	all, errs := withLiar(t, f, inMemory(t, f), true, tinytest.Jump(3, 1<<28), func(_ int, c *sdk.Config) {
+		c.Linger = 300 * time.Millisecond // nobody says a last word to the liar
+	})
 	for i, n := range all[:2] {
 		if !errors.Is(errs[i], sdk.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
 			t.Errorf("node %d: %v, %+v", i, errs[i], n.Status())

@@ -166,8 +166,10 @@ func (r *run) respond(request *admm.Message, name string) error {
 	if !r.releases {
 		return fmt.Errorf("sdk: the sender asks for its state, and the fleet's payload is not %q", PayloadRelease)
 	}
-	if r.requests[request.From] != request.Incarnation {
-		r.requests[request.From] = request.Incarnation
+	peer := r.claims.peers[request.From]
+	peer.recovering = request.Incarnation != peer.recovered // the frame may be late
+	if peer.request != request.Incarnation {
+		peer.request = request.Incarnation
 		switch _, worth := r.mention("asks", name); {
 		case worth && r.recovery != nil:
 			r.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can "+

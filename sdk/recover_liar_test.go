@@ -145,6 +145,7 @@ func spareLedger(t *testing.T) string {
 // and costs nothing: the node goes on with what others can show, or waits and names the neighbor. Without keys a
 // release that it claims to have held costs its price.
 func TestRecoveryFromLiars(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		lie  func(f *admm.Message)

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,63 +17,10 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/mem"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
-
-// A wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost at a random moment, with its
-// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get
-// lost, come twice and overtake each other.
-type wreck struct {
-	t      *testing.T
-	seed   uint64
-	chance rng.Stream
-	fleet  *sdk.Fleet
-	net    *mem.Net
-	faults sim.FaultSchedule
-	hosts  []*host
-	lost   int // whose device is lost
-	rough  bool
-	shared *keyBook // nil: nothing is shared
-	served int      // who had come to an end and was started again
-
-	mu    sync.Mutex
-	seen  map[releaseKey][]receipt // releases that have arrived
-	told  map[int]int              // who has heard of a successor, in which incarnation
-	story []string
-}
-
-// releaseKey is a member's release of a round.
-type releaseKey struct{ member, round int }
-
-// receipt is that somebody has had it.
-type receipt struct {
-	by, incarnation int
-	content         string
-}
-
-// host is a member's device, or one after the other.
-type host struct {
-	incarnation int
-	open        tinytest.OpenStore
-	ledger      string // path; empty for none
-	spare       bool   // recovers what the device before had
-	node        *sdk.Node
-	tr          transport.Transport
-	stop        context.CancelFunc
-	over        chan struct{}
-	err         error
-	log         *journal
-	rounds      []int // that Observer.Released was told of, in this incarnation
-	kept        bool  // its store held what a successor of the lost device has signed, when it was started
-	looked      int   // the first round in which the data were asked for, on this device; 0 if none
-}
 
 // journal is a log that can be read while it is written.
 type journal struct {
@@ -95,269 +40,16 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// lookout notes the releases that arrive at a member.
-type lookout struct {
-	transport.Transport
-	w           *wreck
-	self        int
-	incarnation int
-	codec       *wire.Codec
-}
-
-func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
-	from, frame, err := c.Transport.Recv(ctx)
-	if err != nil {
-		return from, frame, err
-	}
-	var f admm.Message
-	if err := c.codec.Decode(frame, &f); err != nil {
-		c.w.t.Errorf("seed %d: %v", c.w.seed, err)
-	}
-	c.w.note("%s (incarnation %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.incarnation, from, f)
-	if f.Kind == admm.Probe && f.Generation > 0 {
-		c.w.mu.Lock()
-		c.w.told[c.self] = c.incarnation
-		c.w.mu.Unlock()
-	}
-	if f.Kind == admm.Release {
-		c.w.mu.Lock()
-		defer c.w.mu.Unlock()
-		at := releaseKey{slices.Index(c.w.fleet.Members, from), f.Round}
-		c.w.seen[at] = append(c.w.seen[at], receipt{c.self, c.incarnation, fmt.Sprint(f.Vector, f.Grid)})
-	}
-	return from, frame, nil
-}
-
-// remembers reports whether a neighbor knows that the lost device has a successor: it has heard so since it was
-// started, or had stored a release of its own after it had.
-func (w *wreck) remembers(i int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.told[i] == w.hosts[i].incarnation || w.hosts[i].kept
-}
-
-// stored reports whether a store holds anything that a successor of the lost device has signed.
-func (w *wreck) stored(s state.Store) bool {
-	saved, err := s.Load()
-	if err != nil || len(saved) == 0 {
-		return false
-	}
-	var snap wire.Snapshot
-	if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
-		w.t.Fatal(err)
-	}
-	for _, p := range snap.Peers {
-		for b := range slices.Chunk(p.Signed, signed.Size) {
-			if r, err := signed.Parse(b); p.Name == w.fleet.Members[w.lost] && err == nil && r.Generation > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// newWreck draws a fleet.
-func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
-	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[releaseKey][]receipt{},
-		told: map[int]int{}}
-	c := &w.chance
-	n := 2 + c.IntN(4)
-	f := ring()
-	f.Members, f.Edges = f.Members[:n], nil
-	for i := 1; i < n; i++ {
-		f.Edges = append(f.Edges, [2]string{f.Members[c.IntN(i)], f.Members[i]})
-	}
-	for range c.IntN(n) {
-		i, j := c.IntN(n), c.IntN(n)
-		if e := [2]string{f.Members[min(i, j)], f.Members[max(i, j)]}; i != j && !slices.Contains(f.Edges, e) {
-			f.Edges = append(f.Edges, e)
-		}
-	}
-	f.Method.Rounds, f.Method.Cooldown = 2+c.IntN(4), c.IntN(3)
-	if c.IntN(2) == 0 {
-		f.Method.Estimator = sdk.EstimatorCentered + sdk.Estimator(f.Method.Rounds%2)
-	}
-	switch c.IntN(4) {
-	case 0:
-		f.Wire.Payload = sdk.PayloadRelease
-	case 1:
-		f.Privacy, f.Wire.Payload = privateRing().Privacy, sdk.PayloadRelease
-	default:
-		f.Privacy = privateRing().Privacy
-	}
-	if shared {
-		f.Privacy = sharedRing().Privacy
-		f.Privacy.Colluders = 0
-		f.Method.Mixing = c.IntN(3)
-		w.shared = newKeyBook()
-	}
-	f.Method.Robust = float64(seed % 2)
-	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
-	w.rough = c.IntN(3) > 0
-	if w.rough {
-		w.faults = tinytest.Chain(tinytest.Drop(seed, 0.25*c.Float64()), tinytest.Duplicate(seed, 0.2),
-			tinytest.Delay(seed, 0.3, 1+c.IntN(3)))
-	}
-	for i := range n {
-		h := &host{open: tinytest.MemStore()}
-		if !f.Privacy.NonPrivate && i == w.lost {
-			h.ledger = w.newLedger("first")
-		}
-		w.hosts = append(w.hosts, h)
-	}
-	return w
-}
-
-func (w *wreck) newLedger(name string) string {
-	path := filepath.Join(w.t.TempDir(), name)
-	l, err := state.CreateLedger(path, "samples on the "+name+" device", nil)
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return path
-}
-
-// start begins an incarnation of a member.
-func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
-	w.t.Helper()
-	h := w.hosts[i]
-	h.incarnation++
-	w.note("%s starts incarnation %d, recovers: %v", w.fleet.Members[i], h.incarnation, h.spare)
-	h.log = new(journal)
-	h.rounds, h.err = nil, nil
-	inner, err := w.net.Node(w.fleet.Members[i])
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	codec, err := wire.NewCodec(w.fleet.Dim)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if w.faults != nil { // an incarnation's messages have a fault schedule of their own
-		shift := 1000 * h.incarnation
-		faults := func(from, to, seq int) []int { return w.faults(from, to, seq+shift) }
-		inner = tinytest.Faulty(inner, faults, time.Millisecond, i, w.fleet.Members...)
-	}
-	h.tr = &lookout{Transport: inner, w: w, self: i, incarnation: h.incarnation, codec: codec}
-	store, err := h.open()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	h.kept = w.stored(store)
-	pause := time.Duration(1+w.chance.IntN(60)) * time.Microsecond
-	cfg := sdk.Config{
-		Fleet: w.fleet, Name: w.fleet.Members[i], Samples: samples[i], Transport: h.tr, Store: store,
-		Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-			h.look()
-			time.Sleep(pause)
-			return oracle(i)(ctx, x, sample)
-		}),
-		ResendAfter: 4 * time.Millisecond, Linger: 3 * time.Second, Recover: h.spare,
-		Logger:   slog.New(slog.NewTextHandler(h.log, nil)),
-		Observer: sdk.Observer{Released: func(round int, _ []float32) { h.rounds = append(h.rounds, round) }},
-	}
-	if h.ledger != "" {
-		if cfg.Ledger, err = state.OpenLedger(h.ledger); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	sign(&cfg)
-	for _, change := range alter {
-		change(&cfg)
-	}
-	if h.node, err = sdk.New(cfg); err != nil {
-		w.t.Fatalf("seed %d: %v", w.seed, err)
-	}
-	ctx, cancel := context.WithCancel(w.t.Context())
-	h.stop, h.over = cancel, make(chan struct{})
+// endsAt returns a context that ends when the journal says something.
+func (j *journal) endsAt(t *testing.T, want string) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
 	go func() {
-		defer close(h.over)
-		h.err = h.node.Run(ctx)
-		h.err = errors.Join(h.err, store.Close())
-		if cfg.Ledger != nil {
-			h.err = errors.Join(h.err, cfg.Ledger.Close())
+		for ; !strings.Contains(j.String(), want) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		}
-		h.err = errors.Join(h.err, h.tr.Close())
+		cancel()
 	}()
-}
-
-// ended reports whether an incarnation is over.
-func (h *host) ended() bool {
-	select {
-	case <-h.over:
-		return true
-	default:
-		return false
-	}
-}
-
-// look notes that the data are looked at.
-func (h *host) look() {
-	if round := h.node.Status().Round + 1; h.looked == 0 || round < h.looked {
-		h.looked = round
-	}
-}
-
-// kill ends an incarnation: with the frames that are still to leave, or without.
-func (w *wreck) kill(i int) {
-	w.t.Helper()
-	h := w.hosts[i]
-	w.note("%s is killed in release %d", w.fleet.Members[i], h.node.Status().Round)
-	if w.chance.IntN(2) == 0 {
-		_ = h.tr.Close()
-	}
-	h.stop()
-	<-h.over
-	if h.err != nil && !errors.Is(h.err, context.Canceled) && !errors.Is(h.err, transport.ErrClosed) {
-		w.t.Errorf("seed %d: %s: %v", w.seed, w.fleet.Members[i], h.err)
-	}
-}
-
-// note writes down what happens: a failure is rarely the same twice, since nodes have goroutines.
-func (w *wreck) note(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.story = append(w.story, time.Now().Format("05.000000 ")+fmt.Sprintf(format, args...))
-}
-
-// wait lets time pass.
-func (w *wreck) wait(most time.Duration) {
-	time.Sleep(time.Duration(w.chance.Float64() * float64(most)))
-}
-
-// neighbors lists the neighbors of the lost device.
-func (w *wreck) neighbors() []int {
-	var all []int
-	for _, e := range w.fleet.Edges {
-		i, j := slices.Index(w.fleet.Members, e[0]), slices.Index(w.fleet.Members, e[1])
-		if i == w.lost {
-			all = append(all, j)
-		}
-		if j == w.lost {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-func (w *wreck) last() int { return w.fleet.Method.Last() }
-
-// remembered returns the last release of the lost device that somebody has received who has not been killed since.
-func (w *wreck) remembered() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	last := 0
-	for at, all := range w.seen {
-		for _, g := range all {
-			if at.member == w.lost && g.incarnation == w.hosts[g.by].incarnation {
-				last = max(last, at.round)
-			}
-		}
-	}
-	return last
+	return ctx
 }
 
 // outcome is what came of a wreck.
@@ -662,9 +354,12 @@ func (w *wreck) checkCertificate(out outcome) {
 
 // A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has
 // been sent two releases of one round, what neighbors hold is charged, both ends of every edge have the same bits, and
-// the lost device is stopped when it comes back. 20 times, 60 with SPADE_LONG, or as often as SPADE_RECOVERIES says;
-// SPADE_RECOVERY_SEED plays one alone.
-func TestRecoveries(t *testing.T) { testRecoveries(t, false) }
+// the lost device is stopped when it comes back. 15 times, 60 with SPADE_LONG, or as often as SPADE_RECOVERIES says;
+// SPADE_RECOVERY_SEED plays one alone, or as many from there on as SPADE_RECOVERIES says.
+func TestRecoveries(t *testing.T) {
+	t.Parallel()
+	testRecoveries(t, false)
+}
 
 // The same where neighbors share noise, with mixing rounds: no key makes the noise of two releases, or of two devices;
 // the two releases that the lost device may have made share nothing, and after them both ends of every edge agree
@@ -674,8 +369,8 @@ func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 // recoveries returns how many to play, and which is the first.
 func recoveries(t *testing.T, usually int) (count, first int) {
 	count = usually
-	if os.Getenv("SPADE_LONG") == "" || testing.Short() {
-		count /= 3
+	if !long || testing.Short() {
+		count /= 4
 	}
 	for name, to := range map[string]*int{"SPADE_RECOVERIES": &count, "SPADE_RECOVERY_SEED": &first} {
 		if s := os.Getenv(name); s != "" {
@@ -683,10 +378,11 @@ func recoveries(t *testing.T, usually int) (count, first int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *to = n; to == &first {
-				return 1, n
-			}
+			*to = n
 		}
+	}
+	if os.Getenv("SPADE_RECOVERY_SEED") != "" && os.Getenv("SPADE_RECOVERIES") == "" {
+		count = 1
 	}
 	return count, first
 }

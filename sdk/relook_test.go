@@ -61,7 +61,7 @@ func TestNoSecondLook(t *testing.T) {
 	}
 	defer ledger.Close()
 	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger,
-		ResendAfter: 5 * time.Millisecond, Linger: 100 * time.Millisecond}
+		ResendAfter: 5 * time.Millisecond}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	looks := make(chan struct{}, 1)

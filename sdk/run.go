@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -67,7 +66,7 @@ type run struct {
 	codec    *wire.Codec
 	releases bool // what the fleet sends
 	inbox    chan received
-	outbox   map[int]chan []byte // by neighbor
+	outbox   map[int]*outbox // by neighbor
 	// names neighbors to which the connection has just opened; nil if the transport does not
 	opened     <-chan string
 	workers    sync.WaitGroup // the receiver
@@ -76,10 +75,10 @@ type run struct {
 	losses     []float64                // scratch of asking
 	failing    bool                     // losses could not be had, which has been logged
 	recovery   *recovery.Recovery       // nil but while the node has no state
-	requests   map[int]uint64           // by neighbor: the last incarnation that has asked for its state
 	absent     map[int]state.Quarantine // neighbors that a recovery goes without
 	noted      map[cause]int            // how often a neighbor has given cause for a line in the log
 	remembered bool                     // what neighbors have signed of their ledgers has been written down in this Run
+	idle       int                      // frames taken since the node has last got on
 	waiting    int                      // the round of which the observer knows that it stands still, plus 1
 	final      time.Time                // when the model became final
 }
@@ -100,7 +99,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]chan []byte{}, requests: map[int]uint64{}, noted: map[cause]int{},
+		inbox: make(chan received, 4), outbox: map[int]*outbox{}, noted: map[cause]int{},
 		absent: map[int]state.Quarantine{},
 	}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
@@ -110,12 +109,14 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
-		// A round has at most two messages under way to a neighbor; the rest is room for resent ones. Each may be a long one.
-		frames := make(chan []byte, 4)
-		r.outbox[j] = frames
+		box := newOutbox()
+		r.outbox[j] = box
 		to := n.cfg.Fleet.Members[j]
 		r.senders.Go(func() {
-			for f := range frames {
+			for f := box.next(); f != nil; f = box.next() {
+				r.mu.Lock()
+				r.status.BytesSent += int64(len(f))
+				r.mu.Unlock()
 				if err := n.cfg.Transport.Send(r.ctx, to, f); err != nil && r.ctx.Err() == nil {
 					n.log.Warn("message not sent", "to", to, "err", err)
 				}
@@ -128,8 +129,8 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 // stop gives the last frames a moment to leave, then ends every goroutine that start has made.
 func (r *run) stop() {
 	r.rememberHeads()
-	for _, frames := range r.outbox {
-		close(frames)
+	for _, box := range r.outbox {
+		box.close()
 	}
 	flushed := time.AfterFunc(min(2*time.Second, r.cfg.Linger), r.cancel)
 	r.senders.Wait()
@@ -160,6 +161,7 @@ func (r *run) loop() error {
 	defer tick.Stop()
 	moved := true // since the last tick
 	fed := false  // since the last query
+	r.giveUp()
 	for {
 		if moved && wait > r.cfg.ResendAfter {
 			wait = r.cfg.ResendAfter
@@ -187,11 +189,11 @@ func (r *run) loop() error {
 		case duties.Reserve > 0:
 			continue
 		case duties.Released > 0:
-			moved = true
+			moved, r.idle = true, 0
 			continue
 		case len(duties.Queries) > 0:
 			// One frame is taken in between two queries: a neighbor with a flood of them must not stop the work.
-			moved = true
+			moved, r.idle = true, 0
 			inbox := r.inbox
 			if fed {
 				inbox = nil
@@ -244,8 +246,10 @@ func (r *run) loop() error {
 func (r *run) reached(name string) {
 	j := r.number[name]
 	if peer := r.claims.peers[j]; peer != nil {
-		peer.told, peer.corrected = false, false
-		r.correct(j, peer)
+		peer.told, peer.corrected, peer.recovering = false, false, false
+		if newest := peer.held.Last(); newest != nil && newest.Generation > 0 {
+			r.correct(j, peer)
+		}
 		r.show(j, peer)
 	}
 	r.tell(j)
@@ -306,32 +310,31 @@ func (r *run) send(msgs []admm.Message) error {
 				return err
 			}
 		}
-		r.hand(m.To, frame)
+		r.outbox[m.To].put(frame, m.Kind == admm.Done)
 	}
 	return nil
 }
 
-// post encodes a message to a neighbor, and sends it.
+// post encodes a message to a neighbor, and sends it. To others nothing is sent.
 func (r *run) post(to int, m *admm.Message) error {
+	box := r.outbox[to]
+	if box == nil {
+		return nil
+	}
 	frame, err := r.codec.Append(nil, m)
 	if err == nil {
-		r.hand(to, frame)
+		box.put(frame, false)
 	}
 	return err
 }
 
-// hand gives a frame to a neighbor's sender. A neighbor that takes nothing gets nothing: it will be sent again, or
-// asked again.
-func (r *run) hand(to int, frame []byte) {
-	select {
-	case r.outbox[to] <- frame:
-	default:
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.BytesSent += int64(len(frame))
-}
+// hasty is how many frames are taken at once from neighbors without whom the node does not get on. With each further one
+// it waits for the time pause: a flood of them leaves the processor to others, and a frame that helps is late by a few
+// pauses.
+const (
+	hasty = 1000
+	pause = time.Millisecond
+)
 
 // take hands a frame to the machine, or to the recovery. Only evidence of this node's own key ends the run.
 func (r *run) take(in received) error {
@@ -340,6 +343,9 @@ func (r *run) take(in received) error {
 			return context.Cause(r.ctx)
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
+	}
+	if r.idle++; r.idle > hasty {
+		time.Sleep(pause)
 	}
 	err := r.deliver(in)
 	var end ending
@@ -445,38 +451,6 @@ func (r *run) answer(queries []zoest.Query) error {
 		r.log.Debug("no loss to be had", "err", err)
 	}
 	return nil
-}
-
-// shield makes errors of an oracle's panics: in a private run a node that dies of its data has told its neighbors about
-// them.
-func shield(o Oracle) Oracle {
-	if many, ok := o.(zoest.BatchOracle); ok {
-		return shieldedBatch{shielded{o}, many}
-	}
-	return shielded{o}
-}
-
-type shielded struct{ Oracle }
-
-func (s shielded) Loss(ctx context.Context, x []float32, sample int) (loss float64, err error) {
-	defer rescue(&err)
-	return s.Oracle.Loss(ctx, x, sample)
-}
-
-type shieldedBatch struct {
-	shielded
-	many zoest.BatchOracle
-}
-
-func (s shieldedBatch) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
-	defer rescue(&err)
-	return s.many.Losses(ctx, queries, losses)
-}
-
-func rescue(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("sdk: the oracle has panicked: %v\n%s", p, debug.Stack())
-	}
 }
 
 // reportWaiting tells the observer, once a round, that neighbors are missing.

@@ -132,7 +132,7 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 				var all []*sdk.Node
 				for i, name := range f.Members {
 					cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-						ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond,
+						ResendAfter: 50 * time.Millisecond, Linger: 10 * time.Second,
 						Observer: sdk.Observer{Released: func(int, []float32) { a.look(t, name, filepath.Join(dir, name)) }}}
 					if c.signed {
 						sign(&cfg)
@@ -189,7 +189,7 @@ func TestSharedNoiseSurvivesRestarts(t *testing.T) {
 		var releases []func()
 		for i, name := range f.Members {
 			cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-				ResendAfter: 5 * time.Millisecond, Linger: 300 * time.Millisecond,
+				ResendAfter: 5 * time.Millisecond,
 				Observer: sdk.Observer{Released: func(int, []float32) {
 					a.look(t, name, filepath.Join(dir, name))
 					if i == incarnation%len(trs) { // before its next release is sent

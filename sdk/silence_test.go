@@ -105,7 +105,8 @@ func (s *fragile) Save(state.Record) error {
 type reopened struct {
 	transport.Transport
 	opened chan string
-	rounds []int // of the releases sent
+	rounds []int         // of the releases sent
+	second chan struct{} // closed when the second is sent for the first time
 	codec  *wire.Codec
 }
 
@@ -117,6 +118,9 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 		return err
 	}
 	if f.Kind == admm.Release && !f.Resent {
+		if f.Round == 2 && !slices.Contains(r.rounds, 2) {
+			close(r.second)
+		}
 		r.rounds = append(r.rounds, f.Round)
 	}
 	return r.Transport.Send(ctx, to, frame)
@@ -132,7 +136,7 @@ func TestReachedAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	trs := inMemory(t, f)
-	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), codec: codec}
+	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), second: make(chan struct{}), codec: codec}
 	trs[1] = tr
 	var b *sdk.Node
 	told := false
@@ -160,6 +164,7 @@ func TestReachedAtWork(t *testing.T) {
 		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
 			if !told && b.Status().Round == 2 {
 				told = true
+				<-tr.second
 				tr.opened <- "a"
 			}
 			return inner(ctx, x, h)

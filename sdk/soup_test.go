@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -88,8 +89,11 @@ func (c *tally) Write(b []byte) (int, error) {
 // junkWanted is how many malformed frames a test sends: usual, or what SPADE_JUNK says (1000000, by hand).
 func junkWanted(t *testing.T, usual int) int {
 	t.Helper()
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		usual /= 10
+	case !long:
+		usual /= 4
 	}
 	if s := os.Getenv("SPADE_JUNK"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -158,12 +162,15 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A hundred thousand malformed frames, or as many as SPADE_JUNK says: counted, not remembered, and without effect.
+// A hundred thousand malformed frames with SPADE_LONG, otherwise a quarter, or as many as SPADE_JUNK says: counted, not
+// remembered, and without effect.
 func TestByteSoup(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
-			f := path(private)
-			simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
+			synctest.Test(t, func(t *testing.T) { // pauses cost nothing here
+				f := path(private)
+				simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
+			})
 		})
 	}
 }

@@ -84,7 +84,7 @@ func TestDifferentFleetsRefuseEachOther(t *testing.T) {
 	fleets[1].Method.Mu = []float64{0.31}
 	var log syncBuffer
 	trs := overTLS(t, fleets, slog.New(slog.NewTextHandler(&log, nil)))
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for {
 		text := log.String()
 		if strings.Count(text, "fleet") >= 2 {

@@ -64,11 +64,13 @@ type Device struct {
 	// zCDP. Neither is told anything of the node's own data. Both are called from several goroutines.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
+	Log      slog.Handler // of node and transport; nil for lines that Say is given
 
 	HTTP     string       // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
 	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
 	Anyway   bool         // begin a run even if [sdk.Fleet.Hopeless] says that it is
 	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
+	Without  []string     // neighbors that are given up, see [sdk.Config]
 	End      End          // when the node asks for an early end of the run
 
 	// Source, if not nil, is what the node learns from, in place of what File.Oracle says. Run closes it.
@@ -162,7 +164,11 @@ func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 	defer closing(d.source.Close)
 	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
 	began := time.Now()
-	logger := slog.New(slog.NewTextHandler(lines{d}, nil))
+	handler := d.Log
+	if handler == nil {
+		handler = slog.NewTextHandler(lines{d}, nil)
+	}
+	logger := slog.New(handler)
 	if d.fleet.Privacy.NonPrivate {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}
@@ -170,7 +176,7 @@ func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
 		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit, ForgetMemory: d.File.Forget,
 		Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
-		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Logger: logger, Recover: d.Recover, Key: d.Key,
+		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Logger: logger, Recover: d.Recover, Without: d.Without, Key: d.Key,
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
 	}
 	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
@@ -199,7 +205,7 @@ func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 		}
 		cfg.Ledger = d.ledger
 	}
-	if d.link, err = d.Open(logger); err != nil {
+	if d.link, err = d.Open(logger.With("run", d.fleet.Run, "node", d.File.Name)); err != nil {
 		return nil, err
 	}
 	defer closing(d.link.Close)

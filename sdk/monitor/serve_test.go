@@ -233,11 +233,11 @@ func (c *slowConn) Close() error {
 // One connection more than may be open is let in at once, and ends the oldest; when the context ends all end, and nobody
 // is listened to.
 func TestServeBound(t *testing.T) {
-	entered := make(chan struct{}, 2*maxConns)
+	stays := make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		entered <- struct{}{}
 		if r.URL.Path == "/stay" {
 			w.(http.Flusher).Flush()
+			stays <- struct{}{} // what is flushed is with the client, whatever ends the connection
 			<-r.Context().Done()
 		}
 		_, _ = io.WriteString(w, "here")
@@ -245,7 +245,7 @@ func TestServeBound(t *testing.T) {
 	var conns []net.Conn
 	for range maxConns {
 		conns = append(conns, dial(t, address, "GET /stay HTTP/1.1\r\n\r\n"))
-		<-entered
+		<-stays
 	}
 	if got, err := io.ReadAll(dial(t, address, "GET / HTTP/1.1\r\n\r\n")); err != nil || !strings.HasSuffix(string(got), "here") {
 		t.Errorf("%q, %v", got, err)

@@ -12,11 +12,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,12 +34,16 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // of the programs; under the race detector each would otherwise take a second to end
+	flag.Parse()
+	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests wait for a limit of time
+	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	if fuzzing := flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.fuzzworker").Value.String(); fuzzing != "false" {
 		os.Exit(code) // the fuzzer has goroutines of its own
 	}
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<20)
 			fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", buf[:runtime.Stack(buf, true)])
@@ -326,122 +328,6 @@ func total(b []byte, x []float32) (sum float64) {
 		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 	}
 	return sum
-}
-
-func hang() {
-	for {
-		time.Sleep(time.Hour)
-	}
-}
-
-// misbehave is what the program does instead of an answer.
-func misbehave(p *program, how, path string, q question) {
-	good := map[string]any{"id": q.ID, "loss": lossOf(q.X, q.Sample)}
-	p.flush()
-	switch how {
-	case "exits", "other samples":
-		fmt.Fprintln(os.Stderr, "out of luck")
-		os.Exit(3)
-	case "dies for good":
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			panic(err)
-		}
-		os.Exit(7)
-	case "kills itself":
-		self, _ := os.FindProcess(os.Getpid())
-		_ = self.Kill()
-		hang()
-	case "hangs":
-		hang()
-	case "answers twice":
-		p.send(good)
-		p.send(good)
-	case "two hellos":
-		p.send(good)
-		p.send(map[string]any{"hello": 1, "dim": dim, "samples": samples})
-	case "answers a stranger":
-		p.send(map[string]any{"id": 999, "loss": 1})
-	case "answers query 0":
-		p.send(map[string]any{"id": 0, "loss": 1})
-	case "talks nonsense":
-		p.raw("\x06\x00\x00\x00debug\n")
-	case "closes stdout":
-		os.Stdout.Close()
-		hang()
-	case "closes stdin":
-		os.Stdin.Close()
-		p.send(good)
-		p.flush()
-		hang()
-	case "floods stdout":
-		for {
-			p.raw(strings.Repeat("x", 1<<16))
-		}
-	case "floods stderr":
-		fmt.Fprintln(os.Stderr, strings.Repeat("tra la la ", 1<<16), "the end")
-		os.Exit(3)
-	case "stops half way and hangs":
-		p.raw("\x07\x00\x00\x00abc")
-		p.flush()
-		hang()
-	case "stops half way":
-		p.raw("\x07\x00\x00\x00abc")
-		p.flush()
-		os.Exit(0)
-	case "wrong length":
-		p.raw("\xff\xff\xff\xff and so on")
-	case "length 0":
-		p.raw("\x00\x00\x00\x00")
-	case "empty line":
-		p.raw("\n")
-	case "text behind the answer":
-		p.raw(fmt.Sprintf(`{"id":%d,"loss":0.5} # done`+"\n", q.ID))
-	case "NaN":
-		p.raw(fmt.Sprintf(`{"id":%d,"loss":NaN}`+"\n", q.ID))
-	case "Infinity":
-		p.raw(fmt.Sprintf(`{"id":%d,"loss":-Infinity}`+"\n", q.ID))
-	case "CBOR NaN":
-		p.send(map[string]any{"id": q.ID, "loss": math.NaN()})
-	case "CBOR Infinity":
-		p.send(map[string]any{"id": q.ID, "loss": math.Inf(1)})
-	case "null":
-		p.send(map[string]any{"id": q.ID, "loss": nil})
-	case "text for a loss":
-		p.send(map[string]any{"id": q.ID, "loss": "0.5"})
-	case "enormous":
-		p.send(map[string]any{"id": q.ID, "loss": 1e31})
-	case "error":
-		p.send(map[string]any{"id": q.ID, "error": "the instrument is off"})
-	case "error and loss":
-		p.send(map[string]any{"id": q.ID, "error": "x", "loss": 1})
-	case "neither":
-		p.send(map[string]any{"id": q.ID})
-	case "no id":
-		p.send(map[string]any{"loss": 1})
-	case "negative id":
-		p.send(map[string]any{"id": -1, "loss": 1})
-	case "leaves a child", "leaves a child elsewhere":
-		child(path, how == "leaves a child elsewhere")
-		os.Exit(0)
-	default:
-		panic("no such misbehavior: " + how)
-	}
-	p.flush()
-}
-
-// child starts a process that holds on to all pipes, and notes its number.
-func child(path string, elsewhere bool) {
-	cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if elsewhere {
-		leaveGroup(cmd)
-	}
-	if err := cmd.Start(); err != nil {
-		panic(err)
-	}
-	if err := os.WriteFile(path, fmt.Append(nil, cmd.Process.Pid), 0o600); err != nil {
-		panic(err)
-	}
 }
 
 // once is the program as it is started for one query. Its arguments: a sample, and perhaps a path of parameters.

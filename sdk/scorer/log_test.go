@@ -34,7 +34,7 @@ func (l *debugLog) logger() *slog.Logger {
 // await waits for a word, and returns everything.
 func (l *debugLog) await(t *testing.T, word string) string {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(l.String(), word) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); !strings.Contains(l.String(), word) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	return l.String()

@@ -153,14 +153,20 @@ func (s *Sim) Weight() (sum int64) {
 }
 
 // Models returns a copy of every client's released model.
-func (s *Sim) Models() [][]float32 { return s.vectors((*admm.Machine).Model) }
+func (s *Sim) Models() [][]float32 {
+	x, dim := make([][]float32, len(s.members)), len(s.members[0].machine.Model())
+	all := make([]float32, 0, len(x)*dim)
+	for i, c := range s.members {
+		all = c.machine.AppendModel(all)
+		x[i] = all[i*dim : (i+1)*dim : (i+1)*dim]
+	}
+	return x
+}
 
 // Averages returns a copy of every client's mean of all its releases; nil for one without Config.Average.
-func (s *Sim) Averages() [][]float32 { return s.vectors((*admm.Machine).Averaged) }
-
-func (s *Sim) vectors(of func(*admm.Machine) []float32) (x [][]float32) {
+func (s *Sim) Averages() (x [][]float32) {
 	for _, c := range s.members {
-		x = append(x, of(c.machine))
+		x = append(x, c.machine.Averaged())
 	}
 	return x
 }

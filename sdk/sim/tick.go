@@ -205,13 +205,15 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 		if len(r.Queries) == 0 {
 			return nil
 		}
-		w.losses = slices.Grow(w.losses[:0], len(r.Queries))[:len(r.Queries)]
-		err = zoest.Ask(ctx, c.oracle, r.Queries, w.losses, 0)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if refused := c.machine.Answer(w.losses...); refused != nil {
-			return errors.Join(refused, err)
+		for open := r.Queries; len(open) > 0; open = c.machine.Queries() {
+			w.losses = slices.Grow(w.losses[:0], len(open))[:len(open)]
+			err = zoest.Ask(ctx, c.oracle, open, w.losses, 0)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if refused := c.machine.Answer(w.losses...); refused != nil {
+				return errors.Join(refused, err)
+			}
 		}
 	}
 }

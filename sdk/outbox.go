@@ -1,0 +1,63 @@
+package sdk
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+)
+
+// room is how many frames wait for a neighbor's sender at most, beside a last word. A round has at most two messages under way to a
+// neighbor; the rest is room for those that answer it. Each may be a long one.
+const room = 4
+
+// outbox holds the frames for a neighbor that its sender has not taken yet.
+type outbox struct {
+	mu     sync.Mutex
+	change sync.Cond // of what follows
+	frames [][]byte  // oldest first
+	closed bool
+}
+
+func newOutbox() *outbox {
+	b := new(outbox)
+	b.change.L = &b.mu
+	return b
+}
+
+// put adds a frame. One that waits already is not added again: over a link that is slower than the repeats, what is new would find no
+// room. A neighbor that takes nothing gets nothing: it will be sent again, or asked again. After a last word there may be nobody to ask:
+// it has a place of its own.
+func (b *outbox) put(frame []byte, last bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if slices.ContainsFunc(b.frames, func(f []byte) bool { return bytes.Equal(f, frame) }) {
+		return
+	}
+	if len(b.frames) < room || last && len(b.frames) == room {
+		b.frames = append(b.frames, frame)
+		b.change.Signal()
+	}
+}
+
+// close says that there will be no more frames.
+func (b *outbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.change.Signal()
+}
+
+// next waits for a frame and removes it. It is nil if there will be none.
+func (b *outbox) next() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.frames) == 0 && !b.closed {
+		b.change.Wait()
+	}
+	if len(b.frames) == 0 {
+		return nil
+	}
+	frame := b.frames[0]
+	b.frames = slices.Delete(b.frames, 0, 1)
+	return frame
+}

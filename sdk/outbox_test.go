@@ -1,0 +1,48 @@
+package sdk
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What waits for a sender is sent once, in order; what finds no room is not sent, but for a last word, which leaves with the node.
+func TestOutbox(t *testing.T) {
+	for name, c := range map[string]struct {
+		put  []string // ! marks a last word
+		want string
+	}{
+		"in order":                      {[]string{"a", "b"}, "[a b]"},
+		"repeats":                       {[]string{"a", "b", "a", "b", "c", "b", "d"}, "[a b c d]"},
+		"no room":                       {[]string{"a", "b", "c", "d", "e", "a"}, "[a b c d]"},
+		"a last word":                   {[]string{"a", "b", "c", "d", "!", "e"}, "[a b c d !]"},
+		"one that has room":             {[]string{"a", "!", "b", "!"}, "[a ! b]"},
+		"one that was said after all":   {[]string{"a", "b", "c", "d", "!", "", "!", "e"}, "[a b c d !]"},
+		"none":                          {nil, "[]"},
+		"room is for those that remain": {[]string{"a", "b", "c", "d", "", "e", "f"}, "[a b c d e]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newOutbox()
+			var sent []string
+			take := func() bool {
+				f := box.next()
+				if f != nil {
+					sent = append(sent, string(f))
+				}
+				return f != nil
+			}
+			for _, f := range c.put {
+				if f == "" { // the sender takes one
+					take()
+					continue
+				}
+				box.put([]byte(f), f == "!")
+			}
+			box.close()
+			for take() {
+			}
+			if got := fmt.Sprint(sent); got != c.want {
+				t.Errorf("%v are sent as %s, want %s", c.put, got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package scorer_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+)
+
+// A query that kills the program has no loss, and takes no other with it, whatever else is in flight.
+func TestOneQueryKillsTheProgram(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{1, 2, 5} {
+		for _, group := range []int{40, 16, 1} {
+			cfg := config(t, scorer.CBOR, "exits")
+			cfg.Workers = workers
+			s := open(t, cfg)
+			queries := mixed(40)
+			losses := make([]float64, len(queries))
+			for at := 0; at < len(queries); at += group {
+				end := min(at+group, len(queries))
+				if err := s.Losses(t.Context(), queries[at:end], losses[at:end]); err != nil && group > 1 {
+					t.Fatal(err)
+				}
+			}
+			for i, loss := range losses {
+				want := lossOf(queries[i].Point, queries[i].Sample)
+				if i == trigger {
+					want = math.NaN()
+				}
+				if math.Float64bits(loss) != math.Float64bits(want) {
+					t.Errorf("%d workers, groups of %d: loss %d is %v, want %v", workers, group, i, loss, want)
+				}
+			}
+		}
+	}
+}
+
+// Everything that a program has been seen to do, and how it is called.
+func TestMisbehavior(t *testing.T) {
+	t.Parallel()
+	both := []scorer.Format{scorer.JSON, scorer.CBOR}
+	for _, c := range []struct {
+		how     string
+		formats []scorer.Format
+		want    string
+		alive   bool // the process stays
+	}{
+		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (at work on sample 2)`, false},
+		{"kills itself", both[:1], "has ended: ", false},
+		{"hangs", both, "has not answered within 3s, and holds query 1", false},
+		{"answers a stranger", both, "answered query 999, which was never asked", false},
+		{"answers query 0", both, "answered query 0, which was never asked", false},
+		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: it does not begin with {`, false},
+		{"talks nonsense", both[1:], `says the frame 64656275670a, want an answer`, false},
+		{"closes stdout", both, "has closed its standard output and goes on running", false},
+		{"floods stdout", both[:1], `has written a line of more than 65536 bytes, beginning with "xxx`, false},
+		{"floods stdout", both[1:], `announces a frame of 2021161080 bytes by writing "xxxx", want 1..`, false},
+		{"floods stderr", both, `the end"`, false},
+		{"stops half way and hangs", both, "holds query 1; 7 bytes of an unfinished message have come", false},
+		{"stops half way", both, "has ended: exit status 0, after 7 bytes of an unfinished message", false},
+		{"wrong length", both[1:], `announces a frame of 4294967295 bytes by writing "\xff\xff\xff\xff"`, false},
+		{"length 0", both[1:], `announces a frame of 0 bytes`, false},
+		{"empty line", both[:1], `says "", want an answer`, false},
+		{"text behind the answer", both[:1], "or more follows", false},
+		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
+		{"text for a loss", both[1:], `loss: found a text string of length 3, wanted a number`, false},
+		{"error and loss", both, "an answer with neither or both of loss and error", false},
+		{"neither", both, "an answer with neither or both of loss and error", false},
+		{"no id", both, "an answer without id", false},
+		{"negative id", both[:1], `id is "-1", want a whole number`, false},
+		{"negative id", both[1:], `id: found -1, wanted a whole number`, false},
+		{"NaN", both[:1], `query 1, sample 2, has no loss, but "NaN"`, true},
+		{"Infinity", both[:1], `query 1, sample 2, has no loss, but "-Infinity"`, true},
+		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss, but NaN`, true},
+		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss, but +Inf`, true},
+		{"null", both, `query 1, sample 2, has no loss, but`, true},
+		{"enormous", both, `query 1, sample 2, has no loss, but 1e+31`, true},
+		{"error", both, `query 1, sample 2, has no loss: "the instrument is off"`, true},
+	} {
+		for _, format := range c.formats {
+			t.Run(c.how+" "+string(format), func(t *testing.T) {
+				t.Parallel()
+				cfg := config(t, format, c.how)
+				if strings.Contains(c.want, "holds query") {
+					cfg.Timeout = 3 * time.Second
+				}
+				s := open(t, cfg)
+				_, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 2)
+				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "scorer: worker 1 (") {
+					t.Fatalf("error %v, want scorer: worker 1 (... %s", err, c.want)
+				}
+				works(t, s)
+				if got := strings.Contains(err.Error(), "at work on"); got == c.alive {
+					t.Errorf("the process's end is %v, want %v", got, !c.alive)
+				}
+			})
+		}
+	}
+}
+
+// What a process does after a good answer comes out with the next query at the latest.
+func TestLateMisbehavior(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"answers twice": "answered query 1 twice",
+		"closes stdin":  "has closed its standard input and goes on running",
+		"two hellos":    `is unknown, want only id, loss and error`,
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			log := &debugLog{}
+			cfg := config(t, scorer.JSON, how)
+			cfg.Logger = log.logger()
+			s := open(t, cfg)
+			_, _ = s.Loss(t.Context(), []float32{trigger, 0, 0},
+				2) // answered, unless the second answer was faster than the first
+			works(t, s)
+			if text := log.await(t, want); !strings.Contains(text, want) {
+				t.Errorf("the log has no %q:\n%s", want, text)
+			}
+		})
+	}
+}
+
+// A program that does not even begin well is an error of OpenStream.
+func TestBadStart(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"exit at once":          `has ended: exit status 1; standard error: "cannot read the data"`,
+		"no hello":              "has not said its hello within 300ms",
+		"banner":                `begins with "Loading the model, please wait", want a hello such as {"hello":1,"dim":3,"samples":20}`,
+		"hello of version 2":    "begins with a hello of version 2, want 1",
+		"hello without samples": "one of hello, dim and samples is missing",
+		"answer for a hello":    `"id" is unknown, want only hello, dim and samples`,
+		"dim 0":                 "a hello with dim 0, want 1..",
+		"samples 0":             "a hello with samples 0, want 1..",
+	} {
+		for _, format := range []scorer.Format{scorer.JSON, scorer.Base64, scorer.CBOR} {
+			want := want
+			if format == scorer.CBOR {
+				switch how {
+				case "banner":
+					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and nothing but frames on standard output)`
+				case "hello without samples":
+					want = "samples: found nothing, wanted a whole number"
+				case "answer for a hello":
+					want = "dim: found a floating-point number, wanted a whole number"
+				}
+			}
+			t.Run(how+" "+string(format), func(t *testing.T) {
+				t.Parallel()
+				cfg := config(t, format, how)
+				cfg.Workers = 2
+				if how == "no hello" {
+					cfg.Start = 300 * time.Millisecond
+				}
+				s, err := scorer.OpenStream(t.Context(), cfg)
+				if err == nil || !strings.Contains(err.Error(), want) || s != nil {
+					t.Fatalf("%v, error %v, want %s", s, err, want)
+				}
+			})
+		}
+	}
+}
+
+func TestNoSuchProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, command := range []string{"./absent", "absent-from-the-path", dir} {
+		cfg := scorer.StreamConfig{Program: scorer.Program{Command: []string{command}, Dir: dir}}
+		if _, err := scorer.OpenStream(t.Context(), cfg); err == nil || !strings.HasPrefix(err.Error(), "scorer: ") {
+			t.Errorf("%s: error %v", command, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := scorer.OpenStream(ctx, config(t, scorer.JSON, "no hello")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// A process that says something else than its predecessor is not believed.
+func TestOtherSamplesAfterRestart(t *testing.T) {
+	t.Parallel()
+	log := &debugLog{}
+	cfg := config(t, scorer.JSON, "other samples", filepath.Join(t.TempDir(), "flag"))
+	cfg.Logger = log.logger()
+	s := open(t, cfg)
+	if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
+		t.Fatal("no error")
+	}
+	works(t, s) // by the third process
+	want := "says that it has dim 3 and samples 6; the first process had dim 3 and samples 5"
+	if text := log.await(t, want); !strings.Contains(text, want) {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,224 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Who asks too late, too near, or where nobody may ask, is told so and nothing happens.
+func TestStopIsRefused(t *testing.T) {
+	one := func(f *sdk.Fleet, change func(i int, c *sdk.Config)) *sdk.Node {
+		return nodes(t, f, inMemory(t, f), change)[0]
+	}
+	f := stoppable(privateRing(), 1)
+	for name, c := range map[string]struct {
+		n    *sdk.Node
+		last int
+		want string
+	}{
+		"no stop":    {one(privateRing(), nil), 0, "the fleet does not say who may ask"},
+		"no keys":    {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "its members have no keys"},
+		"too near":   {one(f, nil), 2, "want 3 or later"},
+		"negative":   {one(f, nil), -1, "want 3 or later"},
+		"the last":   {one(f, nil), 8, "it ends with round 8 as it is"},
+		"beyond":     {one(f, nil), 9, "it ends with round 8 as it is"},
+		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "recovers its state"},
+	} {
+		if last, err := c.n.Stop(c.last); !errors.Is(err, sdk.ErrStop) || !strings.Contains(err.Error(), c.want) || last != 0 {
+			t.Errorf("%s: %d, %v, want %q", name, last, err, c.want)
+		}
+		if st := c.n.Status(); len(st.Stops) > 0 || st.End > 0 {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
+	for _, members := range []int{-1, 0, 6, 9} {
+		if err := stoppable(privateRing(), members).Validate(); err == nil || !strings.Contains(err.Error(), "want 1..5") {
+			t.Errorf("a stop by %d of 5 members: %v", members, err)
+		}
+	}
+}
+
+// A member whose fleet lets nobody end the run early, as those of older programs, is told what differs.
+func TestHelloNamesTheStop(t *testing.T) {
+	with, without := stoppable(privateRing(), 1), privateRing()
+	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
+		err := f[0].CheckHello("a")("b", f[1].Hello("b")("a"))
+		if err == nil || !strings.Contains(err.Error(), ": stop differs") {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := with.CheckHello("a")("b", with.Hello("b")("a")); err != nil {
+		t.Error(err)
+	}
+}
+
+// mail changes the messages that its member sends.
+type mail struct {
+	transport.Transport
+	codec *wire.Codec
+	mu    sync.Mutex
+	alter func(to string, m *admm.Message) (send bool)
+}
+
+func (l *mail) Send(ctx context.Context, to string, frame []byte) error {
+	l.mu.Lock()
+	var m admm.Message
+	err := l.codec.Decode(frame, &m)
+	send := err == nil && l.alter(to, &m)
+	if send {
+		frame, err = l.codec.Append(nil, &m)
+	}
+	l.mu.Unlock()
+	if err != nil || !send {
+		return err
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to string, m *admm.Message) bool) *mail {
+	t.Helper()
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &mail{Transport: tr, codec: codec, alter: alter}
+}
+
+// wish is a stop in a member's name, as somebody with a key signs it.
+func wish(f *sdk.Fleet, member, last int, by string) []byte {
+	s := signed.Stop{Member: member, Last: last}
+	name := "nobody"
+	if member < len(f.Members) {
+		name = f.Members[member]
+	}
+	s.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), name))
+	return s.Append(nil)
+}
+
+// A stop that cannot be right is refused, wherever it comes from, and the run goes on to its planned end.
+func TestWrongStopsAreRefused(t *testing.T) {
+	f := stoppable(privateRing(), 1)
+	other := stoppable(privateRing(), 1)
+	other.Run = "another"
+	bits := wish(f, 1, 6, "b")
+	bits[20] ^= 1
+	for name, c := range map[string]struct {
+		f    *sdk.Fleet
+		stop []byte
+		from int // the first release that carries it
+	}{
+		"signed by another":       {f, wish(f, 2, 6, "b"), 1},
+		"of another run":          {f, wish(other, 1, 6, "b"), 1},
+		"of no member":            {f, wish(f, 5, 6, "b"), 1},
+		"beyond the plan":         {f, wish(f, 1, 8, "b"), 1},
+		"a bit changed":           {f, bits, 1},
+		"too near":                {f, wish(f, 1, 4, "b"), 3},
+		"nobody may stop the run": {privateRing(), wish(f, 1, 6, "b"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trs := inMemory(t, c.f)
+			trs[1] = newMail(t, c.f, trs[1], func(_ string, m *admm.Message) bool {
+				if m.Kind == admm.Release && m.Round >= c.from {
+					m.Signed.Stops = c.stop
+				}
+				return true
+			})
+			all := nodes(t, c.f, trs, nil)
+			mustRun(t, all)
+			for i, n := range all {
+				st := n.Status()
+				if st.End != 0 || len(st.Stops) > 0 || st.Round != 12 {
+					t.Errorf("node %d: %+v", i, st)
+				}
+				if neighbor := i == 0 || i == 2; neighbor != (st.Refused > 0) {
+					t.Errorf("node %d has refused %d frames", i, st.Refused)
+				}
+			}
+			sameModels(t, all, simulated(t, c.f))
+		})
+	}
+}
+
+// Two members work together: one signs a stop after a round that others have left behind, and one passes it on. All end
+// with the round that they are in, neighbors with releases of which the numbers differ by one at most, and nobody waits
+// for anybody for ever. What each has released is what it has paid for. Each kind of run comes to all three rounds on its
+// four graphs, with SPADE_LONG on each of them.
+func TestStopsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(f *sdk.Fleet){
+		"grid":     func(*sdk.Fleet) {},
+		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
+		"mixing":   func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Rounds = 2, 8 },
+		"no end":   func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
+		"long":     func(f *sdk.Fleet) { f.Method.Cooldown = 12 },
+		"shared":   func(f *sdk.Fleet) { f.Privacy = sharedRing().Privacy },
+		"robust":   func(f *sdk.Fleet) { f.Method.Robust = 2 },
+	} {
+		for shape, g := range graphs {
+			rounds := []int{3, 7, 15}
+			if !long {
+				rounds = rounds[(len(name)+int(shape[1]))%3:][:1] // the letters differ
+			}
+			t.Run(name+" on a "+shape, func(t *testing.T) {
+				f := stoppable(privateRing(), 1)
+				f.Edges, f.Method.Rounds = g.edges, 16
+				change(f)
+				if f.Privacy.PairSigma > 0 && shape != "complete" && shape != "ring" {
+					f.Privacy.Colluders, f.Privacy.EffectiveSigma = 0, f.Privacy.Sigma
+				}
+				for _, at := range rounds {
+					trs := inMemory(t, f)
+					late := wish(f, 4, 2, "e")
+					trs[1] = newMail(t, f, trs[1], func(_ string, m *admm.Message) bool {
+						if (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && m.Round >= at && len(m.Signed.Stops) == 0 {
+							m.Signed.Stops = late
+						}
+						return true
+					})
+					all := stopped(t, f, trs, nil, func(i int, cfg *sdk.Config) {
+						cfg.ResendAfter, cfg.Secret = 2*time.Millisecond, simulatedSecret(f, i)
+					})
+					mustEndNearby(t, f, all)
+				}
+			})
+		}
+	}
+}
+
+// mustEndNearby checks a run of which not all were told in time.
+func mustEndNearby(t *testing.T, f *sdk.Fleet, all []*sdk.Node) {
+	t.Helper()
+	for i, n := range all {
+		st := n.Status()
+		last := st.End
+		if last == 0 {
+			last = f.Method.Rounds
+		}
+		if made := f.Method.EndedAt(last).Data(st.Round); !st.Done || st.Round != st.Last || made != last {
+			t.Errorf("node %d: %+v, with %d releases of data", i, st, made)
+		}
+		for _, e := range f.Edges {
+			if slices.Contains(e[:], f.Members[i]) {
+				j := slices.Index(f.Members, e[0]) + slices.Index(f.Members, e[1]) - i
+				if off := st.Round - all[j].Status().Round; off < -1 || off > 1 {
+					t.Errorf("neighbors %d and %d ended %d releases apart", i, j, off)
+				}
+			}
+		}
+		if got := n.Spend(); got != f.Total(last) {
+			t.Errorf("node %d has spent %v, want %v", i, got, f.Total(last))
+		}
+		mustAudit(t, f, n, last)
+	}
+}

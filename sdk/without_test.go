@@ -1,0 +1,136 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// A member falls silent in the middle of a run. Nobody goes farther than its last release leads. Started again without it
+// the others come to the end and agree, also when it comes back and they have to refuse it; a further start needs not be told.
+func TestSilentForGood(t *testing.T) {
+	sparse := ring() // c is no neighbor of e, which waits for those who wait for it
+	sparse.Privacy = privateRing().Privacy
+	sparse.Method.Cooldown = 40
+	robust := onGrid()
+	robust.Method.Robust = 2
+	for name, f := range map[string]*sdk.Fleet{"private": onGrid(), "shared noise": sharing(), "robust": robust, "sparse": sparse} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, trs := t.TempDir(), inMemory(t, f)
+			var stores []*state.Dir
+			open := func(change func(i int, c *sdk.Config)) []*sdk.Node {
+				stores = nil
+				return nodes(t, f, trs, func(i int, c *sdk.Config) {
+					store, err := state.Open(filepath.Join(dir, c.Name), f.StateSize(c.Name, samples[i]))
+					if err != nil {
+						t.Fatal(err)
+					}
+					stores, c.Store = append(stores, store), store
+					change(i, c)
+				})
+			}
+			shut := func() {
+				for _, s := range stores {
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+
+			life, end := context.WithTimeout(t.Context(), time.Minute)
+			defer end()
+			falls, silent := context.WithCancel(life)
+			var behind sync.WaitGroup
+			behind.Add(len(others))
+			all := open(func(i int, c *sdk.Config) {
+				c.Observer.Released = func(round int, _ []float32) {
+					switch {
+					case round == 3 && i == bad:
+						silent()
+					case round == 2 && i != bad: // what c had to send for it has come
+						behind.Done()
+					case round > 4:
+						t.Errorf("%s has made release %d", c.Name, round)
+					}
+				}
+			})
+			go func() {
+				behind.Wait()
+				end()
+			}()
+			var run sync.WaitGroup
+			for i, n := range all {
+				ctx := life
+				if i == bad {
+					ctx = falls
+				}
+				run.Go(func() {
+					if err := n.Run(ctx); !errors.Is(err, context.Canceled) {
+						t.Errorf("node %d: %v", i, err)
+					}
+				})
+			}
+			run.Wait()
+			shut()
+
+			victims := []int{}
+			all = open(func(i int, c *sdk.Config) {
+				for _, e := range f.Edges {
+					if i != bad && slices.Contains(e[:], c.Name) && slices.Contains(e[:], "c") {
+						c.Without = []string{"c"}
+						victims = append(victims, i)
+					}
+				}
+			})
+			life, end = context.WithTimeout(t.Context(), time.Minute)
+			defer end()
+			errs := make([]error, len(all))
+			var back sync.WaitGroup
+			for i, n := range all {
+				group := &run
+				if i == bad {
+					group = &back
+				}
+				group.Go(func() { errs[i] = n.Run(life) })
+			}
+			run.Wait()
+			end()
+			back.Wait()
+			agree(t, f, all, errs, "was told to go on without it", 1, victims...)
+			if err := errs[bad]; !errors.Is(err, context.Canceled) && !errors.Is(err, sdk.ErrQuarantine) || all[bad].Status().Done {
+				t.Errorf("who was silent: %v, %+v", err, all[bad].Status())
+			}
+			shut()
+			all = open(func(int, *sdk.Config) {})
+			defer shut()
+			agree(t, f, all, make([]error, len(all)), "was told to go on without it", 1, victims...)
+		})
+	}
+}
+
+// Nobody can be given up who is no neighbor, nor all neighbors, nor while a lost state is asked for.
+func TestWithoutIsChecked(t *testing.T) {
+	for _, without := range [][]string{{}, {"x"}, {"a"}, {"d"}, {"b", "d"}, {"b", "b"}, {"e", "b", "c"}, {"e", "b", "c", "d"}} {
+		f := ring()
+		c := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Without: without}
+		_, err := sdk.New(c)
+		if len(without) == 0 {
+			if err != nil {
+				t.Error(err)
+			}
+			c.Without, c.Recover = []string{"b"}, true
+			_, err = sdk.New(c)
+		}
+		if !errors.Is(err, sdk.ErrWithout) {
+			t.Errorf("%q: %v", without, err)
+		}
+	}
+}
