@@ -102,7 +102,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 		if n := len(both[0]) + len(both[1]); n != rounds {
 			moved, rounds = time.Now(), n
 		}
-		if time.Since(moved) > 5*time.Second {
+		if time.Since(moved) > 12*time.Second {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

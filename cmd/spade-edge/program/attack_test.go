@@ -227,7 +227,7 @@ func (in *insider) sawOnce(t *testing.T, neighbor string) (last int) {
 // await waits until the insider has seen a release of a neighbor.
 func (in *insider) await(t *testing.T, neighbor string, round int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
 		in.mu.Lock()
 		newest := in.last[neighbor].Round
 		in.mu.Unlock()

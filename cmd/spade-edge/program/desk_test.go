@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,16 +19,21 @@ import (
 
 // desk is where a reader of the documentation sits: a folder with all files that examples name, and a neighbor in another one.
 type desk struct {
-	bin   string // a folder with the program in it
-	files string // what every example finds: data, the files of a node that has run, and what it left
-	fresh string // of these, the files of the node and its neighbor before their run
+	bin    string // a folder with the program in it
+	files  string // what every example finds: data, the files of a node that has run, and what it left
+	shared string // a copy of files for all commands that change none of them
+	fresh  string // of these, the files of the node and its neighbor before their run
+
+	mu  sync.Mutex
+	own map[string]string // by command, a copy of files for its lines
 }
 
 // newDesk makes the files. The node of node.json is "a", its one neighbor is "b", and their run is private.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	dir := t.TempDir()
-	d := &desk{bin: filepath.Join(dir, "bin"), files: filepath.Join(dir, "files"), fresh: filepath.Join(dir, "fresh")}
+	d := &desk{bin: filepath.Join(dir, "bin"), files: filepath.Join(dir, "files"), fresh: filepath.Join(dir, "fresh"),
+		shared: filepath.Join(dir, "shared"), own: map[string]string{}}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +48,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	d.makeData(t)
 	d.makeFleet(t, filepath.Join(dir, "fleet"))
+	copyAll(t, d.files, d.shared)
 	return d
 }
 
@@ -131,7 +138,7 @@ func (d *desk) makeFleet(t *testing.T, fleet string) {
 	into(t, &made, exitDone, "init", fleet, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
 	for _, n := range made.Nodes {
 		text := strings.Replace(readFile(t, n.File), "../fleet.json", "fleet.json", 1)
-		text = strings.Replace(text, `"state":`, `"linger_seconds": 0.2, "resend_seconds": 0.05, "state":`, 1)
+		text = strings.Replace(text, `"state":`, `"linger_seconds": 3, "resend_seconds": 0.05, "state":`, 1)
 		for path, text := range map[string]string{n.File: text, filepath.Join(filepath.Dir(n.File), "fleet.json"): readFile(t, made.Fleet)} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)

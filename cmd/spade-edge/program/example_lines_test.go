@@ -13,9 +13,12 @@ import (
 	"testing"
 )
 
-// exampleLines returns the lines of a text that are commands of the program: indented, with nothing before them.
+var goesOnBelow = regexp.MustCompile(` \\\n +`)
+
+// exampleLines returns the lines of a text that are commands of the program: indented, with nothing before them. A backslash at the end
+// of a line goes on with the next.
 func exampleLines(text string) (all []string) {
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(goesOnBelow.ReplaceAllString(text, " ")) {
 		if command := strings.TrimSpace(line); strings.HasPrefix(line, "  ") && strings.HasPrefix(command, "spade-edge ") {
 			all = append(all, command)
 		}
@@ -27,7 +30,7 @@ func exampleLines(text string) (all []string) {
 var made = regexp.MustCompile(`(?:-out|-x0|-new-ledger|spade-edge init) (\S+)`)
 
 // Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
-// Unless SPADE_LONG is set, a demo and a simulation take few rounds: their flags are what a line promises.
+// Unless SPADE_LONG is set, a demo and a simulation take a few rounds: their flags are what a line promises.
 func TestExampleLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -72,13 +75,26 @@ func TestExampleLines(t *testing.T) {
 }
 
 // example runs one line. Nodes that run find their neighbor, and those that are asked something are running and wait for it; what
-// goes on until somebody ends it is ended.
+// goes on until somebody ends it is ended. Commands that change no file share a folder,
+// and the lines of a command that only makes files share one of their own.
 func (d *desk) example(t *testing.T, name, line string) {
 	t.Helper()
 	if strings.Contains(line, "spade-edge run ") {
 		name = "run"
 	}
-	dir := d.sit(t, name == "run" || name == "status" || name == "stop")
+	dir := d.shared
+	switch {
+	case slices.Contains([]string{"completion", "demo", "evaluate", "inspect", "plan", "predict", "simulate", "version"}, name):
+	case slices.Contains([]string{"export", "fit", "init", "keygen"}, name): // they only make files, each time anew
+		d.mu.Lock()
+		if dir = d.own[name]; dir == "" {
+			dir = d.sit(t, false)
+			d.own[name] = dir
+		}
+		d.mu.Unlock()
+	default:
+		dir = d.sit(t, name == "run" || name == "status" || name == "stop")
+	}
 	for _, found := range made.FindAllStringSubmatch(line, -1) {
 		for _, path := range []string{found[1], found[1] + ".mark"} {
 			if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
@@ -88,7 +104,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	}
 	if verb := strings.Fields(line)[1]; !long && (verb == "demo" || verb == "simulate") && !strings.Contains(line, "-rounds") {
 		command, comment, _ := strings.Cut(line, " #")
-		line = command + " -rounds 20 #" + comment
+		line = command + " -rounds 4 -cooldown 2 #" + comment
 	}
 	var other *process
 	switch name {

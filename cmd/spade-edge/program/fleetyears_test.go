@@ -70,7 +70,7 @@ func (y *years) settle(t *testing.T, name string) {
 		t.Fatal(text)
 	}
 	text := readFile(t, filepath.Join(y.plant, name, "node.json"))
-	text = strings.Replace(text, `"state":`, `"linger_seconds": 0.2, "resend_seconds": 0.05, "state":`, 1) // to be quick
+	text = strings.Replace(text, `"state":`, `"linger_seconds": 10, "resend_seconds": 0.05, "state":`, 1) // to be quick
 	if err := os.WriteFile(y.device(name, "node.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

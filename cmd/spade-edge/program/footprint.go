@@ -31,15 +31,14 @@ type frames struct {
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
 const sampled = 100_000
 
-// signedBlank returns a message as a node with a key sends it, for its length: what is signed is left blank.
-func signedBlank(msg admm.Message) admm.Message {
+// signBlank makes a message as long as a node with a key sends it: what is signed is left blank.
+func signBlank(msg *admm.Message) {
 	switch msg.Kind {
 	case admm.EdgeMessage, admm.Release:
 		msg.Signed.Own = blank[:]
 	case admm.Done:
 		msg.Signed.Proof, msg.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
 	}
-	return msg
 }
 
 var blank [signed.Size]byte
@@ -53,7 +52,7 @@ func newFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (frames, erro
 		return frames{}, err
 	}
 	length := func(msg admm.Message) int64 {
-		msg = signedBlank(msg)
+		signBlank(&msg)
 		b, e := codec.Append(nil, &msg)
 		if e != nil {
 			err = e
@@ -140,11 +139,9 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 			mem.Table += 4 * m
 		}
 	}
-	switch c.Estimator.Kind {
-	case zoest.Centered:
-		mem.Estimator += 4 * m
-	case zoest.Tracking:
-		mem.Estimator += 4*int64(c.Estimator.Memory()) - 4*m*d // the rows are the table's
+	mem.Estimator += 4 * int64(c.Estimator.Memory())
+	if c.Estimator.Kind == zoest.Tracking {
+		mem.Estimator -= 4 * m * d // the rows are the table's
 	}
 	vectors := 4 + 5*degree // of the machine
 	if c.Releases {
@@ -269,9 +266,12 @@ func filling(e zoest.Config) int64 {
 	return int64(e.Samples)
 }
 
+// costSample is how long newCPUCost looks at a query and at a release.
+var costSample = 20 * time.Millisecond
+
 // newCPUCost measures. What is longer than the sample that is measured is taken to cost in proportion.
 func newCPUCost(c admm.Config) (cost cpuCost, err error) {
-	const mostDim, mostRows, sample = 1 << 16, 64, 20 * time.Millisecond
+	const mostDim, mostRows = 1 << 16, 64
 	e := c.Estimator
 	queries := float64(filling(e) + int64(c.Tau)*int64(cmp.Or(e.Batch, e.Samples)))
 	scale := float64(e.Dim)
@@ -280,7 +280,7 @@ func newCPUCost(c admm.Config) (cost cpuCost, err error) {
 	scale /= float64(e.Dim)
 	measure := func(work func() (units int, err error)) (seconds float64, err error) { // for one unit
 		began, made := time.Now(), 0
-		for made == 0 || time.Since(began) < sample {
+		for made == 0 || time.Since(began) < costSample {
 			n, err := work()
 			if err != nil {
 				return 0, err

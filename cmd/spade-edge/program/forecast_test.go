@@ -14,7 +14,7 @@ func TestHopelessRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "few")
 	var made initResult
-	into(t, &made, exitDone, "init", dir, "-n", "1", "-epsilon", "0.5", "-rounds", "4", "-cooldown", "1")
+	into(t, &made, exitDone, "init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5", "-rounds", "4", "-cooldown", "1")
 	if made.Forecast == nil || made.Forecast.Worth != sdk.Hopeless || made.Forecast.Epsilon <= 0.5 || made.Forecast.Share {
 		t.Errorf("%+v", made.Forecast)
 	}

@@ -328,6 +328,9 @@ func (r *inspection) fleetFile(path string) error {
 	if m.Decay > 0 {
 		r.Any = append(r.Any.(fields), field{"decay", m.Decay})
 	}
+	if m.Momentum > 0 {
+		r.Any = append(r.Any.(fields), field{"momentum", m.Momentum})
+	}
 	if m.Robust > 0 {
 		r.Any = append(r.Any.(fields), field{"robust", m.Robust})
 	}

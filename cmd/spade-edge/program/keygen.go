@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -64,7 +63,7 @@ type memberLine struct {
 // readMembers reads the lines that keygen has printed on each device. Empty lines, and those that begin with #, are
 // passed over. Every fault is told, with its line.
 func readMembers(path string) ([]fleetfile.Member, error) {
-	text, err := os.ReadFile(path)
+	text, err := fleetfile.ReadFile(path, maxForeign, "the lines of keygen")
 	if err != nil {
 		return nil, err
 	}

@@ -233,7 +233,7 @@ func TestInitMembers(t *testing.T) {
 	if err != nil || node.Oracle.Stream == nil || strings.Join(node.Oracle.Stream.Command, "|") != "./scorer|-fast" || node.Oracle.Stream.Workers != 2 {
 		t.Errorf("node %+v, error %v", node, err)
 	}
-	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-dim", "20")
+	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")
 	var c checkup
 	into(t, &c, exitUsage, "check", made.Nodes[0].File)
 	if !strings.Contains(c.text("oracle"), "the node file has a gap") {

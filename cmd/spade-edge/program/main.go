@@ -4,12 +4,12 @@
 //
 //	spade-edge demo        eight nodes with real websockets on this machine
 //	spade-edge simulate    a network of any size in one process, on your data
-//	spade-edge plan        what a run will take: stability, rounds, queries, bytes, memory, epsilon
+//	spade-edge plan        what a run will take: rounds, bytes, memory, epsilon
 //	spade-edge fit         how members prepare their data, fitted on public data
 //	spade-edge keygen      the key of a node
 //	spade-edge init        the files of a fleet
 //	spade-edge fleet       members, keys, addresses and the next run of a fleet
-//	spade-edge privacy     plan noise and rounds, verify a certificate, look after a ledger
+//	spade-edge privacy     plan noise, verify a certificate, look after a ledger
 //	spade-edge check       whether a node is fit to run
 //	spade-edge run         one node of a fleet, on a device
 //	spade-edge status      where a node stands, running or not
@@ -62,6 +62,7 @@ var endings = []struct {
 }{
 	{fleetfile.ErrMismatch, exitUsage, ""},
 	{dpmech.ErrBudget, exitRefused, ""},
+	{sdk.ErrWithout, exitUsage, ""},
 	{sdk.ErrHopeless, exitRefused, "; run -anyway begins it all the same"},
 	{device.ErrMismatch, exitMismatch, ""},
 	{device.ErrOtherState, exitMismatch, ""},
@@ -101,12 +102,12 @@ func init() { // completion and help look at all commands
 	commands = []*command{
 		{"demo", "eight nodes with real websockets on this machine", operator["demo"]},
 		{"simulate", "a network of any size in one process, on your data", operator["simulate"]},
-		{"plan", "what a run will take: stability, rounds, queries, bytes, memory, epsilon", operator["plan"]},
+		{"plan", "what a run will take: rounds, bytes, memory, epsilon", operator["plan"]},
 		{"fit", "how members prepare their data, fitted on public data", operator["fit"]},
 		{"keygen", "the key of a node", keygen},
 		{"init", "the files of a fleet", operator["init"]},
 		{"fleet", "members, keys, addresses and the next run of a fleet", operator["fleet"]},
-		{"privacy", "plan noise and rounds, verify a certificate, look after a ledger", privacyRun},
+		{"privacy", "plan noise, verify a certificate, look after a ledger", privacyRun},
 		{"check", "whether a node is fit to run", checkNode},
 		{"run", "one node of a fleet, on a device", runNode},
 		{"status", "where a node stands, running or not", showStatus},
@@ -241,13 +242,13 @@ func names() (all []string) {
 }
 
 func (p *Program) help(w io.Writer) {
-	fmt.Fprintf(w, "%s trains one shared model on many devices, "+
+	fmt.Fprintf(w, "%s trains one shared model on many devices,\n"+
 		"without a server, gradients, or data leaving a device.\n\n", p.Name)
 	for _, cmd := range commands {
 		fmt.Fprintf(w, "  %s %-10s %s\n", p.Name, cmd.name, cmd.short)
 	}
-	fmt.Fprintf(w, "\nStart with \"%s demo\". "+
-		"\"%[1]s COMMAND -h\" explains a command, \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
+	fmt.Fprintf(w, "\nStart with \"%s demo\". \"%[1]s COMMAND -h\" explains a command,\n"+
+		"and \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
 	for _, name := range topicNames() {
 		first, _, _ := strings.Cut(text(name), "\n")
 		fmt.Fprintf(w, "  %-16s %s\n", name, first)

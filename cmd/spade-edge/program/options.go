@@ -34,7 +34,8 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	mixing                       int
-	eta, decay, mu, rho, gain    float64
+	eta, decay, momentum         float64
+	mu, rho, gain                float64
 	robust                       float64
 	estimator                    sdk.Estimator
 	directions                   zoest.Distribution
@@ -79,7 +80,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
 		Method: sdk.Method{
 			Rounds: o.rounds, Mixing: o.mixing, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
-			Decay: o.decay, Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+			Decay: o.decay, Momentum: o.momentum, Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
 			Robust: o.robust,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
@@ -169,6 +170,8 @@ func (o *options) registerRun(c *cmdline) {
 		"with fewer samples asks one for each (0 = all do)")
 	c.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
 	c.Float64Var(&o.decay, "decay", 0, "how steps fall: that of round k, counted from 0, is eta*(k+1)^-`D`, D of 0 to 1")
+	c.Float64Var(&o.momentum, "momentum", 0, "`share` of earlier rounds in what a member learns in a round, before it is clipped: "+
+		"0.8 or 0.9 for few queries a round, less than 1")
 	c.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
 	c.Float64Var(&o.rho, "rho", o.rho, "penalty parameter")
 	c.Float64Var(&o.gain, "gain", o.gain, "how hard disagreement is corrected, as a "+
@@ -287,6 +290,7 @@ func (o *options) conflicts(f *faults) {
 	f.when(!(o.gain >= 1e-6 && o.gain < 1),
 		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
 	f.when(!(o.decay >= 0 && o.decay <= 1), "-decay is %v, want 0..1", o.decay)
+	f.when(!(o.momentum >= 0 && o.momentum < 1), "-momentum is %v, want 0..1 and less than 1", o.momentum)
 	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) && !(o.whole && o.testFraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)
 	if err := o.modelSpec().Validate(); err != nil {

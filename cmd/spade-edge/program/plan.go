@@ -199,7 +199,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	r := &report{
 		Nodes: o.nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
-		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Decay: m.Decay, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
+		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Decay: m.Decay, Momentum: m.Momentum, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.LastGain(),
 		filling: filling(cfg.Estimator), Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
 	}

@@ -90,11 +90,15 @@ func TestPlanIsWhatHappens(t *testing.T) {
 func TestPlanBytesOfLongVectors(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
-	for _, c := range [][]string{
-		{"ring"}, {"complete"}, {"star"}, {"ring", "-mixing", "3"}, {"complete", "-mixing", "7"},
-		{"ring", "-colluders", "1"}, {"er:0.5", "-colluders", "1", "-mixing", "5"},
+	cases := [][]string{
+		{"star"}, {"complete", "-mixing", "7"}, {"er:0.5", "-colluders", "1", "-mixing", "5"},
 		{"ring", "-colluders", "1", "-sigma", "0.3", "-pair-sigma", "1.2", "-cooldown", "0", "-mixing", "0"},
-	} {
+		{"ring"}, {"complete"}, {"ring", "-mixing", "3"}, {"ring", "-colluders", "1"},
+	}
+	if !long {
+		cases = cases[:4]
+	}
+	for _, c := range cases {
 		spec := strings.Join(c, " ")
 		flags := append([]string{"-nodes", "8", "-dim", "5000", "-samples", "1", "-rounds", "12", "-cooldown", "12", "-graph"}, c...)
 		if len(c) < 6 {
@@ -114,6 +118,9 @@ func TestPlanPaperSchedule(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
 	for steps, tau := range map[int]int{1000: 10, 3375: 15, 10648: 22, 29791: 31} {
+		if !long && tau%5 == 0 {
+			continue // 22 and 31 are rounded up, and down
+		}
 		args := []string{"-nodes", "20", "-graph", "ring", "-dim", "20", "-samples", "20", "-non-private", "-steps", strconv.Itoa(steps)}
 		p, alone := planned(t, args...), planned(t, append(args, "-tau", "1")...)
 		if p.Tau != tau || p.Rounds != steps/tau || p.Steps != int64(steps) || p.Schedule != "paper" || alone.Rounds != steps || alone.Schedule != "constant" {
@@ -475,7 +482,8 @@ func (p *problem) traffic(t *testing.T) (sent int64) {
 		t.Fatal(err)
 	}
 	network.OnSend = func(msg admm.Message) {
-		frame := signedBlank(msg)
+		frame := msg
+		signBlank(&frame)
 		b, err := codec.Append(nil, &frame)
 		if err != nil {
 			t.Error(err)

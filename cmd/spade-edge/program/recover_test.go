@@ -108,7 +108,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	w.nodes[i] = start(t, "run", tr.path(name+".json"), "-recover", "-json")
 	if comesBack {
 		w.nodes[i].log.await(t, "recovered what the lost device has released")
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
 			if kept, err := state.ReadSnapshot(tr.path("spare.state")); err == nil && kept.Round >= min(len(made)+1, w.rounds()) {
 				break
 			}

@@ -27,6 +27,7 @@ type report struct {
 	Mu       float64 `json:"mu"`
 	Rho      float64 `json:"rho"`
 	Decay    float64 `json:"decay,omitempty"` // then round_gain and disagreement are those of the last round
+	Momentum float64 `json:"momentum,omitempty"`
 	Beta     float64 `json:"beta"`
 
 	Lambda2        float64 `json:"lambda_2"`

@@ -128,19 +128,29 @@ func (r *result) score(p *problem, models, means [][]float32) ([]float64, error)
 	return each, nil
 }
 
-// writeChosen says which parameters were picked for the user.
+// writeChosen says which parameters were picked for the user, and what does not fit the graph.
 func (p *problem) writeChosen(w io.Writer) {
-	if len(p.chosen) == 0 {
-		return
-	}
-	var all []string
-	for _, c := range p.chosen {
-		if labels, ok := c.value.([]string); ok {
-			c.value = strings.Join(labels, ",")
+	if len(p.chosen) > 0 {
+		var all []string
+		for _, c := range p.chosen {
+			if labels, ok := c.value.([]string); ok {
+				c.value = strings.Join(labels, ",")
+			}
+			all = append(all, fmt.Sprintf("-%s %v", c.name, c.value))
 		}
-		all = append(all, fmt.Sprintf("-%s %v", c.name, c.value))
+		fmt.Fprintln(w, wrapped("chosen for you:", all, terminalWidth(w)))
 	}
-	fmt.Fprintln(w, wrapped("chosen for you:", all, terminalWidth(w)))
+	p.writeCaveat(w)
+}
+
+// writeCaveat says that the bound on neighbors does not fit the graph, if it does not: sdk/ROBUST.md has the figures.
+func (p *problem) writeCaveat(w io.Writer) {
+	n := p.graph.N()
+	want := min(5, n-1, max(3, n/3))
+	if degree := 2 * float64(len(p.graph.Edges())) / float64(n); p.fleet.Method.Robust > 0 && degree < float64(want) {
+		fmt.Fprintf(w, "warning: -robust cuts honest neighbors back in so sparse a graph, which costs accuracy: %.2g neighbors a node, want %d\n",
+			degree, want)
+	}
 }
 
 // wrapped joins words with spaces, in lines of a width; all but the first begin with spaces.

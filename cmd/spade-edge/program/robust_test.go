@@ -38,8 +38,9 @@ var attacks = map[string]func(away []float32) tinytest.Attack{
 }
 
 // patient follows the method, on a complete graph, but what it adds of its own is as long as noise is and always in the
-// direction of away: after k releases with data sqrt(k*d) deviations. No rule that looks at lengths can tell.
-func patient(cfg admm.Config, away []float32) tinytest.Attack {
+// direction of away: after k releases with data sqrt(k*d) deviations. No rule that looks at lengths can tell. Noise of
+// the deviation share comes on top.
+func patient(cfg admm.Config, away []float32, share float64) tinytest.Attack {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
 	var z, honest [][]float64 // of each neighbor: what its last release leaves of z, and that release
@@ -52,6 +53,7 @@ func patient(cfg admm.Config, away []float32) tinytest.Attack {
 			k := cfg.Data(at)
 			gain := float64(cfg.Tau) * cfg.Step(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
 			grown := (math.Sqrt(float64(k)) - math.Sqrt(float64(cfg.Data(at-1)))) * math.Sqrt(float64(len(x))) / 1.9
+			noise := rng.New(cfg.Estimator.Seed, rng.Address{Purpose: rng.Fault, Round: uint32(at)})
 			for c := range x {
 				p, before := 0.0, x[c]
 				for i := range z { // eq. (10), by z_ij + z_ji = rho*(x_i + x_j)
@@ -60,6 +62,9 @@ func patient(cfg admm.Config, away []float32) tinytest.Attack {
 					z[i][c] -= rho / 2 * (honest[i][c] + before)
 				}
 				x[c] += grown*float64(away[c]) - gain*p
+				if grown > 0 {
+					x[c] += share * noise.Normal()
+				}
 			}
 			for i := range z {
 				for c := range x {
@@ -73,6 +78,29 @@ func patient(cfg admm.Config, away []float32) tinytest.Attack {
 		}
 		return claim
 	}
+}
+
+// dithered adds fresh noise to what an attack claims: with half of a member's variance, two claims in a row are as far
+// apart as if all of a member's noise was in them.
+func dithered(attack tinytest.Attack, sigma float64, seed uint64) tinytest.Attack {
+	return func(v tinytest.View) []float32 {
+		x := slices.Clone(attack(v))
+		fresh := rng.New(seed, rng.Address{Purpose: rng.Fault, Client: uint32(v.From), Round: uint32(v.Round)})
+		for c := range x {
+			x[c] += float32(math.Sqrt(0.5) * sigma * fresh.Normal())
+		}
+		return x
+	}
+}
+
+// ignore cuts all edges of the last members before the run.
+func ignore(cfgs []admm.Config, bad int) []admm.Config {
+	rest := cfgs[:len(cfgs)-bad]
+	for i := range rest {
+		c := &rest[i]
+		c.Neighbors = slices.DeleteFunc(slices.Clone(c.Neighbors), func(j int) bool { return j >= len(rest) })
+	}
+	return rest
 }
 
 // away points away from the model of a run without noise; see attacks.
@@ -92,7 +120,8 @@ func (p *problem) away(ctx context.Context) ([]float32, error) {
 }
 
 // attacked simulates the problem with so many bad members, the last ones, and returns the mean accuracy of the others
-// in percent, and how often they have clipped a neighbor.
+// in percent, and how often they have clipped a neighbor. With the attack "ignored" they are neighbors of nobody; where
+// neighbors share noise they stand still, which sets them aside in the first round, and what they share stays in the sum.
 func (p *problem) attacked(ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -101,10 +130,17 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 	if err != nil {
 		return 0, 0, err
 	}
+	honest, shared := len(cfgs)-bad, p.fleet.Privacy.PairSigma > 0
+	if attack == "ignored" && !shared {
+		cfgs = ignore(cfgs, bad)
+	}
 	var clients []sim.Client
 	var list []int
 	for i, c := range cfgs {
-		if i >= len(cfgs)-bad {
+		if attack == "ignored" && shared && c.Robust == 0 {
+			c.Robust = 1 << 10
+		}
+		if i >= honest {
 			list = append(list, i)
 			for s, y := range p.labels[i] {
 				if attack == "label flip" {
@@ -118,22 +154,42 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 	if err != nil {
 		return 0, 0, err
 	}
-	make := attacks[attack]
-	if attack == "patient" {
-		make = func(away []float32) tinytest.Attack { return patient(cfgs[0], away) }
+	base, dither := strings.CutPrefix(attack, "dithered ")
+	make := attacks[base]
+	noise := max(p.fleet.Privacy.Sigma, p.fleet.Privacy.EffectiveSigma)
+	switch {
+	case base == "patient":
+		make = func(away []float32) tinytest.Attack { return patient(cfgs[0], away, 0) }
+	case base == "noisy patient":
+		make = func(away []float32) tinytest.Attack { return patient(cfgs[0], away, noise/2) }
+	case attack == "ignored" && shared:
+		make = attacks["origin"]
 	}
 	if make != nil {
-		if err := tinytest.Corrupt(network, clients, make(away), list...); err != nil {
+		claim := make(away)
+		if dither {
+			claim = dithered(claim, noise, p.opt.seed)
+		}
+		if err := tinytest.Corrupt(network, clients, claim, list...); err != nil {
 			return 0, 0, err
 		}
 	}
 	if err := network.Run(ctx, nil); err != nil {
 		return 0, 0, err
 	}
-	honest := len(cfgs) - bad
 	for i := range honest {
 		for _, in := range network.Influences(i) {
 			clipped += in.Clipped
+			want := in.Still
+			switch {
+			case in.Peer < honest:
+				want = 0
+			case attack == "ignored":
+				want = 1
+			}
+			if in.Still != want {
+				return 0, 0, fmt.Errorf("%d was set aside for good in round %d, want %d", in.Peer, in.Still, want)
+			}
 		}
 	}
 	accuracy, _ = average(p.scores(network.Models()[:honest]...))
@@ -146,7 +202,8 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 //	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge/program -run TestAttackedFleet -v
 //
 // and other flags of simulate in SPADE_ROBUST: accuracies are means over the seeds FIRST (or 1), FIRST+1, ..., with the
-// lowest in brackets.
+// lowest in brackets. ATTACKS is a list with commas, of attacks and of "patient" and "noisy patient"; "dithered " before
+// a name adds fresh noise to what is claimed.
 func TestAttackedFleet(t *testing.T) {
 	env := func(name, otherwise string) string {
 		if v, ok := os.LookupEnv(name); ok {
@@ -159,7 +216,7 @@ func TestAttackedFleet(t *testing.T) {
 	first, _ := strconv.Atoi(env("FIRST", "1"))
 	bad, _ := strconv.Atoi(env("BAD", "1"))
 	aways := map[int][]float32{}
-	for _, attack := range strings.Split(env("ATTACKS", "none,origin,drag,equivocation,tow,sign flip,little,products,label flip"), ",") {
+	for _, attack := range strings.Split(env("ATTACKS", "none,ignored,origin,drag,equivocation,tow,sign flip,little,products,label flip"), ",") {
 		line := ""
 		for _, factor := range strings.Fields(env("FACTORS", "0 2")) {
 			var got []float64

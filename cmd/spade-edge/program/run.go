@@ -2,14 +2,12 @@ package program
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -39,6 +37,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
 	until := c.String("until", "", "ask for an early end of the run, by all members: `when` is a round, a duration from now, a time, "+
 		"or below=D for a consensus error")
+	without := c.String("without", "", "go on without neighbors that are silent for good: their `names`, with commas")
 	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
 	c.jsonFlag("")
 	path, err := c.parseFile()
@@ -72,6 +71,9 @@ func runNode(ctx context.Context, c *cmdline) error {
 	show := newProgress(c.log, f.Method)
 	show.name = file.Name + ": "
 	defer show.end()
+	if *without != "" {
+		d.Without = strings.Split(*without, ",")
+	}
 	d.Recover, d.Anyway, d.Profiles, d.Noise, d.End = *restore, *anyway, profiles, testNoise, end
 	if c.program.Noise != nil {
 		d.Noise = c.program.Noise
@@ -82,19 +84,12 @@ func runNode(ctx context.Context, c *cmdline) error {
 		show.round(round, spendNote(f.Privacy, spent))
 	}
 	if *form == "json" {
-		var one sync.Mutex
-		say := func(l logLine) {
-			one.Lock()
-			defer one.Unlock()
-			l.Time, l.Run, l.Node = time.Now().UTC(), f.Run, file.Name
-			if text, err := json.Marshal(l); err == nil {
-				_, _ = c.log.Write(append(text, '\n')) // as other lines: what cannot be said ends no run
-			}
-		}
-		c.failed = func(text string) { say(logLine{Level: "ERROR", Msg: text}) }
-		d.Say = func(line string) { say(logLine{Level: "INFO", Msg: line}) }
+		d.Log = slog.NewJSONHandler(c.log, nil)
+		log := slog.New(d.Log).With("run", f.Run, "node", file.Name)
+		c.failed = func(text string) { log.Error(text) }
+		d.Say = func(line string) { log.Info(line) }
 		d.Released = func(round int, spent dpmech.Total) {
-			say(logLine{Level: "INFO", Msg: "released", Round: round, Rounds: d.Method().Last(), Note: spendNote(f.Privacy, spent)})
+			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
 		}
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
@@ -113,18 +108,6 @@ func runNode(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	return r.without()
-}
-
-// logLine is a line of -log json.
-type logLine struct {
-	Time   time.Time `json:"time"`
-	Level  string    `json:"level"`
-	Msg    string    `json:"msg"`
-	Run    string    `json:"run"`
-	Node   string    `json:"node"`
-	Round  int       `json:"round,omitempty"` // this and what follows after a release
-	Rounds int       `json:"rounds,omitempty"`
-	Note   string    `json:"note,omitempty"`
 }
 
 // readOwn reads the file of a node that this program can run.

@@ -1,31 +1,23 @@
 package program
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdh"
-	"crypto/ed25519"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // long is the form of tests that take their time: more kills, seeds and rounds. It is that of the whole check, .ci/run.
@@ -35,6 +27,9 @@ var long = os.Getenv("SPADE_LONG") != ""
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if !long {
+		costSample = time.Millisecond // in a hundred plans
+	}
 	if os.Getenv(asProgram) != "" {
 		if os.Args[1] == panicking.name {
 			commands = append(commands, panicking)
@@ -48,268 +43,6 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(m.Run())
-}
-
-// nextPort counts the ports that ownPort has tried.
-var nextPort atomic.Int32
-
-// ownPort returns a free loopback address that no other test of this process is given, outside the range from which systems take the
-// ports of outgoing connections: while a process that listens on it is dead, nobody else gets it.
-func ownPort() string {
-	for {
-		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			l.Close()
-			return l.Addr().String()
-		}
-	}
-}
-
-// trial is a fleet of nodes on this machine: their files in a folder, and what they compute.
-type trial struct {
-	dir  string
-	file *fleetfile.File
-
-	secrets map[string]*ecdh.PrivateKey // that the members have made, as far as they have been seen
-}
-
-// newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the
-// generated patients, a key, and a port of its own. change may alter the fleet.
-func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
-	t.Helper()
-	fleet := &sdk.Fleet{
-		Run: "trial", Dim: 6, X0: []float32{0, 0.5, 0, -0.25, 0, 0.125},
-		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75,
-			Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
-			Estimator: sdk.EstimatorCentered, Seed: 5},
-		Privacy: sdk.Privacy{NonPrivate: true},
-	}
-	seen := map[string]bool{}
-	for _, e := range strings.Fields(edges) {
-		fleet.Edges = append(fleet.Edges, [2]string{e[:1], e[1:]})
-		for _, name := range fleet.Edges[len(fleet.Edges)-1] {
-			if !seen[name] {
-				fleet.Members = append(fleet.Members, name)
-			}
-			seen[name] = true
-		}
-	}
-	if change != nil {
-		change(fleet)
-	}
-	tr := &trial{dir: t.TempDir(), file: &fleetfile.File{Fleet: fleet, X0File: "x0.bin"}}
-	for i, name := range fleet.Members {
-		port := ownPort()
-		public, err := fleetfile.CreateKey(tr.path(name + ".key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr.file.Members = append(tr.file.Members, fleetfile.Member{
-			Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + port + "/"},
-		})
-		ledger := ""
-		if !fleet.Privacy.NonPrivate {
-			ledger = `"ledger": "` + name + `.ledger", `
-			l, err := state.CreateLedger(tr.path(name+".ledger"), "patients of "+name, nil)
-			if err == nil {
-				err = l.Close()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		tr.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": "%s.state",
-			%s"resend_seconds": 0.05, "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "seed": 5,
-			"share": {"partition": "dirichlet:0.3", "of": %d, "number": %d}}}}`, name, name, port, name, ledger, len(fleet.Members), i))
-	}
-	if err := tr.file.Write(tr.path("fleet.json")); err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
-
-func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
-
-func (tr *trial) write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(tr.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// clients returns what a simulation needs of every member, with the patients dealt out in the given way.
-func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
-	t.Helper()
-	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deal, err := task.ParsePartition(partition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := deal.Assign(set.Train.Y, set.Train.Classes, len(tr.file.Members), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var samples []int
-	for _, p := range parts {
-		samples = append(samples, len(p))
-	}
-	cfgs, err := tr.file.Fleet.Machines(samples, noise)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tr.secrets != nil {
-		tr.share(t, cfgs)
-	}
-	var clients []sim.Client
-	for i, c := range cfgs {
-		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
-	}
-	return clients
-}
-
-// simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
-func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
-	t.Helper()
-	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := network.Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range network.Models() {
-		models = append(models, sdk.ModelHash(x))
-	}
-	queries, _ = network.Queries()
-	return models, queries
-}
-
-// process is the program at work in a process of its own.
-type process struct {
-	cmd  *exec.Cmd
-	out  bytes.Buffer
-	log  *console
-	over chan struct{} // closed when it has ended
-}
-
-// start runs the program with some arguments. What is still running when the test ends is killed.
-func start(t *testing.T, args ...string) *process {
-	t.Helper()
-	return starting(t, nil, args...)
-}
-
-// starting is start with more in the environment.
-func starting(t *testing.T, env []string, args ...string) *process {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd: exec.Command(self, toy(args)...), log: newConsole(), over: make(chan struct{})}
-	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait() // the exit code says it all
-		p.log.end()
-		close(p.over)
-	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // an error if it has ended
-		<-p.over
-	})
-	return p
-}
-
-// wait waits for the end of the process and checks its exit code.
-func (p *process) wait(t *testing.T, code int) {
-	t.Helper()
-	<-p.over
-	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		t.Fatalf("exit code %d, want %d:\n%s", got, code, p.log)
-	}
-}
-
-// outcome waits for the process and reads its one JSON object.
-func (p *process) outcome(t *testing.T) (r runResult) {
-	t.Helper()
-	p.read(t, &r)
-	return r
-}
-
-// read waits for the process and reads its one JSON object into v.
-func (p *process) read(t *testing.T, v any) {
-	t.Helper()
-	p.wait(t, exitDone)
-	dec := json.NewDecoder(&p.out)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		t.Fatal(err)
-	}
-	if dec.More() {
-		t.Fatal("more than one JSON object")
-	}
-}
-
-// console keeps what a process says, and lets a test wait for a word of it.
-type console struct {
-	mu    sync.Mutex
-	more  *sync.Cond
-	text  bytes.Buffer
-	ended bool
-}
-
-func newConsole() *console {
-	c := &console{}
-	c.more = sync.NewCond(&c.mu)
-	return c
-}
-
-func (c *console) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.more.Broadcast()
-	return c.text.Write(b)
-}
-
-func (c *console) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	c.more.Broadcast()
-}
-
-func (c *console) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.String()
-}
-
-// await waits until a line holds all of the words.
-func (c *console) await(t *testing.T, words ...string) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for {
-		for line := range strings.Lines(c.text.String()) {
-			found := strings.HasSuffix(line, "\n")
-			for _, w := range words {
-				found = found && strings.Contains(line, w)
-			}
-			if found {
-				return
-			}
-		}
-		if c.ended {
-			t.Fatalf("no line with %q in\n%s", words, c.text.String())
-		}
-		c.more.Wait()
-	}
 }
 
 // Four processes with TLS between them, each with nothing but its files, end with the models of the simulation, to the
@@ -406,14 +139,21 @@ func TestRunMismatch(t *testing.T) {
 	tr.other(t)
 	tr.of(t, "b", "other.json")
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
-	for _, p := range []*process{a, b} {
-		p.wait(t, exitMismatch)
-		p.log.await(t, "spade-edge run: every neighbor means another fleet: ",
-			"hello refused: wire: hello: fleet file hash: found")
-		if p.out.Len() > 0 {
-			t.Errorf("output %q", &p.out)
-		}
+	const why = "hello refused: wire: hello: fleet file hash: found"
+	first, other := a, b
+	select {
+	case <-a.over:
+	case <-b.over:
+		first, other = b, a
+	case <-time.After(4 * time.Minute):
+		t.Fatalf("neither has ended:\n%s\n%s", a.log, b.log)
 	}
+	first.wait(t, exitMismatch)
+	first.log.await(t, "spade-edge run: every neighbor means another fleet: ", why)
+	if first.out.Len() > 0 {
+		t.Errorf("output %q", &first.out)
+	}
+	other.log.await(t, why) // it waits if it has heard that too seldom before its neighbor was gone
 }
 
 // One node with another file than its neighbors ends; they wait, say why, and go on when it comes back with theirs.

@@ -92,7 +92,7 @@ func TestHangupWhileStarting(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	started := filepath.Join(t.TempDir(), "started")
 	p := start(t, "run", tr.talker(t, ": >'"+started+"'; sleep 0.3; "+hello6+"cat >&2", ""))
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(started); err == nil {
 			break
 		}

@@ -80,7 +80,8 @@ func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		sent := signedBlank(*msg)
+		sent := *msg
+		signBlank(&sent)
 		return codec.Size(&sent)
 	}
 }

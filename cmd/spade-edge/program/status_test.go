@@ -299,7 +299,7 @@ func TestStatusOfOwnData(t *testing.T) {
 	}
 }
 
-// With -log json every line is an object that says whose it is, the failure at the end too; metrics are there for who has
+// With -log json every line is an object that says whose it is, what comes from inside and the failure at the end too; metrics are there for who has
 // the token.
 func TestLogAndMetrics(t *testing.T) {
 	t.Parallel()
@@ -342,18 +342,27 @@ func TestLogAndMetrics(t *testing.T) {
 	tr.edit(t, "b.json", `"b.state"`, `"a.json"`)
 	wrong := start(t, "run", "-log", "json", tr.path("b.json"))
 	wrong.wait(t, exitFailed)
-	released := 0
+	released, inside := 0, map[string]bool{}
 	for line := range strings.Lines(a.log.String() + wrong.log.String()) {
 		var o struct {
-			Time, Level, Msg, Run, Node, Note string
-			Round, Rounds                     int
+			Time, Level, Msg, Run, Node, Note, Peer string
+			Round, Rounds                           int
 		}
 		if err := json.Unmarshal([]byte(line), &o); err != nil || o.Time == "" || o.Run != "trial" || o.Node != "a" && o.Node != "b" {
 			t.Errorf("%v in %s", err, line)
 		}
+		if strings.Contains(o.Msg, "level=") || strings.Count(line, `"node":`) != 1 || strings.Count(line, `"run":`) != 1 {
+			t.Errorf("a line within a line, or a key twice: %s", line)
+		}
+		if o.Node == "a" && o.Peer == "b" {
+			inside[o.Level+" "+o.Msg] = true
+		}
 		if o.Msg == "released" && o.Note != "" && o.Rounds == 9 {
 			released++
 		}
+	}
+	if !inside["INFO connected"] || !inside["WARN no connection"] {
+		t.Errorf("of the transport there is %v in\n%s", inside, a.log)
 	}
 	if released != 9 || !strings.Contains(wrong.log.String(), `"level":"ERROR","msg":"spade-edge run: `) {
 		t.Errorf("%d releases in\n%s\n%s", released, a.log, wrong.log)

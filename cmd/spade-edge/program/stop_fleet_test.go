@@ -24,7 +24,7 @@ func TestStopFleet(t *testing.T) {
 	for _, n := range made.Nodes {
 		text, err := os.ReadFile(n.File)
 		if err == nil {
-			text = []byte(strings.Replace(string(text), "{", `{"linger_seconds": 1,`, 1))
+			text = []byte(strings.Replace(string(text), "{", `{"linger_seconds": 20,`, 1))
 			err = os.WriteFile(n.File, text, 0o600)
 		}
 		if err != nil {
@@ -92,8 +92,13 @@ func TestStopFleet(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, ledger)
 		}
 	}
-	// Who starts a node again finds it at its end.
-	again := start(t, "run", made.Nodes[0].File, "-json")
+	// Who starts a node again finds it at its end. It serves neighbors that are gone.
+	file := made.Nodes[0].File
+	text := strings.Replace(readFile(t, file), `"linger_seconds": 20`, `"linger_seconds": 0.3`, 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, "run", file, "-json")
 	if r := again.outcome(t); r.EndedAfter != asked.Asked || !r.Done {
 		t.Errorf("again: %+v", r.Outcome)
 	}

@@ -54,7 +54,7 @@ func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)
 		}
 	})
 	for _, m := range tr.file.Members {
-		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 2`)
+		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 20`)
 	}
 	return tr
 }
@@ -269,7 +269,7 @@ func (w *supervisor) look(t *testing.T) {
 			t.Logf("%s:\n%s", w.file.Members[i].Name, p.log)
 		}
 		t.Fatal("the run stands still")
-	case idle > 5*time.Second && over > 0:
+	case idle > 10*time.Second && over > 0:
 		for i, p := range w.nodes {
 			if p.ended() {
 				w.nodes[i] = w.start(t, i)

@@ -33,6 +33,19 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
+// So does every topic. Only messages are longer: who looks for one finds it in one line.
+func TestTopicsFit(t *testing.T) {
+	for _, name := range append([]string{""}, topicNames()...) {
+		_, out, _ := call(append([]string{"help"}, strings.Fields(name)...)...)
+		for line := range strings.Lines(out) {
+			message := name == "troubleshooting" && strings.HasSuffix(line, "]\n")
+			if n := utf8.RuneCountInString(line) - 1; n > 80 && !message {
+				t.Errorf("help %s: a line of %d: %s", name, n, line)
+			}
+		}
+	}
+}
+
 func TestFilled(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"one two\nthree four five\n\nsix\n", "one two three\nfour five\n\nsix\n"},

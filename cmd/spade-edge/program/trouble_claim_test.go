@@ -12,7 +12,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -91,10 +90,22 @@ var claimTroubles = map[string]provocation{
 		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
 		return goesOn, a.log.String()
 	},
-	"done, with neighbors in quarantine: ...; spade-edge fleet remove takes a member out": func(*testing.T, *bench) (int, string) {
-		var log strings.Builder
-		r := &runResult{Outcome: device.Outcome{Quarantined: []string{`"b" from release 4 on: what was found`}}}
-		return exitCode(r.without(), "run", &log), log.String()
+	"done, with neighbors in quarantine: ...; spade-edge fleet remove takes a member out": func(t *testing.T, _ *bench) (int, string) {
+		tr := newTrial(t, "ab bc ca", nil)
+		for _, wrong := range []string{"d", "a", "b,b", "b,c", "b,", "c,d"} {
+			if code, _, log := call("run", tr.path("a.json"), "-without", wrong); code != exitUsage || !strings.Contains(log, "want neighbors of ") {
+				t.Errorf("-without %s: exit code %d, %s", wrong, code, log)
+			}
+		}
+		if code, _, log := call("run", tr.path("a.json"), "-without", "c", "-recover"); code != exitUsage {
+			t.Errorf("-without and -recover: exit code %d, %s", code, log)
+		}
+		b := start(t, "run", tr.path("b.json"), "-without", "c")
+		code, log := ended(start(t, "run", tr.path("a.json"), "-without", "c"))
+		if other, log := ended(b); other != code {
+			t.Errorf("b: exit code %d, %s", other, log)
+		}
+		return code, log
 	},
 	"every edge of this node is in quarantine; ...": func(*testing.T, *bench) (int, string) {
 		var log strings.Builder

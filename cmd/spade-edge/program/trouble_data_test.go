@@ -96,7 +96,7 @@ var privacyTroubles = map[string]provocation{
 	},
 	"... a privacy budget would be spent for little better than guessing: ...": func(t *testing.T, _ *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "few")
-		if code, text := said("init", dir, "-n", "1", "-epsilon", "0.5"); code != exitDone {
+		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5"); code != exitDone {
 			t.Fatal(text)
 		}
 		var out bytes.Buffer
@@ -208,7 +208,7 @@ func (b *bench) tasked(t *testing.T, mine string) (int, string) {
 	if code, text := said("fit", "-data", "csv:"+b.plain.path("public.csv"), "-label", "outcome", "-onehot", "ward", "-fitted-on", "x", "-out", b.plain.path("task.json")); code != exitDone {
 		return code, text
 	}
-	if code, text := said("init", b.plain.path("tasked"), "-n", "1", "-non-private", "-task", b.plain.path("task.json"), "-data", "csv:"+b.plain.path("mine.csv")); code != exitDone {
+	if code, text := said("init", b.plain.path("tasked"), "-n", "1", "-hosts", ownPort(), "-non-private", "-task", b.plain.path("task.json"), "-data", "csv:"+b.plain.path("mine.csv")); code != exitDone {
 		return code, text
 	}
 	return said("run", b.plain.path("tasked/node-0/node.json"))

@@ -166,7 +166,7 @@ var fileTroubles = map[string]provocation{
 	},
 	"the node file has a gap: put in what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "gap")
-		if code, text := said("init", dir, "-n", "1", "-dim", "3", "-non-private"); code != exitDone {
+		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-dim", "3", "-non-private"); code != exitDone {
 			return code, text
 		}
 		return said("check", filepath.Join(dir, "node-0", "node.json"))

@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -51,7 +50,7 @@ func (o *privacyOptions) verifyCertificate() error {
 
 // certificateIn reads a certificate, and its text, without judging it.
 func certificateIn(path string) ([]byte, *dpmech.Certificate, error) {
-	text, err := os.ReadFile(path)
+	text, err := fleetfile.ReadFile(path, maxForeign, "a certificate")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,6 +60,9 @@ func certificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	}
 	return text, c, nil
 }
+
+// maxForeign bounds, in bytes, what is read of a file that others have made.
+const maxForeign = 64 << 20
 
 // right puts the name of the certificate before a fault.
 func right(path string, err error) error {

@@ -3,7 +3,9 @@
 package program
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -135,7 +137,17 @@ func TestWrongOtherFiles(t *testing.T) {
 	if err := os.Symlink("nowhere", tr.path("dangling")); err != nil {
 		t.Fatal(err)
 	}
+	long := t.TempDir() // by itself, as everything around a mistake is looked at before and after it
+	if err := errors.Join(os.WriteFile(filepath.Join(long, "long"), nil, 0o600), os.Truncate(filepath.Join(long, "long"), maxForeign+1)); err != nil {
+		t.Fatal(err)
+	}
+	wrongUse(t, long, []mistake{
+		{exitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", privacy("-verify", "long")},
+		{exitUsage, "of at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
+	})
 	wrongUse(t, tr.dir, []mistake{
+		{exitFailed, "is a special file", privacy("-verify", os.DevNull)},
+		{exitUsage, "is a special file", []string{"init", "new", "-members", os.DevNull, "-data", "synthetic:clinical"}},
 		{exitFailed, "line 1", privacy("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
 		{exitFailed, "the line before was changed", privacy("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
 		{exitFailed, "line 1", privacy("-ledger", put("text.ledger", "hello\n"))},
@@ -143,7 +155,7 @@ func TestWrongOtherFiles(t *testing.T) {
 		{exitFailed, "a ledger is never overwritten", privacy("-new-ledger", book, "-dataset", "x")},
 		{exitFailed, "never overwritten", privacy("-new-ledger", "folder", "-dataset", "x")},
 		{exitFailed, "no such file", privacy("-new-ledger", "none/x", "-dataset", "x")},
-		{exitFailed, "is a directory", privacy("-verify", "folder")},
+		{exitFailed, "is a folder", privacy("-verify", "folder")},
 		{exitFailed, "unknown field", privacy("-verify", certificate(`"unit"`, `"units"`))},
 		{exitFailed, "is not right:\nversion: is 9, want 1 or 2", privacy("-verify", certificate(`"version": 2`, `"version": 9`))},
 		{exitUsage, "the file is an array, want a fleet file, an object", privacy("-verify", cert, "-fleet", put("no.fleet", "[]"))},

@@ -1,0 +1,157 @@
+package program
+
+import (
+	"crypto/ecdh"
+	"crypto/ed25519"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// nextPort counts the ports that ownPort has tried.
+var nextPort atomic.Int32
+
+// ownPort returns a free loopback address that no other test of this process is given, outside the range from which systems take the
+// ports of outgoing connections: while a process that listens on it is dead, nobody else gets it.
+func ownPort() string {
+	for {
+		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return l.Addr().String()
+		}
+	}
+}
+
+// trial is a fleet of nodes on this machine: their files in a folder, and what they compute.
+type trial struct {
+	dir  string
+	file *fleetfile.File
+
+	secrets map[string]*ecdh.PrivateKey // that the members have made, as far as they have been seen
+}
+
+// newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the
+// generated patients, a key, and a port of its own. change may alter the fleet.
+func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
+	t.Helper()
+	fleet := &sdk.Fleet{
+		Run: "trial", Dim: 6, X0: []float32{0, 0.5, 0, -0.25, 0, 0.125},
+		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75,
+			Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
+			Estimator: sdk.EstimatorCentered, Seed: 5},
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	seen := map[string]bool{}
+	for _, e := range strings.Fields(edges) {
+		fleet.Edges = append(fleet.Edges, [2]string{e[:1], e[1:]})
+		for _, name := range fleet.Edges[len(fleet.Edges)-1] {
+			if !seen[name] {
+				fleet.Members = append(fleet.Members, name)
+			}
+			seen[name] = true
+		}
+	}
+	if change != nil {
+		change(fleet)
+	}
+	tr := &trial{dir: t.TempDir(), file: &fleetfile.File{Fleet: fleet, X0File: "x0.bin"}}
+	for i, name := range fleet.Members {
+		port := ownPort()
+		public, err := fleetfile.CreateKey(tr.path(name + ".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.file.Members = append(tr.file.Members, fleetfile.Member{
+			Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + port + "/"},
+		})
+		ledger := ""
+		if !fleet.Privacy.NonPrivate {
+			ledger = `"ledger": "` + name + `.ledger", `
+			l, err := state.CreateLedger(tr.path(name+".ledger"), "patients of "+name, nil)
+			if err == nil {
+				err = l.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		tr.write(t, name+".json", fmt.Sprintf(`{"version": 1, "name": %q, "fleet": "fleet.json", "key": "%s.key", "listen": %q, "state": "%s.state",
+			%s"resend_seconds": 0.05, "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "seed": 5,
+			"share": {"partition": "dirichlet:0.3", "of": %d, "number": %d}}}}`, name, name, port, name, ledger, len(fleet.Members), i))
+	}
+	if err := tr.file.Write(tr.path("fleet.json")); err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
+
+func (tr *trial) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(tr.path(name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clients returns what a simulation needs of every member, with the patients dealt out in the given way.
+func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
+	t.Helper()
+	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deal, err := task.ParsePartition(partition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := deal.Assign(set.Train.Y, set.Train.Classes, len(tr.file.Members), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples []int
+	for _, p := range parts {
+		samples = append(samples, len(p))
+	}
+	cfgs, err := tr.file.Fleet.Machines(samples, noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.secrets != nil {
+		tr.share(t, cfgs)
+	}
+	var clients []sim.Client
+	for i, c := range cfgs {
+		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+	}
+	return clients
+}
+
+// simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
+func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
+	t.Helper()
+	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := network.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range network.Models() {
+		models = append(models, sdk.ModelHash(x))
+	}
+	queries, _ = network.Queries()
+	return models, queries
+}
