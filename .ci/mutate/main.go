@@ -1,9 +1,9 @@
-// Command mutate shows that the tests notice planted errors. It copies the project to a temporary directory, changes
-// one place at a time, runs the tests that the change is for, and says which of them noticed. A change that none
+// Command mutate shows that the tests notice planted errors. It copies the project to temporary directories, changes
+// one place of each at a time, runs the tests that the change is for, and says which of them noticed. A change that none
 // notices is a failure, and so is one that no longer fits the source, or does not compile: either would make the others
 // worth less.
 //
-//	go run ./.ci/mutate            all, in about three minutes on two cores
+//	go run ./.ci/mutate            all, in some minutes, with a worker for each processor
 //	go run ./.ci/mutate penalty    those with this word in their name
 //
 // Tests against golden values are left out: they notice every change of bits, and do not say what is wrong with it.
@@ -17,319 +17,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
-
-// A suite is a package with the tests that hold it to the paper.
-type suite struct{ pkg, run string }
-
-var (
-	method = suite{"./sdk/admm",
-		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps"}
-	crashes = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
-	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Tracking|Walsh|Seeded|StagesAskOnce"}
-	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
-	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
-	audits  = suite{"./sdk/audit", "."}
-	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
-	ledger  = suite{"./sdk/state", "Ledger"}
-	resume  = suite{"./dpmech", "CheckResume"}
-	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves"}
-	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
-		"ChargesFirst"}
-	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
-	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
-	missing = suite{"./sdk/admm", "MissingKey"}
-	survive = suite{"./sdk", "AgreementSurvives"}
-	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
-	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey"}
-	keys    = suite{"./sdk/pair", "Key"}
-	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
-	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
-	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
-)
-
-// mutation is one planted error: old, which occurs once in the file, becomes new.
-type mutation struct {
-	name, file, old, new string
-	by                   suite
-}
-
-var mutations = []mutation{
-	{"sign of the penalty in a local step", "sdk/admm/round.go",
-		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
-	{"sign of the penalty in the release", "sdk/admm/round.go",
-		"vec.Axpy(m.centre, -float32(gain), m.p)", "vec.Axpy(m.centre, float32(gain), m.p)", method},
-	{"tau missing in the penalty of the release", "sdk/admm/robust.go",
-		"return float64(m.cfg.Tau) * m.cfg.Step(m.k())", "return m.cfg.Eta.At(m.k())", method},
-	{"a neighbor missing in the penalty", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1", method},
-	{"stop: a round later than all can hear of it", "sdk/stop.go",
-		"eccentricity(n.graph, self) + 1)", "eccentricity(n.graph, self) + 2)", stops},
-	{"stop: one member is enough", "sdk/stop.go", "return st.known[enough-1].Last", "return st.known[0].Last", stops},
-	{"stop: signatures are not checked", "sdk/stop.go",
-		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {",
-		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil && err == nil {", stops},
-	{"stop: acted on before it is kept", "sdk/stop.go",
-		"	if k, ok := n.cfg.Store.(stopKeeper); ok {\n		if err := k.KeepStops(", "	if k, ok := n.cfg.Store.(stopKeeper); !ok {\n		if err := k.KeepStops(", stops},
-	{"quarantine: z of a dropped edge in the penalty", "sdk/admm/round.go",
-		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},
-	{"quarantine: the degree of a dropped edge in the penalty", "sdk/admm/round.go",
-		"float32(m.cfg.Rho*float64(m.live()))", "float32(m.cfg.Rho*float64(len(m.edges)))", dropped},
-	{"quarantine: a jump is taken in", "sdk/admm/quarantine.go", "distance > most {", "distance < -most {", dropped},
-	{"quarantine: noise is shared without an edge", "sdk/admm/round.go", "if m.blank() || m.without() {", "if m.blank() {", dropped},
-	{"quarantine: the client's own round decides", "sdk/admm/quarantine.go", "for e.at(next-1) >= 0 {", "for next < 0 {", dropped},
-	{"quarantine: what was moved stays", "sdk/admm/robust.go",
-		"				m.p[c] += float32(float64(before) / gain)\n				moved[c] = 0\n", "				_ = before\n", dropped},
-	{"quarantine: forgotten in a crash", "sdk/admm/state.go", "			m.cut[i] = min(from.Quarantine, s.Round+1)",
-		"			m.cut[i] = 0", dropped},
-	{"factor 2 missing in the z-update", "sdk/admm/round.go",
-		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},
-	{"factor 2 missing in the message", "sdk/admm/round.go",
-		"-float32(2*m.cfg.Rho)", "-float32(m.cfg.Rho)", method},
-	{"rho missing in the message", "sdk/admm/round.go",
-		"-float32(2*m.cfg.Rho)", "-float32(2)", method},
-	{"rho missing in the first z", "sdk/admm/machine.go",
-		"vec.Scale(m.z, float32(cfg.Rho))", "vec.Scale(m.z, 1)", method},
-	{"robust: the mean in place of the median", "sdk/admm/robust.go",
-		"centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2",
-		"centre := 0.0\n		for _, x := range r.sorted {\n			centre += x / float64(n)\n		}", robust},
-	{"robust: each round has a bound of its own", "sdk/admm/robust.go",
-		"				m.p[c] -= float32((to - float64(before)) / gain)",
-		"				_, m.p[c] = before, m.p[c]-float32(to/gain)", robust},
-	{"robust: what was moved forgotten in a crash", "sdk/admm/state.go",
-		"			copy(moved, from.Moved)\n", "", robust},
-	{"robust: who insists stays at the edge", "sdk/admm/robust.go",
-		"inside, scale = false, 0", "", robust},
-	{"robust: what was cut off forgotten in a crash", "sdk/admm/state.go",
-		"			m.robust.cut[i] = from.Cut\n", "", robust},
-	{"robust: the penalty not cut back", "sdk/admm/robust.go",
-		"			if inside {\n				m.p[c] -=",
-		"			if inside || radius >= 0 {\n				m.p[c] -=", robust},
-	{"sign of the step", "sdk/admm/round.go",
-		"float32(-m.cfg.Step(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
-	{"fresh noise when a release is sent again", "sdk/admm/message.go",
-		"	m.send = append(m.send, msg)\n}", `	if resent && m.mech != nil {
-		fresh := make([]float32, len(m.x))
-		_ = m.mech.Release(fresh, m.cfg.Privacy[0])
-		msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
-		for i := range msg.Vector {
-			msg.Vector[i] += fresh[i]
-		}
-		for i := range msg.Grid {
-			msg.Grid[i] += int32(fresh[i] / float32(m.cfg.GridStep))
-		}
-	}
-	m.send = append(m.send, msg)
-}`, crashes},
-
-	{"division by mu", "zoest/estimator.go",
-		"c := e.open[i].Sample, float32(loss)", "c := e.open[i].Sample, float32(loss)/e.mu", oracle},
-	{"table never refreshed", "zoest/estimator.go",
-		"vec.SignReplaceRows(e.table.flat, rows,",
-		"vec.SignReplaceRows(append([]float32(nil), e.table.flat...), rows,", oracle},
-	{"table of long rows never refreshed", "zoest/estimator.go",
-		"vec.SignReplace(e.table.at(rows[i])[from:to], v,",
-		"vec.SignReplace(append([]float32(nil), e.table.at(rows[i])[from:to]...), v,", oracle},
-	{"mean of the table never updated", "zoest/estimator.go",
-		"e.v, e.abar, e.held,", "e.v, append([]float32(nil), e.abar...), e.held,", oracle},
-	{"batch with replacement", "zoest/estimator.go",
-		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
-	for i := range out {
-		out[i] = b.items[s.IntN(len(b.items))]
-	}
-	return out
-`, oracle},
-	{"baseline from the same query", "zoest/estimator.go",
-		"e.last[h], c = c, c-e.last[h]", "e.last[h] = c\n			c -= e.last[h]", oracle},
-	{"trust from the stage's own losses", "zoest/tracking.go",
-		"m.trust*along)", "min(1, max(0, m.both/m.self))*along)", oracle},
-	{"slope of the table forgotten in the estimate", "zoest/estimator.go",
-		"float32(e.model.trust*float64(e.mu))", "0", oracle},
-	{"rows of a Hadamard matrix without their signs", "zoest/walsh.go",
-		"sylvester[row%64] ^ -uint64(sign)", "sylvester[row%64]", oracle},
-
-	{"noise before the clip", "dpmech/mechanism.go",
-		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {
-		s[i] += float32(float64(n) * gamma)
-		m.noise[i] = 0
-	}
-	return gamma, clip(s, g.Clip, gamma), nil`, privacy},
-	{"clip of twice the radius", "dpmech/mechanism.go",
-		"clip(s, g.Clip, gamma)", "clip(s, 2*g.Clip, gamma)", privacy},
-	{"noise rounded down", "dpmech/normal.go",
-		"((half+1)>>1 ^ -negative) + negative)", "((half+negative)>>1 ^ -negative) + negative)", privacy},
-	{"release rounded down to the wire grid", "dpmech/mechanism.go",
-		"math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)",
-		"math.Floor(float64(onGrid(x, scale)+m.noise[i]) * ratio)", privacy},
-	{"factor 2 missing in what a release costs", "dpmech/gaussian.go",
-		"SetMantExp(clip, 1)", "SetMantExp(clip, 0)", privacy},
-
-	{"fewer releases in the certificate than in the ledger", "dpmech/certificate.go",
-		"err == nil && unmade != c.ReservedUnmade", "err == nil && unmade < c.ReservedUnmade", proofs},
-	{"other noise in the certificate than in the ledger", "dpmech/certificate.go",
-		"if r.gaussian() != m.gaussian() ||", "if r.Clip != m.Clip ||", proofs},
-	{"reservations without a release cost nothing", "dpmech/certificate.go",
-		"if c.Version == 1 || c.Lifetime == nil {\n		return made",
-		"if c.Version >= 1 || c.Lifetime == nil {\n		return made", proofs},
-	{"another adversary in the certificate than in the fleet", "sdk/audit/audit.go",
-		`{"colluders", s.Shared.Colluders, want.Shared.Colluders},`, "", audits},
-	{"other shared noise in the certificate than in the fleet", "sdk/audit/audit.go",
-		`{"sigma", s.Shared.Sigma, want.Shared.Sigma},`, "", audits},
-	{"a gap between releases not seen", "sdk/audit/audit.go",
-		"s.Sigma != want.Sigma || s.First != next", "s.Sigma != want.Sigma", audits},
-	{"assumptions of shared noise not demanded", "dpmech/certificate.go",
-		"wanted = append(slices.Clone(wanted), notCoveredShared...)", "_ = notCoveredShared", proofs},
-	{"epsilon rounded to nearest", "dpmech/cost.go",
-		"!(back < epsilon*(1-1e-9))", "!(back < 0)", proofs},
-	{"signature of a certificate not checked", "sdk/audit/audit.go",
-		"err := signed.VerifyCertificate(c, own); err != nil {",
-		"err := signed.VerifyCertificate(c, own); err != nil && own == nil {", audits},
-	{"signature of the last release not checked", "sdk/audit/audit.go",
-		`x.fault("head", head.Verify(scope, own))`, "_ = head.Verify(scope, own)", audits},
-	{"countersignature not checked", "sdk/audit/audit.go",
-		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)",
-		"_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
-	{"releases not counted by the last one signed", "sdk/audit/audit.go",
-		"n != c.Rounds {", "n < c.Rounds {", audits},
-	{"the public check after the reservation", "sdk/admm/machine.go",
-		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
-		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n" +
-			"				m.commit()\n			}\n", edge},
-	{"no public check", "sdk/admm/round.go",
-		"		err = m.edgesInRange(m.centre)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.centre)\n	}\n	_ = err", edge},
-	{"no clamp on the grid", "sdk/admm/round.go",
-		"max(-last, min(last, m.quantize(m.centre[i])+float64(n)))", "m.quantize(m.centre[i])+float64(n)+0*last", edge},
-	{"a release that leaves the grid is an error", "sdk/admm/round.go",
-		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(m.quantize(m.centre[i])+float64(n)) > last {
-				return fmt.Errorf("coordinate %d of the model has become too large: %s", i, advice)
-			}
-			steps[i], m.grid[i] = at-m.grid[i], at
-`, edge},
-	{"no clamp off the grid", "sdk/admm/round.go",
-		"		clamp(m.x)\n", "", edge},
-	{"no clamp of messages", "sdk/admm/round.go",
-		"		clamp(out)\n", "", edge},
-	{"a private lossy run", "sdk/admm/config.go",
-		"refuse(c.Lossy > 0 && !c.NonPrivate,", "refuse(c.Lossy < 0 && !c.NonPrivate,", edge},
-	{"a rule that takes a mark behind the state", "dpmech/resume.go",
-		"case marked > saved:", "case marked > saved+1:", resume},
-	{"a rule that takes two lines behind the state", "dpmech/resume.go",
-		"case reserved > saved+1:", "case reserved > saved+2:", resume},
-	{"a mark over the one before", "sdk/state/mark.go",
-		"	l.place = 1 - l.place\n", "", ledger},
-	{"a mark that is found, and perhaps on no disk", "sdk/state/ledger.go",
-		"		err = l.fault(l.keepMark(m))\n", "", ledger},
-	{"a mark that forgets what was not sent", "sdk/state/mark.go",
-		"Unsent: l.log.unsent})", "})", ledger},
-	{"a mark that is not written", "sdk/state/ledger.go",
-		"	if !l.log.mark(id, round) {\n", "	if l.log.mark(id, round); round > 0 {\n", ledger},
-	{"a line that counts as marked when the ledger is opened", "sdk/state/ledger.go",
-		"			l.log.settle(*m)\n", "			l.log.settle(highWater{Head: l.log.head(l.log.seq())})\n", ledger},
-	{"claims without a signature", "sdk/claims.go",
-		"		if held == 0 {\n			return nil, nil", "		if held >= 0 {\n			return nil, nil", claims},
-	{"a claim about another release than the signed one", "sdk/claims.go",
-		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Digest {",
-		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
-	{"a recovered z of any size", "sdk/admm/state.go", "!(far <= most)", "far < 0", claims},
-	{"a claim that has a double", "sdk/claims.go",
-		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
-	{"a mark before the state", "sdk/durable.go",
-		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
-			"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n",
-		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
-			"!= nil {\n" +
-			"			return err\n		}\n	}\n", order},
-	{"a release that is not marked", "sdk/durable.go",
-		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n", "", order},
-	{"a kept release that is sent again without a mark", "sdk/durable.go",
-		"	if err := n.mark(round); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
-	{"a lost release that is charged and not marked", "sdk/durable.go",
-		"errors.Join(err, n.mark(e.Held))", "err", order},
-	{"marks of the lost device that stop its successor", "sdk/durable.go",
-		"dpmech.CheckResume(max(round, blank),", "dpmech.CheckResume(round,", order},
-	{"a recovered release that is not marked", "sdk/recover.go",
-		"n.mark(result.Held)", "n.mark(0)", order},
-
-	{"shared: both ends add", "sdk/admm/round.go",
-		"Subtract: m.client() > peer}", "Subtract: false}", sums},
-	{"shared: with one neighbor less", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		peer := m.edges[i].peer\n		key, ok",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		peer := m.edges[i].peer\n		key, ok", sums},
-	{"shared: the keys of the release before", "sdk/admm/round.go",
-		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
-	{"shared: by a device whose releases the lost one may have made", "sdk/admm/round.go",
-		"	if m.blank() || m.without() {", "	if m.without() {", sums},
-	{"shared: own noise only in a blank release", "sdk/admm/round.go",
-		"	if m.blank() || m.without() {\n		return g.Alone(), nil", "	if m.blank() || m.without() {\n		return g, nil", sums},
-	{"shared: own noise only without a key", "sdk/admm/round.go",
-		"			clear(m.pairs)\n			return g.Alone(), nil", "			clear(m.pairs)\n			return g, nil", sums},
-	{"shared: with the others if a key is missing", "sdk/admm/round.go",
-		"			clear(m.pairs)\n			return g.Alone(), nil", "			continue", sums},
-	{"shared: keys that stay in memory on the grid", "sdk/admm/round.go",
-		"noise, m.cfg.GridStep, pairs...)\n			clear(pairs)\n", "noise, m.cfg.GridStep, pairs...)\n", sums},
-	{"shared: keys that stay in memory off the grid", "sdk/admm/round.go",
-		"m.mech.Release(m.s, noise, pairs...)\n		clear(pairs)\n", "m.mech.Release(m.s, noise, pairs...)\n", sums},
-	{"shared: one key for all releases", "sdk/pair/secret.go",
-		"	mac.Write(number[:])\n", "", keys},
-	{"shared: one key for all fleets", "sdk/pair/secret.go",
-		"	mac.Write(fleet[:])\n", "", keys},
-	{"shared: with sigma of the own noise", "dpmech/pair.go",
-		"m.pair.expand(m.shared, shift+n)", "m.pair.expand(m.shared, shift)", pairs},
-	{"shared: added at both ends", "dpmech/pair.go",
-		"		for i, w := range m.shared {\n			if p.Subtract {\n				w = -w\n			}\n			m.noise[i] += w\n		}\n",
-		"		for i, w := range m.shared {\n			m.noise[i] += w\n		}\n", pairs},
-	{"shared: in place of the own noise", "dpmech/pair.go",
-		"m.noise[i] += w", "m.noise[i] = w", pairs},
-	{"shared: drawn with the sampler of the build", "dpmech/mechanism.go",
-		"pair: normal{steady: true}", "pair: normal{}", pairs},
-	{"shared: a vector that stays in memory", "dpmech/pair.go",
-		"	defer clear(m.shared)\n", "", pairs},
-	{"shared: the key of a vector that stays in memory", "dpmech/normal.go",
-		"	clear(n.key[:])\n	clear(n.buf", "	clear(n.buf", pairs},
-	{"shared: a release alone with less than the effective noise", "dpmech/pair.go",
-		"for alone.Sigma < g.Shared.Effective {", "for 2*alone.Sigma < g.Shared.Effective {", pairs},
-	{"shared: the named adversary's cost by the own noise", "dpmech/gaussian.go",
-		"return g.rho(g.Shared.Effective)", "return g.rho(g.Sigma)", pairs},
-	{"shared: everybody's cost by the effective noise", "dpmech/gaussian.go",
-		"RhoAll() float64 { return g.rho(g.Sigma) }", "RhoAll() float64 { return g.Rho() }", pairs},
-	{"shared: no limit against all others", "dpmech/filter.go",
-		"	if err == nil && l.EpsilonAll > 0 {", "	if err == nil && l.EpsilonAll < 0 {", pairs},
-	{"shared: no limit against all others in a certificate", "dpmech/cost.go",
-		"if c.AgainstAll != nil && l.EpsilonAll > 0 {", "if c.AgainstAll != nil && l.EpsilonAll < 0 {", pairs},
-	{"shared: the strongest adversary of all releases", "dpmech/certificate.go",
-		"s.Colluders < least.Colluders", "s.Colluders > least.Colluders", pairs},
-	{"shared: an effective sigma below the own one", "dpmech/pair.go",
-		"s.Effective >= g.Sigma &&", "s.Effective > 0 &&", pairs},
-	{"shared: a ratio that is no power of two", "dpmech/pair.go",
-		"fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma", "fraction >= 0.5", pairs},
-	{"a secret that is the same in every run", "sdk/pair/agree.go",
-		"hkdf.Key(sha256.New, shared, fleet[:],", "hkdf.Key(sha256.New, shared, nil,", agree},
-	{"a secret that is the same for other names", "sdk/pair/agree.go",
-		"append(append(info, e.name...), e.public...)", "append(info, e.public...)", agree},
-	{"a key that makes the noise of all releases", "sdk/pair/secret.go",
-		"uint64(release))", "0)", sharing},
-	{"an offer that counts before its time", "sdk/pair/kept.go",
-		"k.From <= release && o.From <= release", "k.From <= release", agree},
-	{"a key pair that is told and not kept", "sdk/secrets.go",
-		"	n.sealOffer()\n	return n.keepSecrets()\n", "	n.sealOffer()\n	return nil\n", survive},
-	{"secrets that outlive their run", "sdk/run.go",
-		"			r.dropSecrets()\n", "", sharing},
-	{"an offer that nobody has signed", "sdk/secrets.go",
-		"if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil {",
-		"if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil && peer == nil {", sharing},
-	{"a second key of one device", "sdk/secrets.go",
-		"if m.Round > 0 || r.machine.Heard(m.From) > 0 {", "if m.Round > 0 {", sharing},
-	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
-		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
-
-	{"limit of stability", "sdk/graph/spectrum.go",
-		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
-}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -342,14 +36,6 @@ func run(words []string) error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
-	}
-	copied, err := os.MkdirTemp("", "mutate")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(copied)
-	if err := copyTree(copied, strings.TrimSpace(string(root))); err != nil {
-		return err
 	}
 	var chosen []mutation
 	var suites []suite
@@ -366,31 +52,76 @@ func run(words []string) error {
 		return fmt.Errorf("no planted error with %q in its name", words)
 	}
 	start := time.Now()
-	for _, s := range suites {
-		if failed, err := test(copied, s); err != nil || len(failed) > 0 {
-			return fmt.Errorf("before anything was planted, %s fails %v: %w", s.pkg, failed,
-				errors.Join(err, errors.New("mend that first")))
+	work, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	// Each worker has a copy of its own. A single one would leave processors idle: what it compiles, links and tests is one package.
+	copies := make([]string, runtime.NumCPU())
+	for i := range copies {
+		copies[i] = filepath.Join(work, strconv.Itoa(i))
+		if err := copyTree(copies[i], strings.TrimSpace(string(root))); err != nil {
+			return err
 		}
 	}
-	bad := 0
-	for _, m := range chosen {
+	unsound := each(copies, suites, func(copied string, s suite) error {
+		failed, err := test(copied, s)
+		if err != nil || len(failed) > 0 {
+			return errors.Join(fmt.Errorf("%s fails %v", s.pkg, failed), err)
+		}
+		return nil
+	})
+	if len(unsound) > 0 {
+		return fmt.Errorf("before anything was planted, and to be mended first: %w", errors.Join(unsound...))
+	}
+	bad := len(each(copies, chosen, func(copied string, m mutation) error {
 		failed, err := plant(copied, m)
 		switch {
 		case err != nil:
 			fmt.Printf("INVALID   %s: %v\n", m.name, err)
-			bad++
+			return err
 		case len(failed) == 0:
 			fmt.Printf("SURVIVED  %s (%s)\n", m.name, m.file)
-			bad++
-		default:
-			fmt.Printf("caught    %s: by %s\n", m.name, strings.Join(failed, ", "))
+			return errors.New("not caught")
 		}
-	}
+		fmt.Printf("caught    %s: by %s\n", m.name, strings.Join(failed, ", "))
+		return nil
+	}))
 	fmt.Printf("%d planted, %d caught, in %.0f s\n", len(chosen), len(chosen)-bad, time.Since(start).Seconds())
 	if bad > 0 {
 		return fmt.Errorf("%d planted errors were not caught", bad)
 	}
 	return nil
+}
+
+// each does every item, with one worker for each folder, and returns the errors.
+func each[Item any](folders []string, items []Item, do func(folder string, i Item) error) []error {
+	next := make(chan Item)
+	failed := make(chan error)
+	var workers sync.WaitGroup
+	for _, folder := range folders {
+		workers.Go(func() {
+			for i := range next {
+				if err := do(folder, i); err != nil {
+					failed <- err
+				}
+			}
+		})
+	}
+	go func() {
+		for _, i := range items {
+			next <- i
+		}
+		close(next)
+		workers.Wait()
+		close(failed)
+	}()
+	var errs []error
+	for err := range failed {
+		errs = append(errs, err)
+	}
+	return errs
 }
 
 // copyTree copies the project, without what git keeps.
@@ -441,7 +172,7 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 // test runs a suite and returns the names of the tests that failed. An error means that the tests said nothing: they
 // did not compile, did not end, or are not there.
 func test(root string, s suite) ([]string, error) {
-	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=60s", "-run", s.run, "-skip", "Golden", s.pkg)
+	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", s.pkg)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	text := string(out)
