@@ -97,8 +97,8 @@ func (b *bench) run(dir string, env []string, name string, args ...string) (said
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), &out, &errs
 	start := time.Now()
 	if err := cmd.Run(); err != nil {
-		text := errs.String()
-		return said{}, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text[max(0, len(text)-500):])
+		text := out.String() + errs.String() // go test says what failed in the first
+		return said{}, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text[max(0, len(text)-8000):])
 	}
 	s := said{Wall: time.Since(start).Seconds(), MB: peak(cmd.ProcessState)}
 	if json.Unmarshal(out.Bytes(), &s.JSON) != nil {
