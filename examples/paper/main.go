@@ -2,7 +2,7 @@
 //
 //	go run . COMMAND [-data DIR] [-seeds 30] [-out DIR]
 //
-//	tune       search for the parameters of every method (settings.json, results/trials.csv)
+//	tune       search for the parameters of every method (settings.json, results/trials.csv.gz)
 //	table2     Table II without noise, private, and with free queries
 //	table3     Tables III and IV, which share their runs
 //	table4     likewise

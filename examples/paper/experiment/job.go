@@ -215,13 +215,13 @@ func mean(models [][]float32) []float32 {
 // Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
 func Methods() []method.Method {
 	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
-		trackingWalsh, shared, trustedServer, gossip})
+		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
 // SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options; then
-// cooled with Walsh directions, with the tracking estimator, and with both; and that with noise that neighbors share.
-// The last ones are DP-FedAvg as published, whose server sees every update and adds the noise, and the same without
-// a server.
+// cooled with Walsh directions, with the tracking estimator, and with both; that with noise that neighbors share; that
+// also with momentum and twice the mixing. The last ones are DP-FedAvg as published, whose server sees every update and
+// adds the noise, and the same without a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}
@@ -231,13 +231,16 @@ var (
 	tracking       = method.Spade{Tracking: true, Cooldown: Cooldown}
 	trackingWalsh  = method.Spade{Tracking: true, Walsh: true, Cooldown: Cooldown}
 	shared         = method.Spade{Tracking: true, Walsh: true, Cooldown: Cooldown, Shared: true}
-	trustedServer  = method.DPFedAvg{Central: true}
-	gossip         = method.Gossip{}
+	sharedMomentum = method.Spade{Tracking: true, Walsh: true, Momentum: true, Mixing: 19, Cooldown: Cooldown,
+		Shared: true}
+	trustedServer = method.DPFedAvg{Central: true}
+	gossip        = method.Gossip{}
 
 	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(),
 		together.Name()
 	CenteredWalsh, Tracking, TrackingWalsh = centeredWalsh.Name(), tracking.Name(), trackingWalsh.Name()
-	Shared, TrustedServer, Gossip          = shared.Name(), trustedServer.Name(), gossip.Name()
+	Shared, SharedMomentum                 = shared.Name(), sharedMomentum.Name()
+	TrustedServer, Gossip                  = trustedServer.Name(), gossip.Name()
 )
 
 func methodOf(name string) (method.Method, error) {

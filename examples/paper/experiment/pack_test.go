@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -77,6 +78,38 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	count(s, 1, 3)
+}
+
+// TestTrials: a trial is found in the plain file and in the compressed one, one that was cut off is not, and the header
+// stands once.
+func TestTrials(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trials.csv")
+	for trial := range 3 {
+		b, err := openTrials(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if score, ok := b.find("k", i, 7); ok != (i < trial) || ok && score != float64(i) {
+				t.Fatalf("before trial %d: trial %d is %v, %v", trial, i, score, ok)
+			}
+		}
+		if err := b.add("k", trial, 7, float64(trial), 0.5, method.Setting{"x": 1, "y": 2}, "a \"note\",\nof two lines"); err != nil {
+			t.Fatal(err)
+		}
+		if trial == 1 {
+			if err := appendTo(path, []byte(`k,2,7,2,0.5,"x=1`)); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.pack(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	text, err := unpack(path, moved, "")
+	if want := 4; err != nil || bytes.Count(bytes.TrimSpace(text), []byte("\n")) != want-1 {
+		t.Errorf("%v:\n%s\nwant %d lines", err, text, want)
+	}
 }
 
 // TestDoDropsOtherSettings: a run with a setting that is no longer chosen goes, of a cell that is asked for alone.

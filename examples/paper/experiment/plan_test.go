@@ -26,10 +26,10 @@ func TestPlanIsTheTables(t *testing.T) {
 		}
 	}
 	perTable2 := 30 * (4*9 + 1)         // five rivals and four forms in four partitions, DP-SGD once
-	private := 4 * (perTable2 + 4*30*4) // tracking and Walsh with and without shared noise, a trusted server, and gossip
+	private := 4 * (perTable2 + 4*30*5) // tracking and Walsh; shared noise, with and without momentum; a trusted server; gossip
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
-		FreeQueries: 4 * perTable2, PrivateFree: 4 * (perTable2 + 4*30*2),
+		FreeQueries: 4 * perTable2, PrivateFree: 4 * (perTable2 + 4*30*3),
 		Sensitivity: 4 * 30 * 9 * 6, Longer: 4 * 5 * 3 * 2, Validation: 4 * 10 * 9 * 4,
 	}
 	for table, n := range want {

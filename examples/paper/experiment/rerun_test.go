@@ -41,7 +41,7 @@ func runAgain(t *testing.T, lab *Lab, store *Store, settings *Settings, table st
 		t.Skipf("table %s has no committed results on Fashion-MNIST", table)
 	}
 	found := 0
-	for _, name := range []string{PaperForm, Together, "LT-ADMM-VR", "DP-FedAvg", TrackingWalsh, Shared} {
+	for _, name := range []string{PaperForm, Together, "LT-ADMM-VR", "DP-FedAvg", TrackingWalsh, Shared, SharedMomentum} {
 		at := slices.IndexFunc(results, func(r Result) bool { return r.Method == name && r.Seed == 3 })
 		if at < 0 {
 			continue

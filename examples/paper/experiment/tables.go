@@ -122,10 +122,10 @@ func cells(table, dataset string) []Job {
 			case EqualQueries:
 				contenders = append(contenders, centeredWalsh, tracking, trackingWalsh)
 			case Private8, Private32:
-				contenders = append(contenders, trackingWalsh, shared, trustedServer, gossip)
+				contenders = append(contenders, trackingWalsh, shared, sharedMomentum, trustedServer, gossip)
 			case PrivateFree:
 				contenders = slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, trackingWalsh, shared,
-					trustedServer, gossip})
+					sharedMomentum, trustedServer, gossip})
 			}
 			for _, m := range contenders {
 				j.Method, j.Partition = m.Name(), partition

@@ -3,17 +3,13 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -57,10 +53,10 @@ const how = "For every comparison, data set and method: 30 points of a Latin hyp
 	"all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
 	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
 	"seeds 1 to 30, and nothing of their test sets is seen. " +
-	"All trials are in results/trials.csv."
+	"All trials are in results/trials.csv.gz."
 
 // Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found.
-// Trials that are in the file of trials are not made again.
+// Trials that are in the file of trials are not made again; at the end it is compressed.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -88,17 +84,17 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		j.Validate, j.Curve = true, false
 		todo = append(todo, j)
 	}
-	if len(todo) == 0 {
-		fmt.Fprintln(log, "tune: every setting is there")
-		return nil
-	}
 	record, err := openTrials(trialsPath)
 	if err != nil {
 		return err
 	}
+	if len(todo) == 0 {
+		fmt.Fprintln(log, "tune: every setting is there")
+		return record.pack()
+	}
 	var mu sync.Mutex
 	cost := func(i int) float64 { return todo[i].cost() }
-	return sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
+	err = sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
 		j := todo[i]
 		c, err := l.search(ctx, j, record)
 		if err != nil {
@@ -109,6 +105,10 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		settings.Choices[j.settingKey()] = c
 		return fmt.Sprintf("%s: %.2f %% with %v", j.settingKey(), c.Score, c.Setting), settings.Write(path)
 	})
+	if err != nil {
+		return err
+	}
+	return record.pack()
 }
 
 // search finds a setting for a job.
@@ -133,7 +133,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 		switch j.Method {
 		case Together:
 			score = r.CooledAveraged
-		case CenteredCooled, CenteredWalsh, Tracking, TrackingWalsh, Shared:
+		case CenteredCooled, CenteredWalsh, Tracking, TrackingWalsh, Shared, SharedMomentum:
 			score = r.Cooled
 		}
 		if err != nil { // a setting with which the model runs away
@@ -240,68 +240,4 @@ func Hypercube(space []method.Param, n int, key string) []method.Setting {
 		}
 	}
 	return points
-}
-
-// trialLog is the file of trials. It is safe for use by several goroutines.
-type trialLog struct {
-	path string
-	mu   sync.Mutex
-	done map[string]float64
-}
-
-var trialHeader = []string{"setting", "trial", "seed", "accuracy", "seconds", "parameters", "error"}
-
-func openTrials(path string) (*trialLog, error) {
-	b := &trialLog{path: path, done: make(map[string]float64)}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return b, appendTo(path, []byte(strings.Join(trialHeader, ",")+"\n"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := csv.NewReader(strings.NewReader(string(text)))
-	r.FieldsPerRecord = -1
-	for {
-		row, err := r.Read()
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("experiment: %s: %w", path, err)
-		}
-		if len(row) != len(trialHeader) {
-			continue // cut off
-		}
-		if score, err := strconv.ParseFloat(row[3], 64); err == nil {
-			b.done[strings.Join(row[:3], " ")] = score
-		}
-	}
-}
-
-func (b *trialLog) find(key string, trial int, seed uint64) (float64, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	score, ok := b.done[fmt.Sprint(key, " ", trial, " ", seed)]
-	return score, ok
-}
-
-func (b *trialLog) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting,
-	note string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var parameters []string
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		parameters = append(parameters, fmt.Sprintf("%s=%v", name, s[name]))
-	}
-	var text strings.Builder
-	w := csv.NewWriter(&text)
-	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10),
-		strconv.FormatFloat(score, 'g', -1, 64),
-		strconv.FormatFloat(seconds, 'g', -1, 64), strings.Join(parameters, " "), strings.ReplaceAll(note, "\n", " ")})
-	w.Flush()
-	if err != nil {
-		return err
-	}
-	return appendTo(b.path, []byte(text.String()))
 }

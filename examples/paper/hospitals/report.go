@@ -57,7 +57,7 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, "README.md"), []byte(text+"\n"+sweep.NewOrigin().String()), 0o666)
+	return sweep.WritePage(filepath.Join(out, "README.md"), text+"\n", runs)
 }
 
 func openRuns(out string) (*sweep.Table, error) {

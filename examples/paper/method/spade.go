@@ -32,6 +32,7 @@ type Spade struct {
 	Centered bool // each loss less the last one of its sample
 	Tracking bool // a linear model of each loss, which lasts over rounds: no table to fill, one more local step
 	Walsh    bool // directions that cover all axes together
+	Momentum bool // a share of 0.8 of earlier rounds in an update, before it is clipped
 	Averaged bool // the mean of a client's releases in place of the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
 	// Shared makes neighbors share noise that cancels, in a private world: epsilon holds against whoever sees all
@@ -39,6 +40,8 @@ type Spade struct {
 	// cool-down are what [sdk.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however
 	// long it is, when round w.Rounds+Cooldown is.
 	Shared bool
+	// Mixing, if not 0, is the rounds of mixing after each release, where [sdk.Suggest] takes at most nine.
+	Mixing int
 }
 
 // sharedGain is the gain that [sdk.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of
@@ -54,8 +57,8 @@ func (m Spade) Name() string {
 	for _, option := range []struct {
 		on   bool
 		name string
-	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Averaged, "averaged"},
-		{m.Cooldown > 0, "cooled"},
+	}{{m.Centered, "centered"}, {m.Tracking, "tracking"}, {m.Walsh, "walsh"}, {m.Momentum, "momentum"},
+		{m.Mixing > 0, "mixed"}, {m.Averaged, "averaged"}, {m.Cooldown > 0, "cooled"},
 		{m.Shared, "shared"}} {
 		if option.on {
 			name += "+" + option.name
@@ -186,6 +189,9 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		Rounds: w.Rounds, Cooldown: m.Cooldown, Tau: tau, Rho: 1, Gain: s["gain"],
 		Mu: admm.Schedule{s["mu"]}, Seed: w.Seed,
 	}
+	if m.Momentum {
+		f.Method.Momentum = 0.8
+	}
 	if m.Centered {
 		f.Method.Estimator = sdk.EstimatorCentered
 	}
@@ -203,7 +209,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	clip := s["reach"] / float64(w.Rounds)
 	f.Method.Eta = admm.Schedule{clip / (float64(tau) * s["slope"] * s["mu"])}
 	if m.Shared {
-		f.Method.Gain, f.Method.Cooldown = sharedGain, 0
+		f.Method.Gain, f.Method.Cooldown, f.Method.Mixing = sharedGain, 0, m.Mixing
 		method, privacy, err := sdk.Suggest(sdk.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
 			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
 		f.Method, f.Privacy = method, privacy

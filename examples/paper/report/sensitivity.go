@@ -157,7 +157,7 @@ func (r *reporter) scores(out *strings.Builder, table string, heads []string, pu
 	fmt.Fprint(out, "\nBold: at or above what the paper reports.\n")
 	fmt.Fprintf(out, "\n**What it shows:** the paper's means are reached in %d of %d cells in the paper's form, in %d "+
 		"of %d with all options and settings of "+
-		"their own, and in %d of %d with noise that neighbors cancel (of those that there are).\n",
+		"their own, and in %d of %d with noise that neighbors cancel.\n",
 		reached[forms[0].text], counted[forms[0].text],
 		reached[forms[8].text], counted[forms[8].text], reached[sharedText], counted[sharedText])
 	for _, m := range missed {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -79,7 +78,7 @@ func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Wri
 	if err != nil {
 		return err
 	}
-	return report(set, curves, seeds, out)
+	return report(set, table, curves, seeds, out)
 }
 
 func open(out string) (*sweep.Table, error) {
@@ -134,7 +133,7 @@ func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 }
 
 // report writes figures and README.md.
-func report(set *task.Set, curves []figure.Curve, seeds int, out string) error {
+func report(set *task.Set, table *sweep.Table, curves []figure.Curve, seeds int, out string) error {
 	var all []figure.Share
 	for _, p := range Partitions {
 		s, err := shares(set, p, full.nodes, 1)
@@ -187,11 +186,8 @@ Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 
 ![Shares of digit 7](shares.png)
 
-%s`, Held, Averaged, Network, sweep.NewOrigin())
-	if err := os.WriteFile(filepath.Join(out, "README.md"), []byte(b.String()), 0o666); err != nil {
-		return fmt.Errorf("ring: %w", err)
-	}
-	return nil
+`, Held, Averaged, Network)
+	return sweep.WritePage(filepath.Join(out, "README.md"), b.String(), table)
 }
 
 // values returns the accuracies of all seeds in percent.

@@ -21,8 +21,9 @@ type Table struct {
 	header []string
 	keys   int
 
-	mu   sync.Mutex
-	runs map[string][][]string
+	mu    sync.Mutex
+	runs  map[string][][]string
+	added bool // by this program run
 }
 
 // Open reads the table in a file, or begins one there, in a folder that is made if need be. header names the columns;
@@ -97,8 +98,15 @@ func (t *Table) Add(rows ...[]string) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	t.runs[key(rows[0][:t.keys])] = rows
+	t.runs[key(rows[0][:t.keys])], t.added = rows, true
 	return nil
+}
+
+// changed reports whether this program run has added something.
+func (t *Table) changed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.added
 }
 
 // Drop forgets a run, for good once Sort has been called.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -124,11 +123,7 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	if err := figure.Tradeoff(costs, filepath.Join(out, "tradeoff")); err != nil {
 		return err
 	}
-	text := markdown(costs, settings, seeds) + sweep.NewOrigin().String()
-	if err := os.WriteFile(filepath.Join(out, "README.md"), []byte(text), 0o666); err != nil {
-		return fmt.Errorf("tradeoff: %w", err)
-	}
-	return nil
+	return sweep.WritePage(filepath.Join(out, "README.md"), markdown(costs, settings, seeds), table)
 }
 
 // published is what the paper reports of its own instances at T = 29,791, by schedule.

@@ -1,0 +1,86 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+)
+
+// trialLog is the file of trials, of which pack compresses the lines. It is safe for use by several goroutines.
+type trialLog struct {
+	path string
+	mu   sync.Mutex
+	done map[string]float64
+}
+
+var trialHeader = []string{"setting", "trial", "seed", "accuracy", "seconds", "parameters", "error"}
+
+func openTrials(path string) (*trialLog, error) {
+	b := &trialLog{path: path, done: make(map[string]float64)}
+	text, err := unpack(path, moved, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == 0 {
+		return b, appendTo(path, []byte(strings.Join(trialHeader, ",")+"\n"))
+	}
+	for line := range bytes.Lines(text) {
+		if row := trial(line); row != nil {
+			if score, err := strconv.ParseFloat(row[3], 64); err == nil {
+				b.done[strings.Join(row[:3], " ")] = score
+			}
+		}
+	}
+	return b, nil
+}
+
+// trial returns the fields of a line of the file of trials, or nil if it was cut off. No field has a line break.
+func trial(line []byte) []string {
+	row, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err != nil || len(row) != len(trialHeader) {
+		return nil
+	}
+	return row
+}
+
+// pack compresses the file.
+func (b *trialLog) pack() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := pack(b.path, func(line []byte) bool { return trial(line) != nil })
+	return err
+}
+
+func (b *trialLog) find(key string, trial int, seed uint64) (float64, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	score, ok := b.done[fmt.Sprint(key, " ", trial, " ", seed)]
+	return score, ok
+}
+
+func (b *trialLog) add(key string, trial int, seed uint64, score, seconds float64, s method.Setting,
+	note string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var parameters []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		parameters = append(parameters, fmt.Sprintf("%s=%v", name, s[name]))
+	}
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10),
+		strconv.FormatFloat(score, 'g', -1, 64),
+		strconv.FormatFloat(seconds, 'g', -1, 64), strings.Join(parameters, " "), strings.ReplaceAll(note, "\n", " ")})
+	w.Flush()
+	if err != nil {
+		return err
+	}
+	return appendTo(b.path, []byte(text.String()))
+}
