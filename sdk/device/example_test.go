@@ -17,7 +17,10 @@ import (
 )
 
 // link makes a transport within one process a device's link to its neighbors: it has no keys and no addresses.
-type link struct{ transport.Transport }
+type link struct {
+	transport.Transport
+	transport.Notifier // Run repeats at once what its neighbor missed while it started
+}
 
 func (link) Peers() []transport.PeerStatus { return nil }
 func (link) Update([]transport.Peer) error { return nil }
@@ -94,7 +97,10 @@ func start(ctx context.Context, path string, net *mem.Net) (*device.Outcome, err
 	}
 	d.Open = func(*slog.Logger) (device.Link, error) {
 		tr, err := net.Node(file.Name)
-		return link{tr}, err
+		if err != nil {
+			return nil, err
+		}
+		return link{tr, tr.(transport.Notifier)}, nil
 	}
 	return d.Run(ctx)
 }

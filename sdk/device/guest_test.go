@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -82,7 +83,7 @@ func TestGuest(t *testing.T) {
 	d.Source.Close = func() error { closed++; return nil }
 	d.Open = func(*slog.Logger) (device.Link, error) {
 		tr, err := mem.New("a").Node("a")
-		return link{tr}, err
+		return link{tr, tr.(transport.Notifier)}, err
 	}
 	if _, err := d.Run(t.Context()); err != nil || closed != 1 {
 		t.Fatal(err, closed)

@@ -19,15 +19,19 @@ type Net struct {
 	// node is opened.
 	MaxFrame int
 
-	mu    sync.Mutex
-	nodes map[string]*node // nil for a member that is not open
+	mu     sync.Mutex
+	nodes  map[string]*node           // nil for a member that is not open
+	missed map[string]map[string]bool // of a member that is not open: those whose frames it has lost
 }
 
-var _ transport.Transport = (*node)(nil)
+var (
+	_ transport.Transport = (*node)(nil)
+	_ transport.Notifier  = (*node)(nil)
+)
 
 // New returns a network with the given members, all of them closed.
 func New(members ...string) *Net {
-	n := &Net{nodes: make(map[string]*node, len(members))}
+	n := &Net{nodes: make(map[string]*node, len(members)), missed: make(map[string]map[string]bool)}
 	for _, name := range members {
 		n.nodes[name] = nil
 	}
@@ -35,8 +39,9 @@ func New(members ...string) *Net {
 }
 
 // Node opens a member's end of the network. A member is open once at a time; after Close it may be opened again and
-// starts with nothing received. Frames sent to a member that is not open are lost. It is an error to ask for a name
-// that is not a member, for one that is open, or with a negative MaxFrame.
+// starts with nothing received. Frames sent to a member that is not open are lost; as a [transport.Notifier], the sender
+// hears when that member opens. It is an error to ask for a name that is not a member, for one that is open, or with a
+// negative MaxFrame.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)
@@ -56,10 +61,25 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 		maxFrame: cmp.Or(n.MaxFrame, endpoint.DefaultMaxFrame),
 		inbox:    endpoint.NewInbox(),
 		room:     make(map[string]chan struct{}),
+		opened:   make(chan string, min(len(n.nodes), 64)),
 	}
 	e.ctx, e.close = context.WithCancel(context.Background())
 	n.nodes[name] = e
+	for from := range n.missed[name] {
+		if sender := n.nodes[from]; sender != nil {
+			endpoint.Offer(sender.opened, name)
+		}
+	}
+	delete(n.missed, name)
 	return e, nil
+}
+
+// miss notes that frames from a sender to a member that is not open are lost, or may be. The network is locked.
+func (n *Net) miss(to, from string) {
+	if n.missed[to] == nil {
+		n.missed[to] = make(map[string]bool)
+	}
+	n.missed[to][from] = true
 }
 
 type node struct {
@@ -69,6 +89,7 @@ type node struct {
 	inbox    *endpoint.Inbox // at most window frames of each sender
 	ctx      context.Context // ends with Close
 	close    context.CancelFunc
+	opened   chan string // members that have lost frames of this one, and are open now
 
 	mu   sync.Mutex
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
@@ -98,6 +119,9 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 	}
 	e.net.mu.Lock()
 	dst, ok := e.net.nodes[to]
+	if ok && dst == nil {
+		e.net.miss(to, e.name)
+	}
 	e.net.mu.Unlock()
 	if !ok || to == e.name {
 		return fmt.Errorf("mem: send to %q: not a neighbor of %q", to, e.name)
@@ -114,6 +138,15 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 		return fmt.Errorf("mem: send from %q: %w", e.name, transport.ErrClosed)
 	case <-dst.ctx.Done():
 	}
+	if dst.ctx.Err() != nil { // it has closed meanwhile, and may be open again
+		e.net.mu.Lock()
+		defer e.net.mu.Unlock()
+		if e.net.nodes[to] == nil {
+			e.net.miss(to, e.name)
+		} else {
+			endpoint.Offer(e.opened, to)
+		}
+	}
 	return nil
 }
 
@@ -128,12 +161,19 @@ func (e *node) Recv(ctx context.Context) (string, []byte, error) {
 
 func (e *node) MaxFrame() int { return e.maxFrame }
 
+func (e *node) Opened() <-chan string { return e.opened }
+
 func (e *node) Close() error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	if e.ctx.Err() == nil {
 		e.close()
 		e.net.nodes[e.name] = nil
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for from := range e.room { // what they have sent last may be lost
+			e.net.miss(e.name, from)
+		}
 	}
 	return nil
 }

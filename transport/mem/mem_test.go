@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -240,6 +241,64 @@ func TestManyAtOnce(t *testing.T) {
 	for f, k := range got {
 		if k != 1 || !slices.Contains(names, f[:1]) {
 			t.Errorf("frame %q arrived %d times", f, k)
+		}
+	}
+}
+
+// A sender hears of a member that opens after it has lost frames, for the first time or again; others do not.
+func TestOpened(t *testing.T) {
+	n := New("a", "b", "c")
+	e := open(t, n, "a", "c")
+	opened := func(e transport.Transport, want ...string) {
+		t.Helper()
+		var got []string
+		for len(e.(transport.Notifier).Opened()) > 0 {
+			got = append(got, <-e.(transport.Notifier).Opened())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("opened: %q, want %q", got, want)
+		}
+	}
+	send(t, e[0], "b", "lost")
+	send(t, e[0], "b", "lost too")
+	opened(e[0])
+	b := open(t, n, "b")[0]
+	opened(e[0], "b")
+	opened(e[1])
+	send(t, e[0], "b", "received")
+	recv(t, b, "a", "received")
+	send(t, e[0], "b", "not taken before it closes")
+	b.Close()
+	b = open(t, n, "b")[0]
+	opened(e[0], "b")
+	b.Close()
+	b = open(t, n, "b")[0]
+	opened(e[0]) // it had sent nothing that could be lost
+	opened(b)
+}
+
+// A member that closes and opens while another sends loses no frame of which the sender does not hear.
+func TestOpenedWhileSending(t *testing.T) {
+	for range 200 {
+		n := New("a", "b")
+		e := open(t, n, "a", "b")
+		var work sync.WaitGroup
+		work.Go(func() { send(t, e[0], "b", "perhaps") })
+		e[1].Close()
+		b := open(t, n, "b")[0]
+		work.Wait()
+		var heard bool
+		select {
+		case name := <-e[0].(transport.Notifier).Opened():
+			heard = name == "b"
+		default:
+		}
+		if !heard {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if _, text, err := b.Recv(ctx); err != nil || string(text) != "perhaps" {
+				t.Fatalf("received %q, error %v, and the sender has not heard that the member is open again", text, err)
+			}
+			cancel()
 		}
 	}
 }
