@@ -105,18 +105,38 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 	return resp, nil
 }
 
-// AskStatus asks the running node of a state folder for its status.
-func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
+// askTwice takes a request and its answer through within ten seconds. A node that ends cuts off whom it has not answered:
+// what has failed is tried once more, and then there is a socket of the next process, or [ErrNotRunning].
+func askTwice(ctx context.Context, state, method, path string, read func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	st := new(monitor.Status)
-	resp, err := ask(ctx, state, http.MethodGet, "/status")
-	if err == nil {
+	once := func() error {
+		resp, err := ask(ctx, state, method, path)
+		if err != nil {
+			return err
+		}
 		defer resp.Body.Close()
-		err = json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(st)
+		return read(resp)
+	}
+	err := once()
+	if err != nil && !errors.Is(err, ErrNotRunning) && ctx.Err() == nil {
+		err = once()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the node: %w", err)
+		return fmt.Errorf("asking the node: %w", err)
+	}
+	return nil
+}
+
+// AskStatus asks the running node of a state folder for its status.
+func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
+	var st *monitor.Status
+	err := askTwice(ctx, state, http.MethodGet, "/status", func(resp *http.Response) error {
+		st = new(monitor.Status)
+		return json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(st)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return st, nil
 }

@@ -98,25 +98,22 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 // AskEnd asks the running node of a state folder to ask for an early end of its run, with last as the last round with
 // data, or with 0 the earliest one that can be. It returns the round that the node has asked for.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	resp, err := ask(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last))
+	err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), func(resp *http.Response) error {
+		body := io.LimitReader(resp.Body, 1<<16)
+		switch resp.StatusCode {
+		case http.StatusOK:
+			return json.NewDecoder(body).Decode(&last)
+		case http.StatusNotFound:
+			return errors.New("the program that it runs is older, and cannot end a run early")
+		}
+		text, err := io.ReadAll(body)
+		if err == nil {
+			err = errors.New(strings.TrimSpace(string(text)))
+		}
+		return err
+	})
 	if err != nil {
-		return 0, fmt.Errorf("asking the node: %w", err)
-	}
-	defer resp.Body.Close()
-	body := io.LimitReader(resp.Body, 1<<16)
-	switch resp.StatusCode {
-	case http.StatusOK:
-		err = json.NewDecoder(body).Decode(&last)
-	case http.StatusNotFound:
-		err = errors.New("the program that it runs is older, and cannot end a run early")
-	default:
-		text, _ := io.ReadAll(body)
-		err = errors.New(strings.TrimSpace(string(text)))
-	}
-	if err != nil {
-		return 0, fmt.Errorf("asking the node: %w", err)
+		return 0, err
 	}
 	return last, nil
 }

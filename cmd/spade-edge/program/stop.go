@@ -35,7 +35,7 @@ func stopNode(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	if *fleetwide {
-		return stopFleet(ctx, c, file, *round)
+		return stopFleet(ctx, c, file, fleet, *round)
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
@@ -66,12 +66,12 @@ func stopNode(ctx context.Context, c *cmdline) error {
 }
 
 // stopFleet asks for an early end of the run in the node's name.
-func stopFleet(ctx context.Context, c *cmdline, file *fleetfile.Node, round int) error {
+func stopFleet(ctx context.Context, c *cmdline, file *fleetfile.Node, fleet *fleetfile.File, round int) error {
 	last, err := device.AskEnd(ctx, file.State, round)
 	if err != nil {
 		return err
 	}
-	st, err := device.AskStatus(ctx, file.State)
+	st, err := device.StatusOf(ctx, file, fleet) // a short run may be over by now
 	if err != nil {
 		return err
 	}

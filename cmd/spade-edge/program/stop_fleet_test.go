@@ -1,6 +1,9 @@
 package program
 
 import (
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -101,6 +104,20 @@ func TestStopFleet(t *testing.T) {
 	again := start(t, "run", file, "-json")
 	if r := again.outcome(t); r.EndedAfter != asked.Asked || !r.Done {
 		t.Errorf("again: %+v", r.Outcome)
+	}
+	// The last rounds may be over before the command has asked how the node stands: then its folder says so.
+	l, err := net.Listen("unix", filepath.Join(filepath.Dir(file), "state", "control"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go monitor.Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, asked.Asked)
+		_ = l.Close()
+	}))
+	before := asked
+	into(t, &asked, exitDone, "stop", file, "-fleet")
+	if asked.Asked != before.Asked || asked.Stop == nil || asked.Stop.Round != before.Asked {
+		t.Errorf("asked %+v, %+v", asked, asked.Stop)
 	}
 }
 

@@ -1,0 +1,71 @@
+package device
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// A node that ends cuts off who asks it: before the request, or in the middle of the answer. The caller hears what the next
+// process says, or that there is none.
+func TestAskTwice(t *testing.T) {
+	state := t.TempDir()
+	if len(state) > 80 {
+		var err error
+		if state, err = os.MkdirTemp("/tmp", "ask"); err != nil {
+			t.Skip(err)
+		}
+		defer os.RemoveAll(state)
+	}
+	path := filepath.Join(state, "control")
+	ending := func(half string) net.Listener {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if half != "" {
+				_, _ = http.ReadRequest(bufio.NewReader(c))
+				_, _ = c.Write([]byte(half))
+			}
+			_ = l.Close() // unlinks the socket
+			_ = c.Close()
+		}()
+		return l
+	}
+	for _, half := range []string{"", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"round\":"} {
+		defer ending(half).Close()
+		if st, err := AskStatus(t.Context(), state); !errors.Is(err, ErrNotRunning) || st != nil {
+			t.Errorf("after %q: %+v, %v", half, st, err)
+		}
+		defer ending(half).Close()
+		if last, err := AskEnd(t.Context(), state, 3); !errors.Is(err, ErrNotRunning) || last != 0 {
+			t.Errorf("after %q: %d, %v", half, last, err)
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	asked := 0
+	go monitor.Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 1 {
+			panic("the connection is lost")
+		}
+		_, _ = w.Write([]byte("12\n"))
+	}))
+	if last, err := AskEnd(t.Context(), state, 0); err != nil || last != 12 || asked != 2 {
+		t.Errorf("asked %d times: %d, %v", asked, last, err)
+	}
+}
