@@ -275,18 +275,15 @@ func repeats(dst []int64) int {
 	return n
 }
 
-// On the grid of M = 50, four million numbers (2.5 million without SPADE_LONG) are all different but for a chance of
+// On the grid of M = 50, four million numbers are all different but for a chance of
 // 1/500 (n^2/2 pairs, which meet with a probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a few constants
 // in floating point, and its numbers meet again and again: that is the grid whose gaps give an update away (Mironov,
 // CCS 2012).
 func TestNoFloatGrid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes millions of draws of each sampler")
+	if !long || testing.Short() {
+		t.Skip("takes millions of draws of each sampler: SPADE_LONG=1 does")
 	}
-	count := 2_500_000
-	if long {
-		count = 4_000_000
-	}
+	const count = 4_000_000
 	dst := make([]int64, count)
 	for i, s := range samplers {
 		s.draw(keyed(t, byte(32+i)), dst, 50)

@@ -50,6 +50,7 @@ func TestLostFrames(t *testing.T) {
 
 // The same where neighbors agree on secrets over such a transport.
 func TestLostFramesOfAnAgreement(t *testing.T) {
+	onlyLong(t)
 	f, book := sharedRing(), newKeyBook()
 	sdk.OnKey(book.note)
 	defer sdk.OnKey(nil)

@@ -18,6 +18,7 @@ import (
 
 // A frame above the limit costs its sender the connection, and nobody any memory; the run goes on over the next one.
 func TestGiantFramesOverTLS(t *testing.T) {
+	onlyLong(t)
 	f := path(false)
 	const giant = 64 << 20
 	var log syncBuffer

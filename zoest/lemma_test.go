@@ -240,10 +240,10 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 // The paper's own bound, for both laws, with a radius small enough for it to mean something: the tolerance has to be
 // below half of what is estimated. Division by mu and a wrong sign are shown to break it.
 func TestConditionalMeanBound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a hundred thousand rounds for each law are left out in short mode")
-	}
 	const mu, b, n = 0.05, 3, 150000
+	if brief() {
+		t.Skip("takes a hundred thousand rounds of each law: SPADE_LONG=1 does")
+	}
 	p := logistic
 	for _, dist := range []Distribution{Rademacher, Sphere} {
 		for _, c := range []struct {

@@ -173,8 +173,8 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 // comes from one of them: elsewhere there are categories that it does not know.
 func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 	dir := filepath.FromSlash("../../../shared/data/heart-four-hospitals")
-	if testing.Short() {
-		t.Skip("starts Python nine times")
+	if os.Getenv("SPADE_LONG") == "" {
+		t.Skip("starts Python nine times: SPADE_LONG=1 does")
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("no data: ", err)

@@ -155,6 +155,9 @@ func TestCalmWorld(t *testing.T) {
 
 // What a world does wrong on purpose is noticed, as what it is, within a few seeds.
 func TestPlantedFaults(t *testing.T) {
+	if os.Getenv("SPADE_LONG") == "" {
+		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")
+	}
 	for _, c := range []struct {
 		name  string
 		plant plant

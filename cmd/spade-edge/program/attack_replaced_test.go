@@ -65,6 +65,7 @@ func (tr *trial) spare(t *testing.T, folder string) {
 // or one of them is late and the other one in its place. If a neighbor has used a release of the one that had to end, the
 // other one finds that out, says so, and recovers anew. None of them waits for ever.
 func TestAttackTwoSpares(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	tr := newAttacked(t, "ab bc ca", func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 12, 2, []float64{0.01}

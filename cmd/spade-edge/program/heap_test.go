@@ -185,6 +185,7 @@ func TestRoundsLeaveNothing(t *testing.T) {
 // Nodes at a million parameters live under a limit (GOMEMLIMIT sets the same) that leaves a fifth beside what the formula says;
 // without one, Go lets garbage grow to the size of what is in use.
 func TestMemoryLimit(t *testing.T) {
+	onlyLong(t)
 	if testing.Short() {
 		t.Skip("a million parameters")
 	}

@@ -96,7 +96,7 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 		{"ring"}, {"complete"}, {"ring", "-mixing", "3"}, {"ring", "-colluders", "1"},
 	}
 	if !long {
-		cases = cases[:4]
+		cases = cases[2:4]
 	}
 	for _, c := range cases {
 		spec := strings.Join(c, " ")
@@ -250,6 +250,7 @@ func TestPlanCooldown(t *testing.T) {
 
 // Memory: what is counted is what is allocated, within 5 %, for each of the things that take room.
 func TestPlanMemory(t *testing.T) {
+	onlyLong(t)
 	arithmetic(t)
 	if strconv.IntSize == 32 {
 		t.Skip("integers of a batch are counted with 64 bits")

@@ -23,6 +23,14 @@ import (
 // long is the form of tests that take their time: more kills, seeds and rounds. It is that of the whole check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
+// onlyLong leaves a test to the whole check: it waits long for others or takes much time, and a shorter one has its main case.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !long {
+		t.Skip("SPADE_LONG=1 runs it")
+	}
+}
+
 // asProgram, set in the environment, makes the test binary the program.
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
