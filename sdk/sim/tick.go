@@ -109,31 +109,18 @@ func (s *Sim) arrive() {
 	}
 }
 
+// share is the part of all clients that a worker begins with, from one tick to the next: they stay in the caches of its
+// processor. Whoever is through with its own helps another.
+type share struct {
+	next atomic.Int64 // the first client that nobody has taken
+	end  int
+	_    [48]byte // no other share in the same line of a cache
+}
+
 // work takes every client that is awake through the tick, on as many goroutines as there are processors.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
 	portion := max(1, len(s.members)/(32*workers)) // few enough to be shared evenly, many enough to be cheap
-	var next atomic.Int64
-	work := func(w *worker) {
-		for ctx.Err() == nil {
-			to := int(next.Add(int64(portion)))
-			from := to - portion
-			if from >= len(s.members) {
-				return
-			}
-			for i, c := range s.members[from:min(to, len(s.members))] {
-				c.released = 0
-				if c.asleep {
-					continue
-				}
-				w.room = c.machine.Lend(w.room)
-				c.err = s.live(ctx, c, w)
-				if w.room = c.machine.Lend(nil); c.released > 0 && s.OnRelease != nil {
-					s.OnRelease(from+i, c.machine)
-				}
-			}
-		}
-	}
 	for len(s.workers) < workers {
 		w := new(worker)
 		if s.Meter != nil {
@@ -141,15 +128,46 @@ func (s *Sim) work(ctx context.Context) {
 		}
 		s.workers = append(s.workers, w)
 	}
-	if workers == 1 {
-		work(s.workers[0])
+	shares := make([]share, workers)
+	for i := range shares {
+		shares[i].next.Store(int64(i * len(s.members) / workers))
+		shares[i].end = (i + 1) * len(s.members) / workers
+	}
+	work := func(own int) {
+		w := s.workers[own]
+		for i := range shares {
+			from := &shares[(own+i)%workers]
+			for ctx.Err() == nil {
+				to := int(from.next.Add(int64(portion)))
+				first := to - portion
+				if first >= from.end {
+					break
+				}
+				for i, c := range s.members[first:min(to, from.end)] {
+					s.awake(ctx, first+i, c, w)
+				}
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for i := 1; i < workers; i++ {
+		others.Go(func() { work(i) })
+	}
+	work(0) // here, on the same processor as in the tick before
+	others.Wait()
+}
+
+// awake takes a client through one tick, unless it is asleep.
+func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
+	c.released = 0
+	if c.asleep {
 		return
 	}
-	var wg sync.WaitGroup
-	for _, w := range s.workers[:workers] {
-		wg.Go(func() { work(w) })
+	w.room = c.machine.Lend(w.room)
+	c.err = s.live(ctx, c, w)
+	if w.room = c.machine.Lend(nil); c.released > 0 && s.OnRelease != nil {
+		s.OnRelease(number, c.machine)
 	}
-	wg.Wait()
 }
 
 // live takes a client through one tick.
