@@ -2,6 +2,7 @@ package admm
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -130,6 +131,9 @@ func bisect(low, high float64, f func(float64) bool) float64 {
 // Theorem (stability), eq. (stability): by bisection over whole runs of the machines, the gain at which the mode of the
 // largest eigenvalue no longer dies out is 8/3 to three digits, whatever the graph.
 func TestStabilityLimitByBisection(t *testing.T) {
+	if os.Getenv("SPADE_LONG") == "" {
+		t.Skip("SPADE_LONG=1 runs it")
+	}
 	for spec, n := range shapes {
 		g, err := graph.Parse(spec, n, 3)
 		if err != nil {
@@ -152,6 +156,9 @@ func TestStabilityLimitByBisection(t *testing.T) {
 // three digits. As lambda_N(S) <= max a_i * lambda_N, the rule to take the largest tau_i, which is all that the paper's
 // theorem offers here, is safe, if not sharp.
 func TestStabilityLimitWithUnequalTau(t *testing.T) {
+	if os.Getenv("SPADE_LONG") == "" {
+		t.Skip("SPADE_LONG=1 runs it")
+	}
 	tau := func(i int) int { return 1 + i%4 }
 	for spec, n := range shapes {
 		g, err := graph.Parse(spec, n, 3)

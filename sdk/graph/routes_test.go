@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"os"
 	"sync"
 	"testing"
 
@@ -221,6 +222,9 @@ func TestSpectrumRoutes(t *testing.T) {
 
 // Large graphs, on either side of the second eigenvalue.
 func TestSpectrumLarge(t *testing.T) {
+	if os.Getenv("SPADE_LONG") == "" {
+		t.Skip("SPADE_LONG=1 runs it")
+	}
 	for name, g := range hostile(t, 500+graphs(1000)) {
 		got := g.Lambda2()
 		if len(g.Edges()) == g.N()-1 {

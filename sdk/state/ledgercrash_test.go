@@ -194,6 +194,9 @@ func TestLedgerPowerCut(t *testing.T) {
 // The power goes again while what the first time left is mended. What a process has found as marked, and so may send,
 // is marked after that as well.
 func TestLedgerPowerCutTwice(t *testing.T) {
+	if os.Getenv("SPADE_LONG") == "" {
+		t.Skip("SPADE_LONG=1 runs it")
+	}
 	coin := rng.New(6, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 3)
 	for n := range len(h.steps) + 1 {

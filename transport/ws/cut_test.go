@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,7 +47,7 @@ func TestCutsAnywhere(t *testing.T) {
 	switch {
 	case testing.Short():
 		cuts = 30
-	case os.Getenv("SPADE_LONG") == "":
+	case !long:
 		cuts = 100
 	}
 	b := start(t, "b", quick, peerOf("a"))

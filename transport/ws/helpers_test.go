@@ -10,12 +10,16 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
+
+// long is the form of tests with all their cases, that of the whole check.
+var long = os.Getenv("SPADE_LONG") != ""
 
 // fast is a timing under which the tests need not wait for anything, however slow the machine.
 var fast = timing{

@@ -265,7 +265,7 @@ func quiet(c *Config) {
 //	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
 func TestMalformedMessages(t *testing.T) {
 	messages := 10_000 // each kind of malformed message ends tens of connections
-	if os.Getenv("SPADE_LONG") != "" {
+	if long {
 		messages = 30_000
 	}
 	if s, ok := os.LookupEnv("SPADE_HOSTILE"); ok {
@@ -316,7 +316,7 @@ func TestMalformedMessages(t *testing.T) {
 func TestFloodOfStrangers(t *testing.T) {
 	const open = 200 // at their end, at a time
 	strangers := 600
-	if os.Getenv("SPADE_LONG") != "" {
+	if long {
 		strangers = 2000
 	}
 	if s, ok := os.LookupEnv("SPADE_STRANGERS"); ok {

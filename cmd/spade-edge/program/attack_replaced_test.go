@@ -16,6 +16,7 @@ import (
 // A device is taken for lost, and was only silent: when it wakes up beside the one that has taken its place, it is told so, and ends before it
 // makes a release that its successor makes of the data as well.
 func TestAttackWakesUp(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	tr := newAttacked(t, "ab bc ca", func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 12, 2, []float64{0.01}

@@ -68,6 +68,9 @@ func TestAccuracyOnRealData(t *testing.T) {
 		{"MNIST private", 97.5, 10, 1, with(mnist, "-nodes", "100", "-partition", "iid", "-cooldown", "30", "-epsilon", "8", "-delta", "1e-5")},
 		{"Alzheimer's", 82.5, 39, 2, alzheimers},
 	} {
+		if !long && (c.name == "MNIST iid" || c.name == "MNIST pathological") {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var sum float64
@@ -91,6 +94,7 @@ func TestAccuracyOnRealData(t *testing.T) {
 // and steps far above those that the program would pick (where both are within a point of each other, and of what full
 // batches reach) they are at least five points ahead, as the mean over five seeds.
 func TestCenteredBearsLargerSteps(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	needsData(t)
 	network := []string{"simulate", "-nodes", "31", "-graph", "er:0.3", "-partition", "iid", "-batch", "8", "-non-private"}

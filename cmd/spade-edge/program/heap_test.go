@@ -136,6 +136,7 @@ func wholeFleet(dim, members int, private bool) *sdk.Fleet {
 // The memory that plan states is what a node with its state on disk holds in the midst of a run, to 10 %. Only the scratch of
 // decoding, one vector, has gone with the runs when the nodes are looked at.
 func TestMemoryFormula(t *testing.T) {
+	onlyLong(t)
 	arithmetic(t)
 	for _, c := range []struct{ dim, samples, members int }{{1e3, 300, 5}, {1e5, 20, 2}, {1e6, 3, 2}} {
 		for _, seeded := range []bool{false, true} {

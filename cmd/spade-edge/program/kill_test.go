@@ -15,7 +15,7 @@ import (
 )
 
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
-// at most 100 times a fleet, and want times in all, with SPADE_LONG. Without it that is a tenth, but no less than eight,
+// at most 100 times a fleet, and want times in all, with SPADE_LONG. Without it that is a twentieth, but no less than eight,
 // in short mode and under the race detector 20 at most, or what SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet's files before it starts,
 // and change the fleet itself; check judges it when all of its nodes have ended as they should.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
@@ -25,7 +25,7 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 		t.Skip("a process that is killed keeps its port and its lock for a while")
 	}
 	if !long {
-		want = max(want/10, 8)
+		want = max(want/20, 8)
 	}
 	if testing.Short() || raceDetector {
 		want = min(want, 20)
@@ -61,7 +61,7 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	}
 }
 
-// Eight processes are killed at random moments, in their first round and after their last as well, 20 times (200 with SPADE_LONG,
+// Eight processes are killed at random moments, in their first round and after their last as well, 10 times (200 with SPADE_LONG,
 // and SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()

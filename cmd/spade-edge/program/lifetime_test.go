@@ -154,6 +154,7 @@ func (tr *trial) copyLedger(t *testing.T, from, to string) {
 // Whatever of a node's memory is lost or set back between two starts: it ends with an error that says so, its neighbor sees
 // no other release, and when the memory is restored the run goes on to its end.
 func TestLostMemory(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lose func(t *testing.T, tr *trial)

@@ -115,6 +115,7 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 // The paper's schedule, with its own figures: budgets, local steps, and numbers sent with and without them on the cycle of 20
 // clients with d = 20.
 func TestPlanPaperSchedule(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	arithmetic(t)
 	for steps, tau := range map[int]int{1000: 10, 3375: 15, 10648: 22, 29791: 31} {
