@@ -22,7 +22,7 @@ import (
 // evidence if it saw two releases of a round, both copies hear of it, and neither comes to the end of the rounds that cost something beside
 // the other.
 func TestAttackClones(t *testing.T) {
-	onlyLong(t)
+	onlyLong(t, "SPADE_CLONES")
 	if raceDetector {
 		t.Skip("processes are too slow under the race detector to meet; package sdk has the same in one process")
 	}

@@ -92,7 +92,7 @@ func (p *pusher) speak(ctx context.Context) {
 // other neighbor, ends before it reserves a release, and whoever starts it again sees nothing more of it and pays nothing: 3 times, or as often
 // as SPADE_LOOKS says. A neighbor within the bounds is one as any other.
 func TestAttackEdgeOfTheGrid(t *testing.T) {
-	onlyLong(t)
+	onlyLong(t, "SPADE_LOOKS")
 	t.Parallel()
 	const within = "to and fro, a step of the noise"
 	t.Run("all", func(t *testing.T) {

@@ -88,7 +88,7 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 
 // The same with the tracking estimator, whose memory lasts over rounds: it comes back with the state.
 func TestKilledNodesTracking(t *testing.T) {
-	onlyLong(t)
+	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
 	killed(t, 40, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
 		func(f *sdk.Fleet) {
@@ -99,7 +99,7 @@ func TestKilledNodesTracking(t *testing.T) {
 
 // The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.
 func TestKilledNodesBadNetwork(t *testing.T) {
-	onlyLong(t)
+	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
 	var proxies []*proxy
 	killed(t, 30, time.Second/2, []string{seededNoise + "=1"}, func(tr *trial) {
@@ -125,7 +125,7 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 // With the system's own noise, under which a release that is made twice is two different ones: the log of every node
 // has each round once, and nobody has ever been sent two of a round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
-	onlyLong(t)
+	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
 	killed(t, 40, 100*time.Millisecond, nil, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
 }

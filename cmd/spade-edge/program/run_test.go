@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +25,10 @@ import (
 var long = os.Getenv("SPADE_LONG") != ""
 
 // onlyLong leaves a test to the whole check: it waits long for others or takes much time, and a shorter one has its main case.
-func onlyLong(t *testing.T) {
+// It runs as well if a variable is set that says how often it is to try.
+func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
-	if !long {
+	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
 		t.Skip("SPADE_LONG=1 runs it")
 	}
 }
