@@ -25,9 +25,7 @@ func TestAttackWakesUp(t *testing.T) {
 	b, c := start(t, "run", tr.path("b.json"), "-json"), start(t, "run", tr.path("c.json"), "-json")
 	lost := start(t, "run", tr.path("a.json"), "-json")
 	lost.log.await(t, "round  2 of 14")
-	if err := lost.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	lost.freeze(t)
 	tr.spare(t, "spare")
 	spare := start(t, "run", filepath.Join(tr.path("spare"), "a.json"), "-json", "-recover")
 	spare.log.await(t, "recovered what the lost device has released")

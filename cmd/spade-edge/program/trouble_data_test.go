@@ -238,9 +238,7 @@ var pageTroubles = map[string]provocation{
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")
-		if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		a.freeze(t)
 		defer func() { _ = a.cmd.Process.Signal(os.Signal(syscall.SIGCONT)) }()
 		return said("stop", tr.path("a.json"), "-timeout", "200ms")
 	},
