@@ -37,10 +37,10 @@ func (b *bench) rows(suite bool) []row {
 			return x / 4, err
 		})},
 		{"er:0.3, N = 1000, d = 10: peak of memory", "", "MB", atMost(200), b.alone(1, dense, said.peak)},
-		{"two cores, N = 1000, ring, not private", "one core", "s", atMost(0.555),
+		{"two cores, N = 1000, ring, not private", "one core", "s", atMost(1 / 1.8),
 			b.cores("-graph ring -nodes 1000 -tau 8 -non-private")},
-		{"two cores, N = 1000, ring, private", "one core", "s", atMost(0.555), b.cores("-graph ring -nodes 1000")},
-		{"two cores, N = 100, ring, private", "one core", "s", atMost(0.555), b.cores("-graph ring -nodes 100")},
+		{"two cores, N = 1000, ring, private", "one core", "s", atMost(1 / 1.8), b.cores("-graph ring -nodes 1000")},
+		{"two cores, N = 100, ring, private", "one core", "s", atMost(1 / 1.8), b.cores("-graph ring -nodes 100")},
 		{"plan -nodes 10000 -graph ring", "", "s", atMost(2), b.plan("-graph ring", said.wall, 0)},
 		{"lambda_2 of that ring", "closed form", "", goal{least: 0.99, most: 1.01}, b.plan("-graph ring",
 			func(s said) (float64, error) { return s.number("lambda_2") }, 2-2*math.Cos(2*math.Pi/10000))},
