@@ -5,6 +5,7 @@
 //
 //	go run ./.ci/mutate            all, in some minutes, with a worker for each processor
 //	go run ./.ci/mutate penalty    those with this word in their name
+//	go run ./.ci/mutate -fits      no tests: only checks that each change still fits the source
 //
 // Tests against golden values are left out: they notice every change of bits, and do not say what is wrong with it.
 package main
@@ -36,6 +37,9 @@ func run(words []string) error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
+	}
+	if slices.Equal(words, []string{"-fits"}) {
+		return fits(strings.TrimSpace(string(root)))
 	}
 	var chosen []mutation
 	var suites []suite
@@ -93,6 +97,28 @@ func run(words []string) error {
 		return fmt.Errorf("%d planted errors were not caught", bad)
 	}
 	return nil
+}
+
+// fits reports every mutation whose old text does not occur exactly once in its file.
+func fits(root string) error {
+	var errs []error
+	for _, m := range mutations {
+		_, err := m.find(root)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// find returns the content of the file that m changes. It fails unless the text to change occurs there exactly once.
+func (m mutation) find(root string) (sound []byte, err error) {
+	sound, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if n := strings.Count(string(sound), m.old); n != 1 {
+		return nil, fmt.Errorf("%s: %q occurs %d times in %s, want once", m.name, m.old, n, m.file)
+	}
+	return sound, nil
 }
 
 // each does every item, with one worker for each folder, and returns the errors.
@@ -153,12 +179,9 @@ func copyTree(to, from string) error {
 // plant makes one change, runs its tests, and takes it back.
 func plant(root string, m mutation) (failed []string, err error) {
 	path := filepath.Join(root, filepath.FromSlash(m.file))
-	sound, err := os.ReadFile(path)
+	sound, err := m.find(root)
 	if err != nil {
 		return nil, err
-	}
-	if n := strings.Count(string(sound), m.old); n != 1 {
-		return nil, fmt.Errorf("%q occurs %d times in %s, want once", m.old, n, m.file)
 	}
 	if err := os.WriteFile(path, []byte(strings.Replace(string(sound), m.old, m.new, 1)), 0o600); err != nil {
 		return nil, err
