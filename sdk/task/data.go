@@ -1,11 +1,11 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -184,8 +184,7 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 	return wanted, nil
 }
 
-// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise. What package
-// sort needs is in every program; [slices.SortFunc] would come again for this type, with 10 KB.
+// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise.
 func sortValues(values []string) {
 	number := make(map[string]float64, len(values))
 	for _, v := range values {
@@ -196,10 +195,7 @@ func sortValues(values []string) {
 		}
 		number[v] = f
 	}
-	sort.SliceStable(values, func(i, j int) bool {
-		a, b := values[i], values[j]
-		return number[a] < number[b] || number[a] == number[b] && a < b
-	})
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
 // quoted lists values for an error message, at most 50 of them.

@@ -2,18 +2,9 @@ package task
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
-
-// judge is the memory of [Model.Judge], kept because a simulation judges thousands of models.
-type judge struct {
-	said       []int
-	ones, room []float64
-}
-
-var judges sync.Pool
 
 // Judge says what parameters are worth on all samples, which must have classes. It fails where Loss would fail, and if a
 // probability is NaN.
@@ -21,25 +12,20 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
-	j, _ := judges.Get().(*judge)
-	if j == nil || len(j.said) < m.Len() {
-		j = &judge{make([]int, m.Len()), make([]float64, m.Len()), make([]float64, judgeRoom*m.Len())}
-	}
-	defer judges.Put(j)
-	said := j.said[:m.Len()]
+	said := make([]int, m.Len())
 	if m.head.classes != 2 {
 		for i := range said {
 			said[i] = m.predict(x, i)
 		}
 		return JudgeClasses(m.head.classes, m.data.Y, said, nil)
 	}
-	ones := j.ones[:m.Len()]
+	ones := make([]float64, m.Len())
 	for i := range said {
 		ones[i] = m.score(x, i)
 		said[i] = sideOf(ones[i])
 	}
 	vec.Sigmoids(ones)
-	return judgeClasses(m.head.classes, m.data.Y, said, ones, j.room)
+	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 
 // Majority returns the accuracy of always saying the most frequent class, in [0, 1]; 0 without classes.

@@ -72,14 +72,6 @@ type NumberMetrics struct {
 // JudgeClasses compares the classes that are said with those that are, of 2 or more. Said is -1 where nothing is. For
 // two classes, probability has that of class 1 for each sample, or is nil if there are none.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
-	return judgeClasses(classes, is, said, probability, make([]float64, judgeRoom*len(probability)))
-}
-
-// judgeRoom is how many numbers of room judgeClasses takes for each sample that has a probability.
-const judgeRoom = 3
-
-// judgeClasses is JudgeClasses with room for what it works with.
-func judgeClasses(classes int, is, said []int, probability, room []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
 		return nil, fmt.Errorf("task: %d classes said of %d samples, with %d probabilities of class 1 of %d", len(said), n,
@@ -120,7 +112,7 @@ func judgeClasses(classes int, is, said []int, probability, room []float64) (*Cl
 			Sensitivity: m.PerClass[1].Recall, Specificity: m.PerClass[0].Recall,
 			PPV: m.PerClass[1].Precision, NPV: m.PerClass[0].Precision,
 		}
-		return m, m.Binary.judge(is, probability, rows[0], room)
+		return m, m.Binary.judge(is, probability)
 	}
 	return m, nil
 }
@@ -162,14 +154,13 @@ func (m *ClassMetrics) macro(rows, columns []int) {
 	m.MacroF1 = Estimate{v, max(0, v-half), min(1, v+half)}
 }
 
-func (b *BinaryMetrics) judge(is []int, probability []float64, zeros int, room []float64) error {
+func (b *BinaryMetrics) judge(is []int, probability []float64) error {
 	var tenths [10]struct {
 		samples, ones int
 		sum           float64
 	}
-	n := len(is)
-	scores := [2][]float64{room[:0:zeros], room[zeros:zeros:n]}
-	squares, room := room[n:2*n], room[2*n:]
+	var scores [2][]float64
+	squares := make([]float64, len(is))
 	for i, p := range probability {
 		if !(p >= 0 && p <= 1) {
 			return fmt.Errorf("task: sample %d has the probability %v, want 0 to 1", i, p)
@@ -185,20 +176,19 @@ func (b *BinaryMetrics) judge(is []int, probability []float64, zeros int, room [
 	for _, t := range tenths {
 		b.Calibration = append(b.Calibration, Tenth{t.samples, t.sum / float64(max(1, t.samples)), share95(t.ones, t.samples)})
 	}
-	b.AUC, b.Brier = auc(scores[0], scores[1], room), mean95(squares)
+	b.AUC, b.Brier = auc(scores[0], scores[1]), mean95(squares)
 	return nil
 }
 
-// auc sorts the scores of both classes and returns the area under the curve; nil if a class is empty. The room is for
-// as many numbers as the larger class has.
-func auc(zeros, ones, room []float64) *Estimate {
+// auc sorts the scores of both classes and returns the area under the curve; nil if a class is empty.
+func auc(zeros, ones []float64) *Estimate {
 	if len(zeros) == 0 || len(ones) == 0 {
 		return nil
 	}
-	ascend(zeros, room)
-	ascend(ones, room)
-	wins, v1 := placements(ones, zeros, room)
-	_, v0 := placements(zeros, ones, room)
+	slices.Sort(zeros)
+	slices.Sort(ones)
+	wins, v1 := placements(ones, zeros)
+	_, v0 := placements(zeros, ones)
 	n0, n1 := float64(len(zeros)), float64(len(ones))
 	a := float64(wins) / (2 * n0 * n1)
 	rarer := min(len(zeros), len(ones))
@@ -211,58 +201,10 @@ func auc(zeros, ones, room []float64) *Estimate {
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
 }
 
-// ascend sorts numbers that are not negative. The first half of their bits tells nearly all apart; few are then in the
-// wrong place, or all bits have to be looked at.
-func ascend(x, room []float64) {
-	byBytes(x, room, 4)
-	moves := 0
-	for i, v := range x {
-		for ; i > 0 && x[i-1] > v; i-- {
-			x[i] = x[i-1]
-			moves++
-		}
-		x[i] = v
-		if moves > len(x) {
-			byBytes(x, room, 0)
-			return
-		}
-	}
-}
-
-// byBytes sorts numbers that are not negative by the bytes of their bits, from one on to the last.
-func byBytes(x, room []float64, first int) {
-	var count [8][256]int
-	for i, v := range x {
-		x[i] = v + 0 // no minus zero
-		bits := math.Float64bits(x[i])
-		for place := first; place < 8; place++ {
-			count[place][byte(bits>>(8*place))]++
-		}
-	}
-	from, to := x, room[:len(x)]
-	for place := first; place < 8; place++ {
-		next := &count[place]
-		if next[byte(math.Float64bits(from[0])>>(8*place))] == len(x) {
-			continue // they all have this byte
-		}
-		at := 0
-		for k, n := range next {
-			next[k], at = at, at+n
-		}
-		for _, v := range from {
-			k := byte(math.Float64bits(v) >> (8 * place))
-			to[next[k]] = v
-			next[k]++
-		}
-		from, to = to, from
-	}
-	copy(x, from)
-}
-
 // placements compares each of the sorted scores a with each of b. It returns twice the number of pairs in which a's is
 // larger, equal ones counting half, and the variance over a of the share of such pairs, 0 for one score.
-func placements(a, b, room []float64) (wins uint64, variance float64) {
-	count := room[:len(a)]
+func placements(a, b []float64) (wins uint64, variance float64) {
+	count := make([]float64, len(a))
 	below, upTo := 0, 0
 	for i, x := range a {
 		for below < len(b) && b[below] < x {

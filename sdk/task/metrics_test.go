@@ -3,8 +3,6 @@ package task
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -263,49 +261,5 @@ func TestIntervalsCover(t *testing.T) {
 		if share < 0.93 || share > 0.97 {
 			t.Errorf("%s: %.3f of the intervals cover, want about 0.95", what, share)
 		}
-	}
-}
-
-// Numbers that the first half of their bits tells apart, numbers that only the other half does, and both.
-func TestAscend(t *testing.T) {
-	s := testStream(3)
-	for name, next := range map[string]func() float64{
-		"apart":   s.Float64,
-		"close":   func() float64 { return 1 - 1e-12*s.Float64() },
-		"mixed":   func() float64 { return max(s.Float64(), 1-1e-9*s.Float64()) },
-		"few":     func() float64 { return float64(int(4*s.Float64())) / 4 },
-		"minus 0": func() float64 { return math.Copysign(0, s.Float64()-0.5) },
-	} {
-		for _, n := range []int{1, 2, 300} {
-			x := make([]float64, n)
-			for i := range x {
-				x[i] = next()
-			}
-			want := slices.Sorted(slices.Values(x))
-			ascend(x, make([]float64, n))
-			if !slices.Equal(x, want) {
-				t.Errorf("%s: %d numbers are not in order: %v", name, n, x)
-			}
-		}
-	}
-}
-
-// A simulation judges thousands of models: what that takes is kept.
-func TestJudgeKeepsItsMemory(t *testing.T) {
-	m, x := NewSoftmax(random(2000, 3, 2, 1)), []float32{1, -1, 0.5}
-	judge := func() {
-		if _, err := m.Judge(x); err != nil {
-			t.Fatal(err)
-		}
-	}
-	judge()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range 100 {
-		judge()
-	}
-	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / 100; each > 40_000 {
-		t.Errorf("%d bytes allocated to judge a model on 2,000 samples", each)
 	}
 }

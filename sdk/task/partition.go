@@ -1,11 +1,12 @@
 package task
 
 import (
+	"cmp"
+	"container/heap"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -171,7 +172,13 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 		}
 	}
 	repair := partitionStream(seed, repairStream, 0, 0)
-	order := newBySize(parts)
+	order := bySize{parts: parts}
+	for i, part := range parts {
+		if len(part) > 0 {
+			order.clients = append(order.clients, i)
+		}
+	}
+	heap.Init(&order)
 	for i := range parts {
 		if len(parts[i]) > 0 {
 			continue
@@ -180,7 +187,7 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 		k := repair.IntN(len(parts[largest]))
 		parts[i] = []int{parts[largest][k]}
 		parts[largest] = slices.Delete(parts[largest], k, k+1)
-		order.sink(0)
+		heap.Fix(&order, 0)
 	}
 	return parts
 }
@@ -191,36 +198,16 @@ type bySize struct {
 	clients []int
 }
 
-func newBySize(parts [][]int) bySize {
-	h := bySize{parts: parts}
-	for i, part := range parts {
-		if len(part) > 0 {
-			h.clients = append(h.clients, i)
-		}
-	}
-	for at := len(h.clients)/2 - 1; at >= 0; at-- {
-		h.sink(at)
-	}
-	return h
+func (h bySize) Len() int      { return len(h.clients) }
+func (h bySize) Swap(i, j int) { h.clients[i], h.clients[j] = h.clients[j], h.clients[i] }
+func (h bySize) Less(i, j int) bool {
+	a, b := h.clients[i], h.clients[j]
+	return cmp.Or(len(h.parts[b])-len(h.parts[a]), a-b) < 0
 }
 
-// sink moves a client whose part may have become too small for its place down to where it belongs.
-func (h bySize) sink(at int) {
-	for {
-		first := at
-		for child := 2*at + 1; child <= 2*at+2 && child < len(h.clients); child++ {
-			a, b := h.clients[child], h.clients[first]
-			if more := len(h.parts[a]) - len(h.parts[b]); more > 0 || more == 0 && a < b {
-				first = child
-			}
-		}
-		if first == at {
-			return
-		}
-		h.clients[at], h.clients[first] = h.clients[first], h.clients[at]
-		at = first
-	}
-}
+// Push and Pop complete [heap.Interface]; nobody is added or removed.
+func (h *bySize) Push(any) {}
+func (h *bySize) Pop() any { return nil }
 
 // pathological cuts the samples, sorted by label, into shards and assigns those.
 func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]int {
@@ -352,7 +339,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	rowLeft, columnLeft := slices.Clone(sizes), slices.Clone(totals)
 	whole := make([][]int, len(table))
-	var entries roundings
+	var entries []rounding
 	for i, row := range table {
 		whole[i] = make([]int, len(row))
 		for c, x := range row {
@@ -363,7 +350,9 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 			entries = append(entries, rounding{i, c, x - float64(n)})
 		}
 	}
-	sort.Sort(entries)
+	slices.SortFunc(entries, func(a, b rounding) int { // those that lost most first, in the order of the table
+		return cmp.Or(cmp.Compare(b.lost, a.lost), a.i-b.i, a.c-b.c)
+	})
 	for _, most := range []int{1, math.MaxInt} { // one each if that is enough, as it nearly always is
 		for _, e := range entries {
 			n := min(most, rowLeft[e.i], columnLeft[e.c])
@@ -375,19 +364,10 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	return whole
 }
 
-// rounding is what an entry of a table lost; roundings sorts those that lost most first, in the order of the table.
+// rounding is what an entry of a table lost.
 type rounding struct {
 	i, c int
 	lost float64
-}
-
-type roundings []rounding
-
-func (r roundings) Len() int      { return len(r) }
-func (r roundings) Swap(a, b int) { r[a], r[b] = r[b], r[a] }
-func (r roundings) Less(a, b int) bool {
-	x, y := &r[a], &r[b]
-	return x.lost > y.lost || x.lost == y.lost && (x.i < y.i || x.i == y.i && x.c < y.c)
 }
 
 // wholeShares rounds shares of total to whole numbers that sum to it, by largest remainder.
