@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/klauspost/compress/huff0"
 
@@ -29,24 +28,10 @@ const huffLeast = 15
 type packer struct {
 	huff huff0.Scratch
 	work []byte
-
-	sizer sizer // if not nil, only lengths are wanted: bytes that huff0 makes are left out
-}
-
-// sizer is a [huffSizer]. A program that asks for no lengths, as on a board, is linked without it.
-type sizer interface {
-	size(block []byte) (int, error)
-	even(v []float32) [planes]bool
 }
 
 // compress returns huff0's form of a block, in the packer's work space, or its error.
 func (p *packer) compress(block []byte) ([]byte, error) {
-	if p.sizer != nil {
-		if n, err := p.sizer.size(block); err != nil || n >= 0 {
-			p.huff.Out = slices.Grow(p.huff.Out[:0], n)
-			return p.huff.Out[:n], err
-		}
-	}
 	// A table of one frame is never used in the next: frames may get lost.
 	p.huff.Reuse = huff0.ReusePolicyNone
 	out, _, err := huff0.Compress4X(block, &p.huff)

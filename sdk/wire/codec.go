@@ -177,9 +177,6 @@ type Codec struct {
 	dim int
 	enc packer
 	dec unpacker
-
-	sizer sizer // of Size, as frame is; nil before the first
-	frame []byte
 }
 
 // NewCodec returns a codec for vectors of dim coordinates, dim in 1..MaxDim.
@@ -232,18 +229,6 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 		w.Bytes(byte(keyOwn+i), *b)
 	}
 	return w.B, nil
-}
-
-// Size returns the length of what Append would append, in less time: it makes no Huffman codes. It is called as Append
-// is, not by two goroutines at once and not during an Append.
-func (c *Codec) Size(m *admm.Message) (int, error) {
-	if c.sizer == nil {
-		c.sizer = new(huffSizer)
-	}
-	c.enc.sizer = c.sizer
-	frame, err := c.Append(c.frame[:0], m)
-	c.enc.sizer, c.frame = nil, frame
-	return len(frame), err
 }
 
 // present returns the keys that a message has: those that its kind has to have, and those with a value. A vector and a

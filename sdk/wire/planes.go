@@ -3,7 +3,6 @@ package wire
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
@@ -15,15 +14,7 @@ const planes = 4
 // bytes beyond its length. It appends less than limit bytes at any time.
 func (p *packer) planes(dst []byte, v []float32, limit int) ([]byte, bool) {
 	limit += len(dst)
-	var even [planes]bool
-	if p.sizer != nil {
-		even = p.sizer.even(v)
-	}
 	for plane := range planes {
-		if n := 1 + len(v); even[plane] && len(dst)+n < limit {
-			dst = slices.Grow(dst, n)[:len(dst)+n]
-			continue
-		}
 		for rest := v; len(rest) > 0; {
 			n := min(len(rest), blockSize)
 			p.work = cbor.Room(p.work, n)

@@ -73,16 +73,18 @@ func (r *result) writeAccuracy(t table) {
 	}
 }
 
-// frameMeter returns a function that tells the length in bytes of a message's frame, for one goroutine.
+// frameMeter returns a function that encodes a message and returns the length of its frame in bytes, for one goroutine.
 func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(p.fleet.Dim)
+	var frame []byte
 	return func(msg *admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
 		}
 		sent := *msg
 		signBlank(&sent)
-		return codec.Size(&sent)
+		frame, err = codec.Append(frame[:0], &sent)
+		return len(frame), err
 	}
 }
 
