@@ -212,7 +212,7 @@ func countRounds(spends []Spend) int {
 // error. It does not verify.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
-	err := decodeJSON(data, c)
+	err := ReadJSON(data, c)
 	if err == nil {
 		var again []byte
 		again, err = json.Marshal(c)

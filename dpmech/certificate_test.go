@@ -298,11 +298,11 @@ func TestParseCertificateRefuses(t *testing.T) {
 	}
 	for _, x := range []struct{ old, new, want string }{
 		{`"version": 2,`, `"version": 2, "version": 2,`, "field version is there twice"},
-		{`"version": 2,`, `"Version": 2,`, "field version is missing"},
+		{`"version": 2,`, `"Version": 2,`, `unknown field "Version"`},
 		{`"version": 2,`, ``, "field version is missing"},
 		{`"version": 2,`, `"version": 2, "extra": 0,`, "extra"},
 		{`"seq": 13,`, ``, "field lifetime.ledger.seq is missing"},
-		{`"first": 6,`, `"First": 6,`, "field releases[1].first is missing"},
+		{`"first": 6,`, `"First": 6,`, `unknown field "First"`},
 		{`"rounds": 9,`, `"rounds": 9.5,`, "9.5"},
 		{`"slack": 0,`, `"slack": 1e999,`, "1e999"},
 		{`"version": 2,`, `"version": 1,`, "unknown field epsilon_zero_out: version 1 does not have it"},

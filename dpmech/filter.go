@@ -195,7 +195,7 @@ func (f *Filter) State() []byte {
 // LoadFilter returns the filter of a state, which has to be, byte for byte, one that State returns.
 func LoadFilter(state []byte) (*Filter, error) {
 	var s filterState
-	if err := decodeJSON(state, &s); err != nil {
+	if err := ReadJSON(state, &s); err != nil {
 		return nil, within("filter state", err)
 	}
 	wrong := faults{validateSpends(s.Spends)}

@@ -248,15 +248,15 @@ func TestFilterState(t *testing.T) {
 }
 
 var badStates = []struct{ state, want string }{
-	{``, "EOF"},
+	{``, "unexpected end"},
 	{`null`, "version is 0"},
-	{`{"version":1,"limit":null,"releases":[]}x`, "more than one"},
+	{`{"version":1,"limit":null,"releases":[]}x`, "after top-level value"},
 	{`{"version":2,"limit":null,"releases":[]}`, "version is 2, want 1"},
 	{`{"version":1,"limit":null,"releases":null}`, "exactly"},
 	{`{"version":1,"limit":null,"releases":[], "spent":0}`, "unknown field"},
 	{`{"version":1,"releases":[]}`, "exactly"},
-	{`{"Version":1,"limit":null,"releases":[]}`, "exactly"},
-	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "exactly"},
+	{`{"Version":1,"limit":null,"releases":[]}`, `unknown field "Version"`},
+	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "there twice"},
 	{` {"version":1,"limit":null,"releases":[]}`, "exactly"},
 	{`{"version":1,"limit":{"epsilon":-1,"delta":2,"accounting":"gdp"},"releases":[]}`, "delta is 2"},
 	{`{"version":1,"limit":{"epsilon":1,"delta":1e-5,"accounting":"moments"},"releases":[]}`, "moments"},

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,18 +14,83 @@ import (
 	"unicode/utf8"
 )
 
-// decodeJSON reads exactly one JSON value without unknown fields into v.
-func decodeJSON(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
+// ReadJSON reads exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal] it refuses fields that v does not have,
+// fields that are there twice, names in other than small letters, and more than one value. It is meant for files that
+// others may have made: deep nesting is an error.
+func ReadJSON(data []byte, v any) error {
+	if !utf8.Valid(data) {
+		return errors.New("not valid UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil {
+		at := len(data)
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			at = min(int(syntax.Offset), len(data))
 		}
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		return fmt.Errorf("line %d, column %d: %w", line, at-1-bytes.LastIndexByte(data[:at], '\n'), err)
+	}
+	if err := uniqueNames(whole); err != nil {
 		return err
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("dpmech: more than one JSON value")
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("%s: found %s, want %s", wrong.Field, wrong.Value, jsonWords(wrong.Type.Kind()))
+	}
+	return err
+}
+
+// jsonWords says what a Go type is in JSON.
+func jsonWords(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// uniqueNames refuses an object, at any depth of a valid JSON value, in which a field is there twice or has a name that
+// is not of small letters, digits and underscores: package json would match it in any letter case.
+func uniqueNames(data []byte) error {
+	var open []map[string]bool // the names so far of each object around this place; nil for an array
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{':
+			open = append(open, map[string]bool{})
+		case '[':
+			open = append(open, nil)
+		case '}', ']':
+			open = open[:len(open)-1]
+		case '"':
+			start := i
+			for i++; data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+			after := bytes.TrimLeft(data[i+1:], " \t\r\n")
+			if len(after) == 0 || after[0] != ':' {
+				continue // a value
+			}
+			name, known := string(data[start+1:i]), open[len(open)-1]
+			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+				return fmt.Errorf("unknown field %.64q, want a name of small letters", name)
+			}
+			if known[name] {
+				return fmt.Errorf("field %s is there twice", name)
+			}
+			known[name] = true
+		}
 	}
 	return nil
 }

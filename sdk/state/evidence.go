@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -42,7 +43,7 @@ func ReadEvidence(path string) ([]signed.Evidence, error) {
 	var list []signed.Evidence
 	err := eachLine(path, func(line []byte) error {
 		var e signed.Evidence
-		err := strictJSON(line, &e)
+		err := dpmech.ReadJSON(line, &e)
 		if err == nil {
 			_, _, err = e.Releases()
 		}

@@ -104,24 +104,61 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// replaceFile gives a file a new content, durably: after a crash it has the old one or the new one.
-func replaceFile(path string, content []byte) error {
-	temp := path + ".tmp"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// replaceFile is [Replace] for a file that only its owner may read.
+func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
+
+// Replace gives a file a new content, durably: after a crash it has the old one or the new one, whole. A new file has
+// mode less the umask. One that was there has exactly mode then, and keeps its owner: root may edit the files of a node
+// that another user runs.
+func Replace(path string, content []byte, mode fs.FileMode) error {
+	s, err := Stage(path, content, mode)
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(content); err == nil {
+	return s.Commit()
+}
+
+// Staged is the new content of a file, on the disk beside its place.
+type Staged struct{ path, temp string }
+
+// Stage does the part of [Replace] that a full disk or a missing folder can stop. The caller then calls Commit or
+// Discard.
+func Stage(path string, content []byte, mode fs.FileMode) (*Staged, error) {
+	s := &Staged{path: path, temp: path + ".tmp"}
+	if info, err := os.Lstat(s.temp); err == nil && !info.IsDir() { // a crash has left it
+		_ = os.Remove(s.temp)
+	}
+	f, err := os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	if old, missing := os.Stat(path); missing == nil {
+		err = errors.Join(keepOwner(f, old), f.Chmod(mode))
+	}
+	if err == nil {
+		_, err = f.Write(content)
+	}
+	if err == nil {
 		err = syncFile(f)
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temp, path)
+	if err = errors.Join(err, f.Close()); err != nil {
+		s.Discard()
+		return nil, err
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return syncDir(filepath.Dir(path))
+	return s, nil
 }
+
+// Commit gives the file its new content.
+func (s *Staged) Commit() error {
+	if err := os.Rename(s.temp, s.path); err != nil {
+		s.Discard()
+		return err
+	}
+	return syncDir(filepath.Dir(s.path))
+}
+
+// Discard removes what Stage has written.
+func (s *Staged) Discard() { _ = os.Remove(s.temp) }
 
 // WriteCertificate writes a certificate to a file, durably. A file with the same release and more countersignatures
 // stays: a node that serves a finished run again may not meet all its neighbors, which do not sign twice.
@@ -180,16 +217,9 @@ func eachLine(path string, parse func(line []byte) error) error {
 	return nil
 }
 
-// strictJSON reads one JSON object without unknown fields.
-func strictJSON(line []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	return dec.Decode(v)
-}
-
 // exactJSON reads one JSON object that has to be, byte for byte, what package json writes.
 func exactJSON(line []byte, v any) error {
-	if err := strictJSON(line, v); err != nil {
+	if err := dpmech.ReadJSON(line, v); err != nil {
 		return err
 	}
 	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, line) {

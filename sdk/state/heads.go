@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -69,7 +70,7 @@ func OpenHeads(path string) (*Heads, error) {
 
 // parse reads a line and checks its signature.
 func (e *headEntry) parse(line []byte) error {
-	err := strictJSON(line, e)
+	err := dpmech.ReadJSON(line, e)
 	if err == nil {
 		e.release, err = signed.Parse(e.Release)
 	}

@@ -220,8 +220,8 @@ func TestLedgerLines(t *testing.T) {
 	good := strings.TrimSuffix(string(line), "\n")
 	for _, c := range []struct{ old, new, want string }{
 		{`"seq":2`, `"seq":3`, "seq is 3, want 2"},
-		{`"seq":2`, `"seq":2,"seq":2`, "not as it was written"},
-		{`"seq"`, `"Seq"`, "not as it was written"},
+		{`"seq":2`, `"seq":2,"seq":2`, "field seq is there twice"},
+		{`"seq"`, `"Seq"`, `unknown field "Seq"`},
 		{`"seq":`, `"seq": `, "not as it was written"},
 		{`"clip":1`, `"clip":1.0`, "not as it was written"},
 		{`"clip":1,`, ``, "not as it was written"},

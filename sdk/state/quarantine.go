@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // Quarantine is what a node keeps of a neighbor with which it has ended to work: why, and what there is to show it.
@@ -96,7 +98,7 @@ func ReadQuarantine(dir string) ([]Quarantine, error) {
 		var q Quarantine
 		text, err := os.ReadFile(path)
 		if err == nil {
-			err = strictJSON(text, &q)
+			err = dpmech.ReadJSON(text, &q)
 		}
 		if err == nil && (q.Release < 1 || q.Neighbor == "") {
 			err = fmt.Errorf("neighbor %q and release %d, want a name and 1 or more", q.Neighbor, q.Release)

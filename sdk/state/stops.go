@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -43,7 +44,7 @@ func (d *Dir) KeepStops(fleet [32]byte, list []signed.Stop) error {
 func ReadStops(dir string, fleet [32]byte) (list []signed.Stop, err error) {
 	err = eachLine(StopsPath(dir), func(line []byte) error {
 		var l stopLine
-		if err := strictJSON(line, &l); err != nil {
+		if err := dpmech.ReadJSON(line, &l); err != nil {
 			return err
 		}
 		b, err := hex.DecodeString(l.Stop)

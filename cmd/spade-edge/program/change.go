@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // journal is the folder in which a change stands while its files are written. Only whole ones have that name.
@@ -85,7 +87,7 @@ func (c *change) commit() error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
-	if err := replaceFile(filepath.Join(stage, "files.json"), text, 0o600); err != nil {
+	if err := state.Replace(filepath.Join(stage, "files.json"), text, 0o600); err != nil {
 		return err
 	}
 	if err := c.pause(); err != nil {
@@ -153,7 +155,7 @@ func finishChange(dir string, pause func() error) (did string, err error) {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
 		if err == nil {
-			err = replaceFile(path, f.New, f.Mode)
+			err = state.Replace(path, f.New, f.Mode)
 		}
 		if err != nil {
 			return "", err
@@ -167,26 +169,6 @@ func finishChange(dir string, pause func() error) (did string, err error) {
 		return "", err
 	}
 	return did, syncFolder(dir)
-}
-
-// replaceFile writes a file beside its place, makes sure that it is on disk, and then gives it its name.
-func replaceFile(path string, content []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if old, missing := os.Stat(path); missing == nil {
-		err = errors.Join(err, keepOwner(f, old))
-	}
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
 }
 
 // syncFolder makes the names in a folder durable, on systems that can.

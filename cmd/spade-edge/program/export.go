@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -218,9 +219,9 @@ type written struct {
 	content []byte
 }
 
-// writeAll writes files for everybody to read: each under another name first, so that a full disk leaves none behind.
-// Unless force is set it overwrites nothing.
-func writeAll(files []written, force bool) (err error) {
+// writeAll writes files for everybody to read; a full disk leaves none of them behind. Unless force is set it overwrites
+// nothing.
+func writeAll(files []written, force bool) error {
 	var taken faults
 	for _, f := range files {
 		switch info, err := os.Lstat(f.path); {
@@ -234,36 +235,30 @@ func writeAll(files []written, force bool) (err error) {
 	if err := taken.usage(); err != nil {
 		return err
 	}
-	const fresh = ".new"
-	defer func() {
-		for _, f := range files {
-			if err != nil && f.content != nil {
-				_ = os.Remove(f.path + fresh) // what is left of a try that failed
-			}
-		}
-	}()
+	var staged []*state.Staged
 	for _, f := range files {
 		if f.content == nil {
 			continue
 		}
-		file, err := os.OpenFile(f.path+fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		one, err := state.Stage(f.path, f.content, 0o644)
 		if err != nil {
+			for _, s := range staged {
+				s.Discard()
+			}
 			return err
 		}
-		_, err = file.Write(f.content)
-		if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-			return err
-		}
+		staged = append(staged, one)
+	}
+	var errs []error
+	for _, s := range staged {
+		errs = append(errs, s.Commit())
 	}
 	for _, f := range files {
-		if f.content != nil {
-			err = os.Rename(f.path+fresh, f.path)
-		} else if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		if err != nil {
-			return err
+		if f.content == nil {
+			if err := os.Remove(f.path); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

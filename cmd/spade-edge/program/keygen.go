@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -85,12 +86,7 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 
 func readMember(line string) (fleetfile.Member, error) {
 	var l memberLine
-	dec := json.NewDecoder(strings.NewReader(line))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&l)
-	if err == nil && dec.More() {
-		err = errors.New("there is more behind it")
-	}
+	err := dpmech.ReadJSON([]byte(line), &l)
 	if err != nil {
 		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
 	}

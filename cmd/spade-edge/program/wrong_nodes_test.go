@@ -125,7 +125,7 @@ func TestWrongInit(t *testing.T) {
 		{exitUsage, "none.txt", []string{"x", "-members", "none.txt"}},
 		{exitUsage, "has no members", []string{"x", "-members", write("empty.txt", "# nobody\n")}},
 		{exitUsage, "junk.txt:2: ", []string{"x", "-dim", "5", "-members", write("junk.txt", line+"{\"name\": 3}\n")}},
-		{exitUsage, "there is more behind it", []string{"x", "-dim", "5", "-members", write("two.txt", strings.TrimSpace(line)+other)}},
+		{exitUsage, "after top-level value", []string{"x", "-dim", "5", "-members", write("two.txt", strings.TrimSpace(line)+other)}},
 		{exitUsage, `unknown field "secret"`, []string{"x", "-dim", "5", "-members", write("odd.txt", `{"name":"a","secret":"x"}`)}},
 		{exitUsage, "has 0, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
 		{exitUsage, "nobody in", []string{"x", "-dim", "5", "-members", write("nowhere.txt", line+other)}},

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package program
+package state
 
 import (
 	"io/fs"
