@@ -4,10 +4,8 @@
 //	go run ./.ci/footprint                        all targets: a table of bytes and limits, each built twice
 //	go run ./.ci/footprint -twice linux/arm/6     the same, but only these targets twice, and the others once
 //	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets picks
-//	go run ./.ci/footprint -cost linux/arm/6      what costs more than 50 KB in a build for Linux, and what it buys
+//	go run ./.ci/footprint -linked                whether an embedder links what linked.txt says, with -update to write it
 //	go run ./.ci/footprint -memory                an idle node as a process of its own: memory, start, wake-ups
-//	go run ./.ci/footprint -board DIR             a fleet of three, one of them on an emulated armv6 board with 64 MiB;
-//	                                              needs qemu-system-arm, and keeps Debian's kernel for that board in DIR
 //
 // It is run from the root of the module. Sizes are in bytes, and a MB is a million of them.
 package main
@@ -22,10 +20,9 @@ import (
 func main() {
 	release := flag.String("release", "", "make release builds into this `directory`, and nothing else")
 	flag.StringVar(&stamp, "stamp", "", "with -release: `version` and commit that the programs print")
-	cost := flag.String("cost", "", "list what costs more than 50 KB in a build for this `target`")
+	linked := flag.Bool("linked", false, "check the packages that an embedder links")
+	update := flag.Bool("update", false, "with -linked: write them")
 	memory := flag.Bool("memory", false, "measure an idle node")
-	board := flag.String("board", "",
-		"run a fleet of which one is on an emulated board, keeping downloads in this `directory`")
 	seconds := flag.Int("seconds", 10, "how long -memory looks at the node")
 	which := flag.String("targets", "",
 		"comma-separated `list` of targets, such as linux/arm/6,darwin/arm64 (default all)")
@@ -42,12 +39,10 @@ func main() {
 			return err
 		case *release != "":
 			return makeRelease(*release, targets)
-		case *cost != "":
-			return printCost(*cost)
+		case *linked:
+			return checkLinked(*update)
 		case *memory:
 			return measureIdle(*seconds)
-		case *board != "":
-			return runBoard(*board)
 		}
 		again, err := parseTargets(*twice)
 		if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,40 +8,82 @@ import (
 	"slices"
 )
 
-// limit bounds what a build may weigh, in bytes.
-type limit struct {
-	what, pkg string
-	dir       string   // of a module of its own; empty is the root's
-	over      string   // a package whose weight is taken off
-	bytes     int64    // 0: none
-	on        []string // the targets that it holds for, and unless it is the program's the only ones that are built
-}
-
 const mb = 1_000_000
 
-var (
-	boards = []string{"linux/arm/6", "linux/arm64"}
+// limit bounds what a build may weigh on a target, in bytes.
+type limit struct {
+	what, pkg, on string
+	over          string // a package whose weight is taken off
+	bytes         int64
+}
 
-	limits = []limit{
-		{what: "program", pkg: program, bytes: 8 * mb, on: boards},
-		{what: "SDK, transport/mem, over an empty program", pkg: "./.ci/footprint/embedmem", over: "./.ci/footprint/empty",
-			bytes: 3 * mb, on: boards},
-		{what: "SDK, transport/ws", pkg: "./.ci/footprint/embedws", bytes: 7 * mb, on: boards},
-		{what: "program over a NATS broker", dir: "transport/nats", pkg: "./cmd/spade-edge-nats", on: boards},
+var (
+	programLimit = limit{what: "program", pkg: program, on: "linux/arm/6", bytes: 12 * mb}
+
+	// embedders are what a node adds to somebody's program.
+	embedders = []limit{
+		{what: "SDK, transport/mem", pkg: "./.ci/footprint/embedmem", on: "linux/amd64", bytes: 4.5 * mb},
+		{what: "SDK, transport/ws, sdk/state, on top of TLS, websockets and CBOR", pkg: "./.ci/footprint/embedws",
+			over: "./.ci/footprint/bare", on: "linux/amd64", bytes: 1.3 * mb},
 	}
 )
 
-// holds reports whether the limit is one for the target.
-func (l limit) holds(t target) bool { return slices.Contains(l.on, t.String()) }
-
-// printSizes builds everything for the targets and prints what it weighs. For those in twice it is built again
-// elsewhere.
+// printSizes builds the program for the targets and prints what it weighs, and what a node costs an embedder. For those
+// in twice it is built again elsewhere.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
+	var errs []error
+	fmt.Printf("%-20s %10s %10s  %s\n", "target", "bytes", "limit", "what")
+	row := func(t target, l limit) {
+		bytes, err := weigh(tmp, t, l)
+		errs = append(errs, err)
+		bound := "-"
+		if l.on == t.String() {
+			bound = fmt.Sprint(l.bytes)
+			if bytes > l.bytes {
+				errs = append(errs, fmt.Errorf("%s for %s: %d bytes, want at most %d", l.what, t, bytes, l.bytes))
+			}
+		}
+		fmt.Printf("%-20s %10d %10s  %s\n", t, bytes, bound, l.what)
+	}
+	for _, t := range targets {
+		row(t, programLimit)
+	}
+	for _, l := range embedders {
+		found, err := parseTargets(l.on)
+		if err != nil {
+			return err
+		}
+		row(found[0], l)
+	}
+	return errors.Join(append(errs, compareBuilds(tmp, twice, fresh))...)
+}
+
+// weigh returns the length of a build.
+func weigh(tmp string, t target, l limit) (int64, error) {
+	out := filepath.Join(tmp, "a")
+	if err := build(".", l.pkg, t, out, ""); err != nil {
+		return 0, err
+	}
+	size, _, err := sumOf(out)
+	if err == nil && l.over != "" {
+		var other int64
+		other, err = weigh(tmp, t, limit{pkg: l.over})
+		size -= other
+	}
+	return size, err
+}
+
+// compareBuilds builds the program for each target here and in a copy of the module, and returns an error if the bytes
+// differ. The build ID, which depends on the source that copyModule changes, is left out.
+func compareBuilds(tmp string, targets []target, fresh bool) error {
+	if len(targets) == 0 {
+		return nil
+	}
 	other, cache := filepath.Join(tmp, "another", "checkout"), ""
 	if fresh {
 		cache = filepath.Join(tmp, "cache")
@@ -50,59 +91,21 @@ func printSizes(targets, twice []target, fresh bool) error {
 	if err := copyModule(other); err != nil {
 		return err
 	}
-	var errs []error
-	weighed := func(dir, pkg string, t target) int64 {
-		again := dir == "" && slices.Contains(twice, t) // the other checkout is of the root module alone
-		size, err := weigh(tmp, cmp.Or(dir, "."), other, pkg, t, again, cache)
-		errs = append(errs, err)
-		return size
-	}
-	fmt.Printf("%-20s %10s %10s  %s\n", "target", "bytes", "limit", "what")
-	row := func(t target, bytes, most int64, what string) {
-		bound := "-"
-		if most > 0 {
-			bound = fmt.Sprint(most)
+	for _, t := range targets {
+		a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
+		err := errors.Join(build(".", program, t, a, "", "-buildid="), build(other, program, t, b, cache, "-buildid="))
+		if err != nil {
+			return err
 		}
-		fmt.Printf("%-20s %10d %10s  %s\n", t, bytes, bound, what)
-		if most > 0 && bytes > most {
-			errs = append(errs, fmt.Errorf("%s for %s: %d bytes, want at most %d", what, t, bytes, most))
+		_, first, errFirst := sumOf(a)
+		_, second, errSecond := sumOf(b)
+		if err := errors.Join(errFirst, errSecond); err != nil {
+			return err
 		}
-	}
-	for i, l := range limits {
-		for _, t := range targets {
-			if i > 0 && !l.holds(t) {
-				continue
-			}
-			bytes, most := weighed(l.dir, l.pkg, t), int64(0)
-			if l.over != "" {
-				bytes -= weighed(l.dir, l.over, t)
-			}
-			if l.holds(t) {
-				most = l.bytes
-			}
-			row(t, bytes, most, l.what)
+		if !slices.Equal(first[:], second[:]) {
+			return fmt.Errorf("%s for %s: two builds differ, SHA-256 %x and %x", program, t, first[:8], second[:8])
 		}
+		fmt.Printf("%-20s the same bytes when built elsewhere\n", t)
 	}
-	return errors.Join(errs...)
-}
-
-// weigh builds a package of the module in dir and returns its length; if twice, then in another directory too, and it
-// is an error if the two differ.
-func weigh(tmp, dir, other, pkg string, t target, twice bool, cache string) (int64, error) {
-	a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
-	if err := build(dir, pkg, t, a, "", true); err != nil {
-		return 0, err
-	}
-	size, sum, err := sumOf(a)
-	if err != nil || !twice {
-		return size, err
-	}
-	if err := build(other, pkg, t, b, cache, true); err != nil {
-		return size, err
-	}
-	if _, again, err := sumOf(b); err != nil || again != sum {
-		return size, errors.Join(err,
-			fmt.Errorf("%s for %s: two builds differ, SHA-256 %x and %x", pkg, t, sum[:8], again[:8]))
-	}
-	return size, nil
+	return nil
 }

@@ -9,8 +9,6 @@ import (
 // target is what a build is for.
 type target struct {
 	os, arch, variant string
-	whole             bool // a plain build, though the target is a board
-	small             bool // as for a board, though the target is none
 }
 
 func on(os, arch, variant string) target { return target{os: os, arch: arch, variant: variant} }
@@ -24,11 +22,7 @@ var targets = []target{
 }
 
 func (t target) String() string {
-	name := strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
-	if t.whole {
-		name += "/whole"
-	}
-	return name
+	return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
 }
 
 // file names the program for the target.
@@ -52,21 +46,18 @@ func (t target) env() []string {
 	return env
 }
 
-// parseTargets reads a list of targets; an empty one means all. "/whole" after a board makes it a plain build, for boards
-// with an operating system that has room.
+// parseTargets reads a list of targets; an empty one means all.
 func parseTargets(list string) ([]target, error) {
 	if list == "" {
 		return targets, nil
 	}
 	var found []target
 	for name := range strings.SplitSeq(list, ",") {
-		name, whole := strings.CutSuffix(name, "/whole")
 		i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
 		if i < 0 {
 			return nil, fmt.Errorf("target %q, want some of %v", name, targets)
 		}
 		found = append(found, targets[i])
-		found[len(found)-1].whole = whole
 	}
 	return found, nil
 }

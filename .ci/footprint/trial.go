@@ -23,8 +23,8 @@ type trial struct {
 }
 
 // newTrial writes the files of a fleet. Member i learns from oracle(i), which is JSON. Every member listens on
-// loopback, and is also called at the same port of those hosts.
-func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string, hosts ...string) (*trial, error) {
+// loopback.
+func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, error) {
 	tr := &trial{dir: dir, file: &fleetfile.File{Fleet: fleet}}
 	var ports []int
 	for range fleet.Members {
@@ -40,10 +40,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string, hosts ...
 		if err != nil {
 			return nil, err
 		}
-		var addresses []string
-		for _, host := range append([]string{"127.0.0.1"}, hosts...) {
-			addresses = append(addresses, fmt.Sprintf("wss://%s:%d/", host, ports[i]))
-		}
+		addresses := []string{fmt.Sprintf("wss://127.0.0.1:%d/", ports[i])}
 		tr.file.Members = append(tr.file.Members,
 			fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: addresses})
 		ledger, err := state.CreateLedger(tr.path(name+".ledger"), "data of "+name, nil)

@@ -3,8 +3,8 @@
 //
 //	go run ./.ci/packages -version v1.2.0 -commit 0123456789ab -date 1767225600 -programs DIR -out DIR
 //
-// DIR of -programs holds what "go run ./.ci/footprint -release DIR" makes of linux/amd64, linux/arm64/whole and
-// linux/arm/6/whole. .ci/release calls it. It is run from the root of the module.
+// DIR of -programs holds what "go run ./.ci/footprint -release DIR" makes of linux/amd64, linux/arm64 and
+// linux/arm/6. .ci/release calls it. It is run from the root of the module.
 package main
 
 import (
@@ -34,8 +34,8 @@ type processor struct{ debian, image, variant, program string }
 // builds, with the commands of a fleet's operator.
 var processors = []processor{
 	{"amd64", "amd64", "", "spade-edge-linux-amd64"},
-	{"arm64", "arm64", "v8", "spade-edge-linux-arm64-whole"},
-	{"armhf", "arm", "v6", "spade-edge-linux-arm-6-whole"},
+	{"arm64", "arm64", "v8", "spade-edge-linux-arm64"},
+	{"armhf", "arm", "v6", "spade-edge-linux-arm-6"},
 }
 
 func main() {

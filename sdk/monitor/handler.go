@@ -2,19 +2,16 @@ package monitor
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	_ "embed" // the page
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // source is what a handler serves.
@@ -43,10 +40,8 @@ func handler(s source) http.Handler {
 		body, err := []byte("ok\n"), error(nil)
 		switch r.URL.Path {
 		case "/":
-			var policy string
-			body, policy = page()
-			kind = "text/html; charset=utf-8"
-			w.Header().Set("Content-Security-Policy", policy)
+			body, kind = []byte(page), "text/html; charset=utf-8"
+			w.Header().Set("Content-Security-Policy", pagePolicy)
 		case "/status":
 			kind = "application/json"
 			body, err = encode(s.reply())
@@ -97,27 +92,25 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// pageZip is page.html with page.css and page.js in it, compressed: "go test ./sdk/monitor -run Page -update" makes it,
-// and the same test without -update fails when it is out of date.
+// The page is one HTML file; style and script are put into it.
 //
-//go:embed page.gz
-var pageZip string
+//go:embed page.html
+var pageHTML string
 
-// page returns one HTML file with everything in it, which must not be changed, and its policy. It is the same for every
-// run, since its script fetches all that is shown. The policy lets a browser run this script and use this style, named
-// by their hashes, ask this origin, and nothing else.
-var page = sync.OnceValues(func() (text []byte, policy string) {
-	zip, err := gzip.NewReader(strings.NewReader(pageZip))
-	if err != nil {
-		return nil, "" // the test has read it
-	}
-	text, _ = io.ReadAll(zip)
-	source := func(tag string) string {
-		_, rest, _ := bytes.Cut(text, []byte("<"+tag+">"))
-		inner, _, _ := bytes.Cut(rest, []byte("</"+tag+">"))
-		sum := sha256.Sum256(inner)
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return text, "default-src 'none'; script-src " + source("script") + "; style-src " + source("style") +
-		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-})
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+var page = strings.NewReplacer("/*style*/", pageCSS, "/*script*/", pageJS).Replace(pageHTML)
+
+// pagePolicy lets a browser run the page's script and use its style, named by their hashes, ask this origin, and nothing
+// else.
+var pagePolicy = "default-src 'none'; script-src " + hashSource(pageJS) + "; style-src " + hashSource(pageCSS) +
+	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func hashSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

@@ -85,9 +85,6 @@ type PCA struct {
 // fails if the training set does not vary. Components beyond the directions in which it does are arbitrary. The work
 // takes 16 bytes for each number of the training set that is not zero.
 func FitPCA(train *Data, n int) (*PCA, error) {
-	if board {
-		return nil, errBoard
-	}
 	if err := train.check(); err != nil {
 		return nil, err
 	}
@@ -117,21 +114,6 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	}
 	out := d.blank(len(p.Components))
 	out.Features = nil
-	if board { // little room, and few rows: the same sums without what makes them fast
-		for k, v := range p.Components {
-			start := -dot(p.Mean, v)
-			for i := range d.Len() {
-				z := start
-				for j, x := range d.Row(i) {
-					if x != 0 {
-						z += float64(float64(x) * v[j])
-					}
-				}
-				out.Row(i)[k] = float32(p.Scale * z)
-			}
-		}
-		return out, nil
-	}
 	pr := newProjector(p.Mean, p.Components)
 	share(d.Len(), func(from, to int) {
 		var row sparse

@@ -24,15 +24,8 @@ const (
 	labelsMagic = 0x00000801
 )
 
-// errBoard is for what a program with the tag board does without.
-var errBoard = errors.New("task: this program was built small, for a device: images, PCA that is fitted on own data, and " +
-	"parts of a common data set are for the program for computers")
-
 // loadIDX reads the IDX files of a folder. test is nil if the folder has no test files.
 func loadIDX(dir string) (train, test *table, err error) {
-	if board {
-		return nil, nil, errBoard
-	}
 	if _, err := os.Stat(dir); err != nil {
 		return nil, nil, fmt.Errorf("task: %w", err)
 	}

@@ -164,8 +164,7 @@ func TestPCAProjection(t *testing.T) {
 	}
 }
 
-// TestPCAApplyBits compares projections with the sums as they are written, zeros of both signs included: programs for
-// boards, which have the tag of that name, compute them in another way than others and find the same bits.
+// TestPCAApplyBits compares projections with the sums as they are written, zeros of both signs included.
 func TestPCAApplyBits(t *testing.T) {
 	s := testStream(9)
 	for _, n := range []int{1, 6, 13} {

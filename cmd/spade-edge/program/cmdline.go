@@ -63,6 +63,15 @@ func (c *cmdline) parse() error {
 	return nil
 }
 
+// beginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
+var beginWith = map[string][]string{
+	"demo":     {"nodes", "graph", "epsilon", "non-private", "http", "json"},
+	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
+	"plan":     {"dim", "samples", "nodes", "graph", "epsilon", "rounds"},
+	"fit":      {"data", "label", "onehot", "drop", "fitted-on", "out"},
+	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
+}
+
 // help is what a command is for, with its flags: those to begin with, if the command has such, or all.
 func (c *cmdline) help(all bool) string {
 	var b strings.Builder

@@ -95,18 +95,18 @@ type command struct {
 	run   func(ctx context.Context, c *cmdline) error
 }
 
-// commands are in the order in which a user comes to need them. Those of the table operator are for large computers.
+// commands are in the order in which a user comes to need them.
 var commands []*command
 
 func init() { // completion and help look at all commands
 	commands = []*command{
-		{"demo", "eight nodes with real websockets on this machine", operator["demo"]},
-		{"simulate", "a network of any size in one process, on your data", operator["simulate"]},
-		{"plan", "what a run will take: rounds, bytes, memory, epsilon", operator["plan"]},
-		{"fit", "how members prepare their data, fitted on public data", operator["fit"]},
+		{"demo", "eight nodes with real websockets on this machine", demo},
+		{"simulate", "a network of any size in one process, on your data", simulate},
+		{"plan", "what a run will take: rounds, bytes, memory, epsilon", planRun},
+		{"fit", "how members prepare their data, fitted on public data", fit},
 		{"keygen", "the key of a node", keygen},
-		{"init", "the files of a fleet", operator["init"]},
-		{"fleet", "members, keys, addresses and the next run of a fleet", operator["fleet"]},
+		{"init", "the files of a fleet", initFleet},
+		{"fleet", "members, keys, addresses and the next run of a fleet", fleetFiles},
 		{"privacy", "plan noise, verify a certificate, look after a ledger", privacyRun},
 		{"check", "whether a node is fit to run", checkNode},
 		{"run", "one node of a fleet, on a device", runNode},
@@ -114,17 +114,11 @@ func init() { // completion and help look at all commands
 		{"stop", "end a running node, to go on later", stopNode},
 		{"export", "a node's model in a file, with checksum and certificate", exportModel},
 		{"predict", "what an exported model says of new samples, and why", predict},
-		{"evaluate", "what an exported model is worth on labelled samples", operator["evaluate"]},
-		{"inspect", "what is in a file or folder of a fleet", operator["inspect"]},
-		{"completion", "completion of commands, flags and files for a shell", operator["completion"]},
+		{"evaluate", "what an exported model is worth on labelled samples", evaluate},
+		{"inspect", "what is in a file or folder of a fleet", inspectPath},
+		{"completion", "completion of commands, flags and files for a shell", completion},
 		{"version", "what this program was built from", version},
 	}
-}
-
-// elsewhere is in the place of what a board does not have.
-func elsewhere(context.Context, *cmdline) error {
-	return usageError{errors.New("this program was built small, for a device: give the command to spade-edge on " +
-		"another computer, such as that of the fleet's operator")}
 }
 
 // Run runs a command, and returns the exit code. The result of a command is printed once, when it has succeeded.
@@ -151,7 +145,7 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 			p.help(&result)
 		}
 	case name == "__complete": // for the scripts of the command completion
-		words(args[1:], &result)
+		complete(args[1:], &result)
 	case i >= 0:
 		c := newCmdline(p, name, args[1:], &result, log)
 		if err = commands[i].run(ctx, c); c.failed != nil {
@@ -250,7 +244,7 @@ func (p *Program) help(w io.Writer) {
 	fmt.Fprintf(w, "\nStart with \"%s demo\". \"%[1]s COMMAND -h\" explains a command,\n"+
 		"and \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
 	for _, name := range topicNames() {
-		first, _, _ := strings.Cut(text(name), "\n")
+		first, _, _ := strings.Cut(text("topics/"+name), "\n")
 		fmt.Fprintf(w, "  %-16s %s\n", name, first)
 	}
 }

@@ -19,18 +19,17 @@ type privacyOptions struct {
 	verify, fleet, ledger, newLedger, dataset string
 }
 
-// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it. What is
-// nil is elsewhere.
+// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
 var privacyModes = []struct {
 	flag  string // "" plans
 	other []string
 	run   func(o *privacyOptions) error
 }{
-	{"verify", []string{"fleet", "ledger", "json"}, paperwork["verify"]},
+	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
-	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, paperwork["plan"]},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
 }
 
 func privacyRun(ctx context.Context, c *cmdline) error {
@@ -59,9 +58,6 @@ func privacyRun(ctx context.Context, c *cmdline) error {
 		}
 		if err := o.check(mode.flag, mode.other); err != nil {
 			return err
-		}
-		if mode.run == nil {
-			return elsewhere(ctx, c)
 		}
 		return mode.run(o)
 	}

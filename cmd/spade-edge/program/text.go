@@ -70,9 +70,6 @@ func folded(line string, width, indent int) (rows []string) {
 // blanks than the one before them, belong together; those of a flag and of its text do not. Command lines that are
 // given as examples break before flags, with a backslash, and what is said about one goes before it.
 func filled(text string, width int) string {
-	if operatorZip == "" { // a board has no room for this
-		return text
-	}
 	var b strings.Builder
 	open, from := "", 0 // what is gathered, and how many blanks it begins with
 	flush := func() {

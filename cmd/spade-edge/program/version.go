@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	_ "embed" // the licences
 	"fmt"
 	"io"
 	"runtime"
@@ -12,8 +13,10 @@ import (
 // (.ci/release). A build of a checkout has what the go command has found.
 var release string
 
-// noticesName is the text with the licences of what is linked into the program: licenses.txt.
-const noticesName = "notices/licenses"
+// notices are the licences of what is linked into the program.
+//
+//go:embed licenses.txt
+var notices string
 
 func version(ctx context.Context, c *cmdline) error {
 	licenses := c.Bool("licenses", false, "print the licences of what is in this program")
@@ -21,13 +24,10 @@ func version(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	if *licenses {
-		if operatorZip == "" {
-			return elsewhere(ctx, c)
-		}
 		if c.program.Name != Websockets.Name {
 			fmt.Fprintf(c.out, "%s has more modules in it than are named here: \"go version -m\" lists them.\n\n", c.program.Name)
 		}
-		_, err := io.WriteString(c.out, text(noticesName))
+		_, err := io.WriteString(c.out, notices)
 		return err
 	}
 	stamp := release

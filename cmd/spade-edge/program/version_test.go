@@ -41,11 +41,10 @@ func TestLicenses(t *testing.T) {
 		if err := os.WriteFile("licenses.txt", all.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		t.Skip("licenses.txt is made anew: pack the topics again")
+		t.Skip("licenses.txt is made anew: build the test again")
 	}
 	if code, out, log := call("version", "-licenses"); code != exitDone || out != all.String() {
-		t.Errorf("exit code %d, %s; the licences printed are not those of %q: run this test with UPDATE=1, and then "+
-			"TestTopicsAreThoseOfTheFolder", code, log, folders)
+		t.Errorf("exit code %d, %s; the licences printed are not those of %q: run this test with UPDATE=1", code, log, folders)
 	}
 }
 

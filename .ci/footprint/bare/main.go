@@ -1,0 +1,83 @@
+// Command bare is a small program that speaks CBOR over websockets with TLS, both ways, and has no node in it. What
+// embedws weighs beyond it is what this module costs an embedder who has these libraries already.
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"nhooyr.io/websocket"
+)
+
+type message struct {
+	From  string    `cbor:"from"`
+	Model []float32 `cbor:"model"`
+}
+
+func main() {
+	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run listens at one address, and sends a message to another.
+func run(ctx context.Context, listen, address string) error {
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		return err
+	}
+	pair := tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: key}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: http.HandlerFunc(accept), ReadHeaderTimeout: time.Second,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ServeTLS(l, "", "") }()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true,
+		VerifyConnection: func(tls.ConnectionState) error { return nil },
+	}}}
+	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client})
+	if err != nil {
+		return err
+	}
+	frame, err := cbor.Marshal(message{"a", []float32{1, 2}})
+	if err == nil {
+		err = conn.Write(ctx, websocket.MessageBinary, frame)
+	}
+	return errors.Join(err, conn.Close(websocket.StatusNormalClosure, ""), <-failed)
+}
+
+// accept prints the message that a connection brings.
+func accept(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.Close(websocket.StatusNormalClosure, "")
+	var m message
+	if _, frame, err := conn.Read(r.Context()); err == nil && cbor.Unmarshal(frame, &m) == nil {
+		fmt.Println(m.From, m.Model)
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// linkedFile names every package that a program links because it embeds a node, beyond those that a program with TLS,
+// websockets and CBOR has anyway. Behind each stands what for.
+const linkedFile = ".ci/footprint/linked.txt"
+
+const linkedHead = `# The packages that embedws links and bare does not, on linux/amd64, and what each is for.
+# "go run ./.ci/footprint -linked -update" rewrites the list; the words are written by hand.
+`
+
+// unexplained stands for words that are missing.
+const unexplained = "?"
+
+// checkLinked compares the packages that an embedder links with the list that is checked in, or writes that list. It also
+// fails if the linker keeps all exported methods, because some package looks up methods by names that are not constant.
+func checkLinked(update bool) error {
+	with, err := deps("./.ci/footprint/embedws")
+	if err != nil {
+		return err
+	}
+	without, err := deps("./.ci/footprint/bare")
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(linkedFile)
+	if err != nil && !(update && errors.Is(err, os.ErrNotExist)) {
+		return err
+	}
+	words := make(map[string]string)
+	for line := range strings.Lines(string(text)) {
+		if name, what, found := strings.Cut(strings.TrimSpace(line), " "); found && name != "#" {
+			words[name] = strings.TrimSpace(what)
+		}
+	}
+	var list strings.Builder
+	list.WriteString(linkedHead)
+	var errs []error
+	for _, p := range with {
+		if slices.Contains(without, p) || strings.HasPrefix(p, module+"/.ci/") {
+			continue
+		}
+		what, known := words[p]
+		switch {
+		case !known && !update:
+			errs = append(errs, fmt.Errorf("an embedder links %s, which is not in %s", p, linkedFile))
+		case !known:
+			what = unexplained
+		case what == unexplained:
+			errs = append(errs, fmt.Errorf("%s does not say what %s is for", linkedFile, p))
+		}
+		delete(words, p)
+		fmt.Fprintf(&list, "%-60s %s\n", p, what)
+	}
+	for p := range words {
+		if !update {
+			errs = append(errs, fmt.Errorf("%s has %s, which an embedder does not link", linkedFile, p))
+		}
+	}
+	if update {
+		return errors.Join(append(errs, os.WriteFile(linkedFile, []byte(list.String()), 0o644))...)
+	}
+	if err := errors.Join(append(errs, checkDeadCode())...); err != nil {
+		return err
+	}
+	fmt.Print(list.String())
+	return nil
+}
+
+// deps returns the packages that a package for linux/amd64 needs, in the order of their names.
+func deps(pkg string) ([]string, error) {
+	out, err := goCommand("list", "-deps", pkg)
+	names := strings.Fields(string(out))
+	slices.Sort(names)
+	return names, err
+}
+
+// checkDeadCode returns an error if the linker has to keep every exported method of the types that reach an interface: it
+// does if anything that is reachable calls reflect's Method, or MethodByName with a name that is not a constant.
+func checkDeadCode() error {
+	tmp, err := os.MkdirTemp("", "footprint")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	out, err := goCommand("build", "-trimpath", "-ldflags=-dumpdep", "-o", filepath.Join(tmp, "a"), "./.ci/footprint/embedws")
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(out, []byte("main.main -> main.run")) {
+		return errors.New("the linker's -dumpdep has no edge from main.main to main.run: is its form another now?")
+	}
+	var errs []error
+	for line := range bytes.Lines(out) {
+		if bytes.Contains(line, []byte("<ReflectMethod>")) {
+			errs = append(errs, fmt.Errorf("an embedder's exported methods are all kept, for %s", bytes.TrimSpace(line)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// goCommand runs the go command for linux/amd64, and returns all that it prints.
+func goCommand(args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), on("linux", "amd64", "").env()...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return out, err
+}

@@ -1,5 +1,0 @@
-//go:build !board
-
-package task
-
-const board = false
