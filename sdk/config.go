@@ -117,9 +117,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				want, f.Dim)
 		}
 		w := f.wire()
-		refuse(c.Recover && w.Lossy > 0, "Recover is set, and the fleet is lossy: its members do not know each other's "+
-			"state, want one that waits for all neighbors, with payload %q", PayloadRelease)
-		refuse(c.Recover && w.Lossy <= 0 && w.Payload != PayloadRelease,
+		refuse(c.Recover && w.Payload != PayloadRelease,
 			"Recover is set, and the fleet's payload is %q: from messages a neighbor knows neither a release nor the other "+
 				"end's z to the bit, want payload %q", w.Payload, PayloadRelease)
 		refuse(c.Recover && c.Store == nil,

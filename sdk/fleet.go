@@ -53,8 +53,6 @@ type Method struct {
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
-	// Decay, 0 to 1, makes the step size fall: that of round k, counted from 0, is multiplied by (k+1)^-Decay.
-	Decay float64 `json:"decay,omitempty"`
 	// Momentum, from 0 to less than 1, is the share of earlier rounds in a round's update, before it is clipped; see
 	// [zoest.Estimator.Carry]. It costs no query and no privacy. The noise of the queries shrinks, so that there is more
 	// signal in what is clipped; that of the releases stays.
@@ -92,11 +90,6 @@ func (m Method) Phase(release int) string {
 	}
 }
 
-// LastGain returns what is left of Gain in the last round, which the cool-down has too: all of it but for Decay.
-func (m Method) LastGain() float64 {
-	return m.Gain * (&admm.Config{Eta: admm.Schedule{1}, Decay: m.Decay}).Step(m.Rounds-1)
-}
-
 func (m Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
@@ -127,9 +120,6 @@ type Wire struct {
 	Payload Payload `json:"payload"`
 	// GridBits W, 2 to 8, puts private releases on a grid of sigma/2^W; 0 means no grid, or 4 with PayloadAuto.
 	GridBits int `json:"grid_bits"`
-	// Lossy, if not 0, is how many times [Config].ResendAfter a round waits for a silent neighbor: another algorithm, see
-	// [admm.Config]. For PayloadMessage in a fleet that is not private only.
-	Lossy int `json:"lossy"`
 }
 
 // Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
@@ -145,7 +135,7 @@ func (p Privacy) gaussian() dpmech.Gaussian {
 // wire returns what members send each other, with everything picked.
 func (f *Fleet) wire() Wire {
 	w := f.Wire
-	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate && w.Lossy == 0 {
+	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {
 		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
 	}
 	w.Payload = cmp.Or(w.Payload, PayloadMessage)
@@ -245,12 +235,6 @@ func (f *Fleet) plan() (*plan, error) {
 	refuse(bits, "grid bits are %d, want 2..8, or 0 for no grid", w.GridBits)
 	refuse(!bits && w.GridBits != 0 && pr.NonPrivate, "grid bits are %d in a fleet that is not private, which has no "+
 		"noise for a grid to hide in", w.GridBits)
-	refuse(w.Lossy < 0 || w.Lossy > math.MaxInt32, "lossy is %d ticks, want 0 (wait for all neighbors) or more", w.Lossy)
-	refuse(w.Lossy > 0 && w.Payload != PayloadMessage, "payload %q together with lossy, want message: only then does a "+
-		"message say all by itself", w.Payload)
-	refuse(w.Lossy > 0 && !pr.NonPrivate, "lossy is %d in a fleet with privacy, want 0 (or non_private): what a round "+
-		"waits for would depend on how long local work takes, which the noise does not cover, and a release would not wait "+
-		"until every neighbor has said what it holds", w.Lossy)
 	if s := f.Stop; s != nil {
 		refuse(s.Members < 1 || s.Members > min(signed.MaxStops, len(f.Members)),
 			"stop: members is %d, want 1..%d: so many have to ask for an early end", s.Members,
@@ -340,10 +324,9 @@ type plan struct {
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64
-	steps := admm.Config{Eta: m.Eta, Decay: m.Decay}
 	for k := range max(len(m.Eta), len(m.Mu)) {
 		if len(m.Eta) > 0 && len(m.Mu) > 0 {
-			step = max(step, steps.Step(k)*m.Mu.At(k))
+			step = max(step, m.Eta.At(k)*m.Mu.At(k))
 		}
 	}
 	gain := g.Gain(m.Gain, m.Rho)
@@ -364,10 +347,9 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		},
 		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,
 		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
-		Decay:      m.Decay,
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
-		Releases: w.Payload == PayloadRelease, Lossy: w.Lossy,
-		Robust: m.Robust, Members: len(f.Members),
+		Releases: w.Payload == PayloadRelease,
+		Robust:   m.Robust, Members: len(f.Members),
 	}
 	if cfg.Estimator.Batch > samples {
 		cfg.Estimator.Batch = 0

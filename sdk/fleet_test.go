@@ -41,9 +41,9 @@ func TestFleetFaults(t *testing.T) {
 		"gain is NaN, want":                    func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
 		"Eta has 0 values":                     func(f *sdk.Fleet) { f.Method.Eta = nil },
 		"Mu of round 0 is 0":                   func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
-		`directions "Distribution(7)", want rademacher, walsh or sphere`: func(f *sdk.Fleet) { f.Method.Directions = 7 },
-		`estimator "Estimator(7)", want paper, centered or tracking`:     func(f *sdk.Fleet) { f.Method.Estimator = 7 },
-		`payload "Payload(-1)", want message or release`:                 func(f *sdk.Fleet) { f.Wire.Payload = -1 },
+		`directions "Distribution(7)", want rademacher or walsh`:     func(f *sdk.Fleet) { f.Method.Directions = 7 },
+		`estimator "Estimator(7)", want paper, centered or tracking`: func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`payload "Payload(-1)", want message or release`:             func(f *sdk.Fleet) { f.Wire.Payload = -1 },
 		`accounting "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
@@ -56,9 +56,6 @@ func TestFleetFaults(t *testing.T) {
 		"task is not a JSON ob":              func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
 		"task has 8388609 bytes, want at most": func(f *sdk.Fleet) {
 			f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1))
-		},
-		"lossy is 2 in a fleet with privacy, want 0 (or non_private)": func(f *sdk.Fleet) {
-			f.Privacy, f.Wire.Lossy = privateRing().Privacy, 2
 		},
 		"privacy is empty: give Clip, Sigma and Delta, or NonPrivate": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{} },
 		"delta is 0": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
@@ -225,7 +222,7 @@ func TestHello(t *testing.T) {
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
 	var got sdk.Fleet
-	got.Method.Estimator, got.Method.Directions = sdk.EstimatorCentered, zoest.Sphere
+	got.Method.Estimator, got.Method.Directions = sdk.EstimatorCentered, zoest.Walsh
 	got.Privacy.Accounting, got.Wire.Payload = dpmech.ZCDP, sdk.PayloadRelease
 	if err := json.Unmarshal(fmt.Appendf(nil, text, ""), &got); err != nil || !reflect.DeepEqual(got, sdk.Fleet{}) {
 		t.Errorf("read %+v, %v, want all defaults", got, err)

@@ -51,10 +51,12 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	if f.Privacy.NonPrivate {
 		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been
 	}
+	wire := sorted(f.wire())
+	wire["lossy"] = json.RawMessage("0") // likewise
 	form := make(map[string]json.RawMessage)
 	for key, value := range map[string]any{
 		"run": f.Run, "dim": f.Dim, "x0": start, "members": f.Members, "edges": edges,
-		"method": sorted(f.Method), "privacy": privacy, "wire": sorted(f.wire()),
+		"method": sorted(f.Method), "privacy": privacy, "wire": wire,
 	} {
 		form[key], _ = json.Marshal(value)
 	}

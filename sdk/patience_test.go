@@ -27,52 +27,33 @@ func (d *dumb) Send(ctx context.Context, to string, frame []byte) error {
 }
 
 // Nodes that get nowhere send what may have got lost less and less often: in an hour about as often as in four minutes
-// at the pace of the first repetition, and when it goes on they miss a lost frame as quickly as before. In a lossy run,
-// which counts repetitions, their pace stays.
-func TestPatience(t *testing.T) {
+// at the pace of the first repetition, and when it goes on they miss a lost frame as quickly as before.
+func TestRepeatsGetRarer(t *testing.T) {
 	const resend, hour = 2 * time.Second, time.Hour
-	for name, c := range map[string]struct {
-		lossy     int
-		low, high int64 // frames of a node to its neighbor in an hour
-	}{
-		"waits": {0, 220, 250}, // 3600/32 of its own and as many answers, and a few until there
-		"lossy": {1 << 30, 3500, 3610},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := ring()
-				f.Members, f.Edges, f.Wire.Lossy = []string{"a", "b"}, [][2]string{{"a", "b"}}, c.lossy
-				trs := inMemory(t, f)
-				b := &dumb{Transport: trs[1]}
-				b.lose.Store(true)
-				all := nodes(t, f, []transport.Transport{trs[0], b}, func(_ int, cfg *sdk.Config) {
-					cfg.ResendAfter, cfg.Linger = resend, time.Minute
-				})
-				ctx, cancel := context.WithCancel(t.Context())
-				go func() {
-					time.Sleep(hour)
-					if n := b.frames.Load(); n < c.low || n > c.high {
-						t.Errorf("%d frames in an hour, want %d to %d", n, c.low, c.high)
-					}
-					b.lose.Store(false)
-					if c.lossy > 0 {
-						cancel()
-					}
-				}()
-				began := time.Now()
-				err := errors.Join(runAll(ctx, all)...)
-				cancel()
-				if c.lossy > 0 {
-					return
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				// Half a minute until somebody tries again, another one if that is lost, and then two ticks for every lost frame.
-				if took := time.Since(began); took < hour || took > hour+(16+16+2*8)*resend {
-					t.Errorf("the run took %v", took)
-				}
-			})
+	const low, high = 220, 250 // frames of a node to its neighbor in an hour: 3600/32 of its own, as many answers, a few until there
+	synctest.Test(t, func(t *testing.T) {
+		f := ring()
+		f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
+		trs := inMemory(t, f)
+		b := &dumb{Transport: trs[1]}
+		b.lose.Store(true)
+		all := nodes(t, f, []transport.Transport{trs[0], b}, func(_ int, cfg *sdk.Config) {
+			cfg.ResendAfter, cfg.Linger = resend, time.Minute
 		})
-	}
+		go func() {
+			time.Sleep(hour)
+			if n := b.frames.Load(); n < low || n > high {
+				t.Errorf("%d frames in an hour, want %d to %d", n, low, high)
+			}
+			b.lose.Store(false)
+		}()
+		began := time.Now()
+		if err := errors.Join(runAll(t.Context(), all)...); err != nil {
+			t.Fatal(err)
+		}
+		// Half a minute until somebody tries again, another one if that is lost, and then two ticks for every lost frame.
+		if took := time.Since(began); took < hour || took > hour+(16+16+2*8)*resend {
+			t.Errorf("the run took %v", took)
+		}
+	})
 }

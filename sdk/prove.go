@@ -88,7 +88,7 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 // number.
 func (r *run) beside(peer *peerClaims, m *admm.Message) *signed.Release {
 	newest := peer.held.Last()
-	if newest == nil || m.Generation <= newest.Generation || r.cfg.Fleet.Wire.Lossy > 0 {
+	if newest == nil || m.Generation <= newest.Generation {
 		return nil
 	}
 	own, err := signed.Parse(m.Signed.Own)
@@ -352,7 +352,7 @@ func (r *run) correct(to int, peer *peerClaims) {
 func (r *run) wonder(m *admm.Message) error {
 	peer, next := r.claims.peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.signing() || !carries || m.Round <= next || peer == nil || peer.asked || r.cfg.Fleet.Wire.Lossy > 0 {
+	if !r.claims.signing() || !carries || m.Round <= next || peer == nil || peer.asked {
 		return nil
 	}
 	peer.asked = true

@@ -193,9 +193,8 @@ func (r *run) condemn(in received, err error) {
 	var impossible *admm.ImpossibleError
 	switch newest := peer.held.Last(); {
 	case errors.As(err, &two):
-		// A device that has replaced another does not answer for a copy of that one. A lossy run makes no release wait for
-		// a neighbor's word, so that a device that was set back may make one again.
-		if newest != nil && two.second.Generation < newest.Generation || r.cfg.Fleet.Wire.Lossy > 0 {
+		// A device that has replaced another does not answer for a copy of that one.
+		if newest != nil && two.second.Generation < newest.Generation {
 			return
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.first.Append(nil)))

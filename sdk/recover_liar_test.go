@@ -377,9 +377,6 @@ func TestRecoveryRefused(t *testing.T) {
 	}
 	for want, change := range map[string]func(c *sdk.Config){
 		`payload is "message"`: func(c *sdk.Config) { c.Fleet.Wire.Payload = sdk.PayloadMessage },
-		"the fleet is lossy": func(c *sdk.Config) {
-			c.Fleet.Privacy, c.Fleet.Wire.Lossy = sdk.Privacy{NonPrivate: true}, 2
-		},
 		"Store is nil":         func(c *sdk.Config) { c.Store = nil },
 		`"a" has no neighbors`: func(c *sdk.Config) { c.Fleet.Members, c.Fleet.Edges = c.Fleet.Members[:1], nil },
 	} {

@@ -258,10 +258,10 @@ func (r *run) reached(name string) {
 
 // patience returns how long to wait after messages have been sent again, when that had last been tried after wait:
 // twice as long, up to 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and
-// devices that wait can sleep; one that comes back probes, and a connection that opens is served at once. A lossy run
-// counts ticks, and a node that has finished leaves at one.
+// devices that wait can sleep; one that comes back probes, and a connection that opens is served at once. A node
+// that has finished leaves at a tick.
 func (r *run) patience(wait time.Duration) time.Duration {
-	if r.cfg.Fleet.Wire.Lossy > 0 || r.machine.Status().Complete {
+	if r.machine.Status().Complete {
 		return r.cfg.ResendAfter
 	}
 	return min(2*wait, 16*r.cfg.ResendAfter)

@@ -169,7 +169,7 @@ func (m *Method) settle(p Privacy, g *graph.Graph) {
 	if g.N() == 1 {
 		return
 	}
-	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.LastGain(), m.Rho), m.Rho))
+	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
 	def(&m.Mixing, min(tenfold, 9))
 	apart := 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma // of a release, against the mean's noise
 	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart))))))

@@ -131,8 +131,8 @@ func TestSuggestOpen(t *testing.T) {
 		"tau":     {sdk.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
 		"largest": {sdk.Known{Dim: 1<<14 - 1, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
 		"beyond":  {sdk.Known{Dim: 1 << 14, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
-		"closed": {sdk.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Sphere}}, sdk.EstimatorPaper,
-			zoest.Sphere, 2},
+		"closed": {sdk.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, sdk.EstimatorPaper,
+			zoest.Walsh, 2},
 	} {
 		m, _, err := sdk.Suggest(c.known)
 		if err != nil || m.Estimator != c.estimator || m.Directions != c.directions || m.Tau != c.tau {

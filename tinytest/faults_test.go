@@ -53,15 +53,11 @@ func TestFaultsChangeNoBit(t *testing.T) {
 	}
 }
 
-// The same run twice, on one core and on more, lossy and not: identical.
+// The same run twice, on one core and on more: identical.
 func TestCoresChangeNoBit(t *testing.T) {
-	for _, lossy := range []int{0, 2} {
+	for _, change := range []func(int, *admm.Config){nil, private} {
 		run := func() (string, int, []admm.Message) {
-			network := simOf(t, ringOf(40), 7, func(i int, c *admm.Config) {
-				if c.Lossy = lossy; lossy == 0 {
-					private(i, c)
-				}
-			})
+			network := simOf(t, ringOf(40), 7, change)
 			network.Faults, network.Asleep, network.Seed = awful(4), tinytest.Markov(4, 0.1, 0.4), 8
 			var sent []admm.Message
 			network.OnSend = func(msg admm.Message) { msg.Vector = slices.Clone(msg.Vector); sent = append(sent, msg) }
@@ -75,7 +71,7 @@ func TestCoresChangeNoBit(t *testing.T) {
 					return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
 				})
 				if got != want || n != ticks || !same {
-					t.Errorf("lossy %d, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", lossy, cores,
+					t.Errorf("private %v, %d cores: transcript %s after %d ticks, want %s after %d; same messages: %v", change != nil, cores,
 						got, n, want, ticks, same)
 				}
 			})

@@ -31,12 +31,12 @@ func TestGoldenNetwork(t *testing.T) {
 		set    func(*sim.Sim)
 	}{
 		"paper": {},
-		"centered-sphere-seeded": {change: func(i int, c *admm.Config) {
-			c.Estimator.Kind, c.Estimator.Directions, c.Estimator.Seeded = zoest.Centered, zoest.Sphere, true
+		"centered-walsh-seeded": {change: func(i int, c *admm.Config) {
+			c.Estimator.Kind, c.Estimator.Directions, c.Estimator.Seeded = zoest.Centered, zoest.Walsh, true
 			c.Average = true
 		}},
-		"sphere-batch-releases": {change: func(i int, c *admm.Config) {
-			c.Estimator.Directions, c.Estimator.Batch, c.Releases = zoest.Sphere, 0, true
+		"walsh-batch-releases": {change: func(i int, c *admm.Config) {
+			c.Estimator.Directions, c.Estimator.Batch, c.Releases = zoest.Walsh, 0, true
 		}},
 		"private":          {change: private},
 		"private-releases": {change: func(i int, c *admm.Config) { private(i, c); c.Releases = true }},
@@ -53,8 +53,8 @@ func TestGoldenNetwork(t *testing.T) {
 			c.Eta = admm.Schedule{0.3, 0.25, 0.2, 0.15, 0.1, 0.05}
 			c.Mu = admm.Schedule{0.3, 0.3, 0.2, 0.2, 0.1, 0.1}
 		}},
-		"lossy": {
-			func(i int, c *admm.Config) { c.Lossy, c.Estimator.Kind = 2, zoest.Centered },
+		"centered-faults": {
+			func(i int, c *admm.Config) { c.Estimator.Kind = zoest.Centered },
 			func(s *sim.Sim) { s.Seed, s.Faults, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
 		},
 	} {

@@ -2,7 +2,6 @@ package zoest
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
@@ -15,21 +14,17 @@ type Distribution int
 const (
 	// Rademacher directions have independent coordinates +1 or -1 with equal probability.
 	Rademacher Distribution = iota
-	// Sphere directions are uniform on the sphere of radius sqrt(d).
-	Sphere
 	// Walsh directions are Rademacher directions that belong together: a stage has one random vector of signs, and its
 	// directions are this vector times rows of a Hadamard matrix, in random order, each row once with either sign before
 	// one comes again. So a stage covers all axes alike, and what its losses have in common cancels. Dim is at most 2^30.
 	Walsh
 )
 
-// String returns the name used in files: rademacher, sphere or walsh.
+// String returns the name used in files: rademacher or walsh.
 func (d Distribution) String() string {
 	switch d {
 	case Rademacher:
 		return "rademacher"
-	case Sphere:
-		return "sphere"
 	case Walsh:
 		return "walsh"
 	}
@@ -47,78 +42,27 @@ func (d *Distribution) UnmarshalText(name []byte) error {
 	switch string(name) {
 	case "", "rademacher":
 		*d = Rademacher
-	case "sphere":
-		*d = Sphere
 	case "walsh":
 		*d = Walsh
 	default:
-		return fmt.Errorf("zoest: directions %q, want rademacher, walsh or sphere", name)
+		return fmt.Errorf("zoest: directions %q, want rademacher or walsh", name)
 	}
 	return nil
 }
 
-// direction holds one drawn vector u, as packed signs or as floats.
-type direction struct {
-	signs []uint64
-	point []float32
-}
+// direction is one drawn vector u of d coordinates +1 or -1, as packed signs.
+type direction struct{ signs []uint64 }
 
-func newDirection(dist Distribution, d int) direction {
-	if dist == Sphere {
-		return direction{point: make([]float32, d)}
-	}
-	return direction{signs: make([]uint64, vec.SignWords(d))}
-}
+func newDirection(d int) direction { return direction{make([]uint64, vec.SignWords(d))} }
 
 // draw replaces u by the draw at the start of a stream.
-func (u *direction) draw(s rng.Stream) {
-	s.Fill(u.signs)
-	if u.point == nil {
-		return
-	}
-	var sum float64
-	for sum == 0 {
-		for i := range u.point {
-			u.point[i] = float32(s.Normal())
-		}
-		sum = vec.SumSquares(u.point)
-	}
-	vec.Scale(u.point, float32(math.Sqrt(float64(len(u.point))/sum)))
-}
-
-// perturb sets y = x + mu*u.
-func (u *direction) perturb(y, x []float32, mu float32) {
-	if u.point != nil {
-		copy(y, x)
-		u.add(y, 0, mu)
-		return
-	}
-	vec.SignPerturb(y, x, mu, u.signs)
-}
+func (u *direction) draw(s rng.Stream) { s.Fill(u.signs) }
 
 // add adds a*u to y, for len(y) coordinates beginning with the one at from, a multiple of 64.
-func (u *direction) add(y []float32, from int, a float32) {
-	if u.point == nil {
-		vec.SignAxpy(y, a, u.signs[from/64:])
-		return
-	}
-	vec.Axpy(y, a, u.point[from:])
-}
+func (u *direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u.signs[from/64:]) }
 
 // dot returns the product of u with x.
-func (u *direction) dot(x []float32) float64 {
-	if u.point == nil {
-		return vec.SignDot(x, u.signs)
-	}
-	return vec.Dot(x, u.point)
-}
+func (u *direction) dot(x []float32) float64 { return vec.SignDot(x, u.signs) }
 
 // scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.
-func (u *direction) scale(y []float32, from int, a float32) {
-	if u.point == nil {
-		vec.SignScale(y, a, u.signs[from/64:])
-		return
-	}
-	copy(y, u.point[from:])
-	vec.Scale(y, a)
-}
+func (u *direction) scale(y []float32, from int, a float32) { vec.SignScale(y, a, u.signs[from/64:]) }

@@ -117,16 +117,18 @@ func TestErrorAtEqualQueries(t *testing.T) {
 			}
 			p := newLogit(d, m)
 			two := relativeError(p, d, queries/2, mu, func(seed uint64) equal {
-				u := newDirection(Rademacher, d)
+				u := newDirection(d)
 				return func(round int, path [][]float32) (vs [][]float32) {
 					for step, x := range path {
 						v, y := make([]float32, d), make([]float32, d)
 						for h := range m {
 							u.draw(rng.New(seed, rng.Address{Purpose: rng.Step, Round: uint32(round), Step: uint32(step),
 								Component: uint32(h)}))
-							u.perturb(y, x, mu)
+							copy(y, x)
+							u.add(y, 0, mu)
 							up := p.loss(y, h)
-							u.perturb(y, x, -mu)
+							copy(y, x)
+							u.add(y, 0, -mu)
 							u.add(v, 0, float32((up-p.loss(y, h))/2/float64(m)))
 						}
 						vs = append(vs, v)

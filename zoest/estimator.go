@@ -49,8 +49,7 @@ func (c Config) Validate() error {
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
 	want(c.Momentum >= 0 && c.Momentum < 1, "Momentum is %v, want 0..1 and less than 1", c.Momentum)
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
-	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher, Sphere or Walsh",
-		c.Directions)
+	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
 	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)
 	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
 	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table: its rows cannot be computed again")
@@ -83,12 +82,11 @@ type Estimator struct {
 	held  []float32   // the coefficients of answers that are not in the table yet: the fresh row is coefficient*u
 	bends []float32   // tracking: of held, slope*u is added to the model
 	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
-	signs []uint64    // the signs of dirs, one after the other; nil on the sphere
+	signs []uint64    // the signs of dirs, one after the other
 	rows  []uint32    // Walsh directions only: the numbers of dirs
 	drawn int
 	abar  []float32 // mean of the table's rows
 	v     []float32 // the estimate
-	q     []float32 // a piece of the fresh row, on the sphere
 	piece int       // how many coordinates are worked on at a time
 
 	fills, steps, batches rng.Family
@@ -124,21 +122,12 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		steps:   rng.NewFamily(cfg.Seed, rng.Step, cfg.Client),
 		batches: rng.NewFamily(cfg.Seed, rng.Batch, cfg.Client),
 	}
-	if cfg.Directions == Sphere {
-		e.q, collect = make([]float32, work), window // d floats each, where signs take d bits
-	}
 	e.open, e.held = make([]Query, 0, window), make([]float32, 0, collect)
 	e.dirs = make([]direction, collect)
-	if cfg.Directions == Sphere {
-		for i := range e.dirs {
-			e.dirs[i] = newDirection(Sphere, cfg.Dim)
-		}
-	} else {
-		words := (vec.SignWords(cfg.Dim) + 1) &^ 1 // whole blocks of the generator
-		e.signs = make([]uint64, collect*words)
-		for i := range e.dirs {
-			e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
-		}
+	words := (vec.SignWords(cfg.Dim) + 1) &^ 1 // whole blocks of the generator
+	e.signs = make([]uint64, collect*words)
+	for i := range e.dirs {
+		e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
 	}
 	e.room = make([]float32, window*cfg.Dim)
 	for i := range window {
@@ -255,13 +244,8 @@ func (e *Estimator) Next() []Query {
 	}
 	dirs := e.dirs[len(e.held):e.drawn]
 	e.open = e.open[:min(cap(e.open), len(dirs))]
-	if e.signs != nil {
-		vec.SignPerturbRows(e.room[:len(e.open)*len(e.at)], e.at, e.mu, e.signsOf(len(e.held), len(e.open)))
-	}
+	vec.SignPerturbRows(e.room[:len(e.open)*len(e.at)], e.at, e.mu, e.signsOf(len(e.held), len(e.open)))
 	for i, h := range e.todo[e.count:][:len(e.open)] {
-		if e.signs == nil {
-			dirs[i].perturb(e.open[i].Point, e.at, e.mu)
-		}
 		e.open[i].Sample = h
 	}
 	return e.open
@@ -277,16 +261,10 @@ func (e *Estimator) signsOf(from, n int) []uint64 {
 func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
-	switch {
-	case e.walsh != nil:
+	if e.walsh != nil {
 		e.walsh.number(e.rows[:len(todo)], e.count)
 		for i, row := range e.rows[:len(todo)] {
 			hadamard(e.dirs[i].signs, e.walsh.common, row, e.walsh.bits)
-		}
-		return
-	case e.signs == nil:
-		for i, h := range todo {
-			e.dirs[i].draw(e.address(h, e.stage()))
 		}
 		return
 	}
@@ -344,7 +322,7 @@ func (e *Estimator) apply() {
 	if !e.filling {
 		e.stale += len(rows)
 	}
-	if e.signs != nil && e.table.flat != nil && e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
+	if e.table.flat != nil && e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
 		signs, done := e.signsOf(0, len(rows)), true
 		if e.filling {
 			done = vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
@@ -371,11 +349,8 @@ func (e *Estimator) apply() {
 				if e.table.seeds == nil {
 					u.scale(e.table.at(rows[i])[from:to], from, c)
 				}
-			case u.point == nil:
-				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u.signs[from/64:], byB, byM)
 			default:
-				u.scale(e.q[:to-from], from, c)
-				vec.Replace(e.table.at(rows[i])[from:to], v, abar, e.q, byB, byM)
+				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u.signs[from/64:], byB, byM)
 			}
 		}
 	}

@@ -47,11 +47,10 @@ const unit = 0x1p-24
 // random: whatever the black box answers, the equations have to hold. It returns the first difference beyond what
 // rounding explains.
 //
-// With B the largest magnitude of a loss times a coordinate of u, rounding explains unit*B times, for abar: m from the
+// With B the largest magnitude of a loss, rounding explains unit*B times, for abar: m from the
 // sum over the table (each of its m partial sums is at most m*B, divided by m in the end) and 8 for each row replaced
 // since (a difference of at most 2B, rounded, times 1/m, rounded twice, added); for v: in addition 3b + 6 for the b
-// terms of the batch, and 160 for the rows themselves, since a coordinate of a float32 direction on the sphere is good
-// to 50 units (a float32 sum of squares with up to 71 of them, halved by the root, and a handful of single roundings).
+// terms of the batch. The rows themselves are exact but for one rounding.
 func shadow(t *testing.T, cfg Config, planted fault) error {
 	t.Helper()
 	const rounds, steps = 4, 5
@@ -62,10 +61,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 	if b == 0 {
 		b = cfg.Samples
 	}
-	size := 2.0 // losses are drawn from [-2, 2)
-	if cfg.Directions == Sphere {
-		size *= math.Sqrt(float64(cfg.Dim))
-	}
+	const size = 2.0 // losses are drawn from [-2, 2)
 	x := make([]float32, cfg.Dim)
 
 	// The reference asks first; the estimator must then ask the same things in the same order, and gets the same answers.
@@ -158,7 +154,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 }
 
 func TestEstimatorAgainstReference(t *testing.T) {
-	for _, dist := range []Distribution{Rademacher, Sphere, Walsh} {
+	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, size := range []struct{ d, m, b int }{
 			{1, 1, 1}, {5, 7, 1}, {5, 7, 3}, {5, 7, 7}, {5, 7, 0}, {64, 3, 2}, {65, 12, 5}, {200, 2, 1}, {piece + 70, 4, 3},
 		} {
@@ -208,8 +204,8 @@ func TestClientsDrawApart(t *testing.T) {
 
 // Once allocated, an estimator allocates nothing: a full round with its table and steps, batches and directions.
 func TestRoundAllocatesNothing(t *testing.T) {
-	for n := range 9 {
-		dist, kind := Distribution(n%3), Kind(n/3)
+	for n := range 6 {
+		dist, kind := Distribution(n%2), Kind(n/2)
 		for _, b := range []int{1, 3, 10} {
 			e := newTest(t, Config{Dim: 100, Samples: 10, Batch: b, Directions: dist, Kind: kind})
 			x := make([]float32, 100)

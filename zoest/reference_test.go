@@ -1,8 +1,6 @@
 package zoest
 
 import (
-	"math"
-
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -33,24 +31,12 @@ type reference struct {
 // ask is a black box for the reference: the loss of sample h at a point.
 type ask func(point []float64, h int) float64
 
-// direction is the u at an address: coordinate i is minus one if bit i%64 of the (i/64)-th Uint64 is set, or a vector
-// of normals scaled to the length sqrt(d).
+// direction is the u at an address: coordinate i is minus one if bit i%64 of the (i/64)-th Uint64 is set.
 func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	s := rng.New(r.cfg.Seed, rng.Address{
 		Purpose: p, Client: r.cfg.Client, Round: uint32(r.round), Step: uint32(r.t), Component: uint32(h),
 	})
 	u := make([]float64, r.cfg.Dim)
-	if r.cfg.Directions == Sphere {
-		var sum float64
-		for i := range u {
-			u[i] = s.Normal()
-			sum += u[i] * u[i]
-		}
-		for i := range u {
-			u[i] *= math.Sqrt(float64(len(u)) / sum)
-		}
-		return u
-	}
 	var word uint64
 	for i := range u {
 		if i%64 == 0 {

@@ -26,7 +26,7 @@ func newTable(cfg Config, redraw func(u *direction, h int, s seededRow)) table {
 	switch {
 	case cfg.Seeded:
 		t.seeds, t.row = make([]seededRow, cfg.Samples), make([]float32, cfg.Dim)
-		t.dir = newDirection(cfg.Directions, cfg.Dim)
+		t.dir = newDirection(cfg.Dim)
 		if cfg.Directions == Walsh {
 			t.rows = make([]uint32, cfg.Samples)
 		}

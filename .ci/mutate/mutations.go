@@ -45,7 +45,7 @@ var mutations = []mutation{
 	{"sign of the penalty in the release", "sdk/admm/round.go",
 		"vec.Axpy(m.centre, -float32(gain), m.p)", "vec.Axpy(m.centre, float32(gain), m.p)", method},
 	{"tau missing in the penalty of the release", "sdk/admm/robust.go",
-		"return float64(m.cfg.Tau) * m.cfg.Step(m.k())", "return m.cfg.Eta.At(m.k())", method},
+		"return float64(m.cfg.Tau) * m.cfg.Eta.At(m.k())", "return m.cfg.Eta.At(m.k())", method},
 	{"a neighbor missing in the penalty", "sdk/admm/round.go",
 		"	for i := range m.edges {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1",
 		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1", method},
@@ -105,7 +105,7 @@ var mutations = []mutation{
 		"			if inside {\n				m.p[c] -=",
 		"			if inside || radius >= 0 {\n				m.p[c] -=", robust},
 	{"sign of the step", "sdk/admm/round.go",
-		"float32(-m.cfg.Step(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
+		"float32(-m.cfg.Eta.At(m.k()))", "float32(m.cfg.Eta.At(m.k()))", method},
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",
 		"	m.send = append(m.send, msg)\n}", `	if resent && m.mech != nil {
 		fresh := make([]float32, len(m.x))
@@ -212,8 +212,6 @@ var mutations = []mutation{
 		"		clamp(m.x)\n", "", edge},
 	{"no clamp of messages", "sdk/admm/round.go",
 		"		clamp(out)\n", "", edge},
-	{"a private lossy run", "sdk/admm/config.go",
-		"refuse(c.Lossy > 0 && !c.NonPrivate,", "refuse(c.Lossy < 0 && !c.NonPrivate,", edge},
 	{"a rule that takes a mark behind the state", "dpmech/resume.go",
 		"case marked > saved:", "case marked > saved+1:", resume},
 	{"a rule that takes two lines behind the state", "dpmech/resume.go",

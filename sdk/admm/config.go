@@ -30,8 +30,6 @@ type Config struct {
 	Beta float64
 	Eta  Schedule // step size eta_k, > 0
 	Mu   Schedule // smoothing radius mu_k, > 0
-	// Decay, 0 to 1, makes eta_k fall: it is multiplied by (k+1)^-Decay, with k counted from 0.
-	Decay float64
 
 	// NonPrivate is the only way to a run without noise: then Privacy must be empty and nothing is clipped.
 	NonPrivate bool
@@ -64,12 +62,6 @@ type Config struct {
 	// an earlier one so that it ends with a [RollbackError]. In a private run the first two releases of a generation other
 	// than 0 touch no data: the lost device may have made them.
 	Generation uint16
-	// Lossy, if not 0, is after how many ticks a round goes on without the neighbors that are silent. z_ij of their edges
-	// stays as it is, and no later round waits for one of them before it has caught up. That is another algorithm than the
-	// paper's, with other guarantees. Not with Releases, and with NonPrivate only: what enters a round, and when it
-	// closes, depends on how long local work takes, and so on data; and a client that does not wait for a neighbor's reply
-	// could make a release twice.
-	Lossy int
 	// Average computes the mean of all releases so far (after a recovery: from State.Recovered on). This is
 	// post-processing, with much less noise than the last release.
 	Average bool
@@ -106,16 +98,6 @@ type Schedule []float64
 
 // At returns the value of round k; rounds past the end have the last one.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
-
-// Step returns eta_k, the same bits on every processor.
-func (c *Config) Step(k int) float64 {
-	eta := c.Eta.At(k)
-	if c.Decay == 0 {
-		return eta
-	}
-	exponent := float64(-c.Decay * vec.Log(float64(k+1)))
-	return float64(eta * vec.Exp(exponent))
-}
 
 // validate checks that there is one value or one a round, each positive and finite.
 func (s Schedule) validate(name string, rounds int) error {
@@ -164,10 +146,6 @@ func (c Config) Validate() error {
 		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
 	refuse(c.Tau < 1 || c.Tau > math.MaxInt32, "Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
 	errs = append(errs, positive("Beta", c.Beta), c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
-	refuse(!(c.Decay >= 0 && c.Decay <= 1), "Decay is %v, want 0..1", c.Decay)
-	if c.Decay > 0 && c.Decay <= 1 && c.Rounds > 0 && len(c.Eta) > 0 {
-		errs = append(errs, positive("Eta of the last round, with Decay,", c.Step(c.Rounds-1)))
-	}
 
 	refuse(c.NonPrivate && (len(c.Privacy) > 0 || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
 	refuse(!c.NonPrivate && len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds,
@@ -184,11 +162,6 @@ func (c Config) Validate() error {
 			"GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v, and %v without shared noise",
 			c.GridStep, k, g.Sigma, g.Alone().Sigma)
 	}
-	refuse(c.Lossy < 0 || c.Lossy > math.MaxInt32, "Lossy is %d, want 0..%d", c.Lossy, math.MaxInt32)
-	refuse(c.Lossy > 0 && c.Releases,
-		"Lossy together with Releases: choose one, for a change on the grid needs the release before")
-	refuse(c.Lossy > 0 && !c.NonPrivate, "Lossy is %d in a private run, want 0 (or NonPrivate): what a round waits for "+
-		"would depend on how long local work takes, and a release would not wait for every neighbor's word", c.Lossy)
 	refuse(c.Robust != 0 && !(c.Robust >= 1 && c.Robust <= maxRobust), "Robust is %v, want 0, or 1..%v", c.Robust,
 		float64(maxRobust))
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

@@ -158,7 +158,7 @@ func newWorld(seed uint64, p plant) *world {
 		cfg.Estimator.Dim, cfg.Estimator.Samples = d, 1+c.IntN(2)
 		cfg.Estimator.Batch = 1 + c.IntN(cfg.Estimator.Samples)
 		cfg.Estimator.Window = c.IntN(3)
-		cfg.Estimator.Seeded, cfg.Estimator.Directions = seeded, zoest.Distribution(seed%2*2)
+		cfg.Estimator.Seeded, cfg.Estimator.Directions = seeded, zoest.Distribution(seed%2)
 		switch {
 		case centered && !seeded && seed%4 < 2:
 			cfg.Estimator.Kind = zoest.Tracking

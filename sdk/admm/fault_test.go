@@ -265,9 +265,6 @@ func TestConfigValidate(t *testing.T) {
 		{"Beta is -1", func(c *Config) { c.Beta = -1 }},
 		{"Eta has 0 values", func(c *Config) { c.Eta = nil }},
 		{"Eta of round 1 is NaN", func(c *Config) { c.Eta = Schedule{1, math.NaN(), 1, 1, 1, 1} }},
-		{"Decay is NaN, want 0..1", func(c *Config) { c.Decay = math.NaN() }},
-		{"Decay is 1.5, want 0..1", func(c *Config) { c.Decay = 1.5 }},
-		{"Eta of the last round, with Decay, is ", func(c *Config) { c.Eta, c.Decay = Schedule{0x1p-126}, 0.5 }},
 		{"Mu has 2 values, want 1 or one for each of 6", func(c *Config) { c.Mu = Schedule{1, 1} }},
 		{"Mu of round 0 is 0", func(c *Config) { c.Mu = Schedule{0} }},
 		{"Mu of round 0 is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
@@ -277,9 +274,6 @@ func TestConfigValidate(t *testing.T) {
 		{"Noise is nil", func(c *Config) { c.NonPrivate, c.Privacy = false, []dpmech.Gaussian{{Clip: 1, Sigma: 1}} }},
 		{"sigma is 0", func(c *Config) {
 			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), []dpmech.Gaussian{{Clip: 1}}
-		}},
-		{"Lossy is 2 in a private run, want 0 (or NonPrivate)", func(c *Config) {
-			c.Lossy, c.NonPrivate, c.Noise, c.Privacy = 2, false, bytes.NewReader(nil), []dpmech.Gaussian{{Clip: 1, Sigma: 1}}
 		}},
 		{"FallbackLoss is NaN", func(c *Config) { c.FallbackLoss = math.NaN() }},
 	} {

@@ -65,7 +65,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if msg.Held > m.round && !m.inherited(msg.Held) {
 		return m.rolledBack(e, msg.Held)
 	}
-	if m.cfg.Lossy == 0 && reply && msg.Round <= e.lost && msg.Held < e.lost {
+	if reply && msg.Round <= e.lost && msg.Held < e.lost {
 		err := fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: neither can go on",
 			msg.From, e.lost)
 		if e.probed {
@@ -83,7 +83,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			m.probe(e)
 		}
 	}
-	if m.cfg.Lossy > 0 || m.round == 0 {
+	if m.round == 0 {
 		return nil
 	}
 	if !reply { // j has what its state says, and nothing that came after
@@ -115,4 +115,4 @@ func (m *Machine) rolledBack(e *edge, held int) error {
 // suppressed reports whether a neighbor is sent nothing but probes: this device has just started, may have been
 // replaced, and releases that it has stored and never sent may no longer be those of its rounds. The neighbor's reply
 // settles that.
-func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && m.cfg.Lossy == 0 && !e.probed }
+func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

@@ -43,7 +43,6 @@ type Machine struct {
 	due    bool          // the local work is over and the release is to be made
 	begun  bool          // a release has been made since the start
 	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
-	waited int           // ticks since the last release, or since the local work began
 
 	cut      []int     // by edge: the first release without it, 0 while it is in use; nil if all are
 	verdicts []Verdict // not yet handed over
@@ -326,7 +325,7 @@ func (m *Machine) advance() error {
 				return nil
 			}
 		case m.due:
-			if !m.begun && m.mustWait(func(e *edge) bool { return e.probed }) {
+			if !m.begun && !m.all(func(e *edge) bool { return e.probed }) {
 				return nil
 			}
 			if !m.aimed {
@@ -335,7 +334,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.mustWait(func(e *edge) bool { return e.holds(m.round) || e.late }):
+		case !m.all(func(e *edge) bool { return e.holds(m.round) || e.late }):
 			return nil
 		case m.round == m.last():
 			m.compare()
@@ -351,12 +350,6 @@ func (m *Machine) advance() error {
 		}
 	}
 	return m.err
-}
-
-// mustWait reports whether the client has to wait: for a neighbor that does not fulfil a condition, unless a lossy run
-// has waited long enough.
-func (m *Machine) mustWait(fulfilled func(*edge) bool) bool {
-	return (m.cfg.Lossy == 0 || m.waited < m.cfg.Lossy) && !m.all(fulfilled)
 }
 
 // all reports whether all neighbors fulfil a condition, but for those in quarantine.

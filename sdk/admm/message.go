@@ -123,7 +123,7 @@ type edge struct {
 	lost  int    // the release of which out is gone with a damaged state, or 0
 	have  [2]int // the rounds of the releases received; 0 for none
 	heard int    // the highest release of j that was ever held
-	late  bool   // a round goes on without j: in a lossy run until it has caught up, in a stopped one since it has ended
+	late  bool   // a round goes on without j, which has ended early
 	done  bool   // j has said that it needs nothing more
 
 	probed     bool   // j has said which release of this client it holds
@@ -185,9 +185,8 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 	copy(to.Grid, p.Grid)
 }
 
-// Receive takes a neighbor's message. Messages may come twice, late, and one round early (any number of rounds early in
-// a lossy run, where the newest counts). A message that cannot be right is refused with an error that names its sender,
-// and changes nothing. The message's slices are copied.
+// Receive takes a neighbor's message. Messages may come twice, late, and one round early. A message that cannot be right
+// is refused with an error that names its sender, and changes nothing. The message's slices are copied.
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
@@ -220,7 +219,7 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
 		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 	}
-	if m.cfg.Lossy == 0 && m.round < msg.Round { // j needs nothing more: it holds this client's release of that round
+	if m.round < msg.Round { // j needs nothing more: it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)
 	}
 	m.follow(e, msg.Round)
@@ -234,9 +233,6 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 // receiveRelease takes the message of a round.
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
-	if m.cfg.Lossy > 0 {
-		newest = m.last()
-	}
 	if msg.Round < 1 || msg.Round > newest {
 		return fmt.Errorf("admm: message of round %d from %d, want 1 to %d (this client is in round %d)",
 			msg.Round, msg.From, newest, m.round)
@@ -246,7 +242,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	}
 	if msg.Round < m.round {
 		// j stands one round behind, for mine of that round has not arrived; or this is a straggler.
-		if msg.Round == m.round-1 && !msg.Resent && m.cfg.Lossy == 0 && msg.Round != e.lost {
+		if msg.Round == m.round-1 && !msg.Resent && msg.Round != e.lost {
 			m.answer(e, msg.Round)
 		}
 		return nil
@@ -261,17 +257,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		}
 		return nil
 	}
-	at := msg.Round % 2
-	if m.cfg.Lossy > 0 { // beside the release of this round only the newest is kept
-		at = slices.Index(e.have[:], slices.Min(e.have[:]))
-		if ahead := slices.Max(e.have[:]); msg.Round > m.round && ahead > m.round {
-			if ahead > msg.Round {
-				return nil
-			}
-			at = slices.Index(e.have[:], ahead)
-		}
-	}
-	m.hold(e, at, msg.Round, msg.Payload())
+	m.hold(e, msg.Round%2, msg.Round, msg.Payload())
 	e.late = false
 	e.heard = max(e.heard, msg.Round)
 	return nil
@@ -304,12 +290,8 @@ func (m *Machine) checkPayload(msg *Message) error {
 
 // Tick says that time has passed. What may have got lost is sent again: this client's last message, to each neighbor
 // whose next one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with what
-// is missing. In a lossy run a round that has waited for Config.Lossy ticks closes. The driver decides when to call it;
-// two seconds without progress are a good start.
+// is missing. The driver decides when to call it; two seconds without progress are a good start.
 func (m *Machine) Tick() {
-	if !m.local {
-		m.waited++
-	}
 	for i := range m.edges {
 		m.repeat(&m.edges[i])
 	}
@@ -331,7 +313,7 @@ func (m *Machine) repeat(e *edge) {
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
 	}
-	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) || m.cfg.Lossy > 0 && e.heard > m.round {
+	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) {
 		return
 	}
 	m.post(e, m.round, false)
@@ -370,7 +352,7 @@ func (m *Machine) postDone(e *edge, resent bool) {
 		return
 	}
 	round := m.last()
-	if e.late && m.cfg.Lossy == 0 { // j has ended one earlier
+	if e.late { // j has ended one earlier
 		round--
 	}
 	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: round, Resent: resent})

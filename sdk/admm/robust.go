@@ -189,7 +189,7 @@ func still(y, n float64) bool {
 
 // gain returns tau*eta*mu*beta of the round in progress: how far its release goes down the penalty.
 func (m *Machine) gain() float64 {
-	return float64(m.cfg.Tau) * m.cfg.Step(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
+	return float64(m.cfg.Tau) * m.cfg.Eta.At(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
 }
 
 // pull returns z_ij - rho*x_i in one coordinate.

@@ -26,7 +26,6 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private":    func(int, *Config) {},
 		"releases":       func(_ int, c *Config) { c.Releases = true },
-		"lossy":          func(_ int, c *Config) { c.Lossy = 3 },
 		"private":        private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}),
 		"grid, releases": onAGrid(true),
 	} {

@@ -15,7 +15,6 @@ import (
 func (m *Machine) startRound() {
 	m.penalty()
 	clear(m.s)
-	m.waited = 0
 	if !m.touchesData() || m.blank() {
 		m.due = true
 		return
@@ -56,12 +55,12 @@ func (m *Machine) penalty() {
 func (m *Machine) nextStage() {
 	if m.stage > 0 {
 		v := m.est.Estimate()
-		eta, mu := m.cfg.Step(m.k()), m.cfg.Mu.At(m.k())
+		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
 		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
 		vec.Axpy(m.s, 1, v)
 	}
 	if m.stage == m.cfg.Tau {
-		vec.Scale(m.s, float32(-m.cfg.Step(m.k()))) // s = -eta * sum_t v_t
+		vec.Scale(m.s, float32(-m.cfg.Eta.At(m.k()))) // s = -eta * sum_t v_t
 		m.est.Carry(m.s)
 		m.local, m.due = false, true
 		return
@@ -147,7 +146,6 @@ func (m *Machine) commit() {
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
-	m.waited = 0
 	if m.mean != nil {
 		for i, x := range m.x {
 			m.mean[i] += (x - m.mean[i]) / float32(m.round-max(0, m.recovered-1))
@@ -300,11 +298,7 @@ func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
-		if m.gone(i) {
-			continue
-		}
-		if at < 0 { // a lossy run goes on without, and the next ones do not wait for this neighbor before it has caught up
-			e.late = true
+		if m.gone(i) || at < 0 { // the round goes on without a neighbor that has ended early
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))

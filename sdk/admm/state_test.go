@@ -76,7 +76,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
 			c.Estimator.Kind, c.Estimator.Momentum, c.Mixing = zoest.Tracking, 0.8, 1
 		}},
-		{"seeded, sphere", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, 1 }},
+		{"seeded, walsh", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, zoest.Walsh }},
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		{"grid, messages", onAGrid(false)},
 		{"grid, releases", onAGrid(true)},

@@ -51,9 +51,6 @@ func (m *Machine) ends() (first, last int) {
 	if m.stop == 0 {
 		return first, last
 	}
-	if m.cfg.Lossy > 0 { // neighbors may be many rounds apart
-		last = m.farEnd()
-	}
 	told := m.cfg
 	told.End = m.stop
 	return min(first, told.Last()), last
@@ -80,7 +77,7 @@ func (m *Machine) eitherForm(release int) bool {
 // follow takes a neighbor's word that it has ended with a release. Nobody can go on without it for long: this client
 // ends with the same release, or with the one that it has begun.
 func (m *Machine) follow(e *edge, release int) {
-	if m.cfg.Lossy > 0 || release >= m.last() {
+	if release >= m.last() {
 		return
 	}
 	m.early = max(release, m.begunRound())

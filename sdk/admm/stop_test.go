@@ -28,7 +28,7 @@ func TestStop(t *testing.T) {
 					name := fmt.Sprintf("grid %v, mixing %d, round %d, told after release %d", grid, mixing, last, told)
 					cfgs := stopConfigs(grid)
 					for i := range cfgs {
-						cfgs[i].Mixing, cfgs[i].Decay = mixing, 0.3
+						cfgs[i].Mixing = mixing
 					}
 					net := newNetwork(t, cfgs)
 					tell := func(i int) {

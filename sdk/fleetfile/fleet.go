@@ -247,10 +247,9 @@ func (c *fleetCodec) method(o *object) {
 	o.need("gain").number(&m.Gain, "a number above 0 and below 1, a share of the limit of stability", share)
 	o.need("eta").schedule((*[]float64)(&m.Eta), m.Rounds)
 	o.need("mu").schedule((*[]float64)(&m.Mu), m.Rounds)
-	o.may("decay").number(&m.Decay, "a number, 0..1", within(0, 1))
 	o.may("momentum").number(&m.Momentum, "a number from 0 to less than 1", func(x float64) bool { return x >= 0 && x < 1 })
 	o.show("estimator").setting(&m.Estimator, "paper", "centered", "tracking")
-	o.show("directions").setting(&m.Directions, "rademacher", "walsh", "sphere")
+	o.show("directions").setting(&m.Directions, "rademacher", "walsh")
 	o.show("seed").seed(&m.Seed)
 	o.may("robust").number(&m.Robust, "0 or a number of 1..1e6", func(x float64) bool { return x == 0 || x >= 1 && x <= 1e6 })
 }
@@ -300,13 +299,12 @@ func unshare(p *sdk.Privacy) { p.PairSigma, p.EffectiveSigma, p.Colluders, p.Lim
 // wire is the form of messages, left out if all of it is left to be picked.
 func (c *fleetCodec) wire(v *value) {
 	before, w := c.faults(), c.file.Fleet.Wire
-	read := v.optional("an object with payload, grid_bits or lossy", w != sdk.Wire{}, func(o *object) {
-		payload, lossy, bits := o.may("payload"), o.may("lossy"), o.may("grid_bits")
+	read := v.optional("an object with payload or grid_bits", w != sdk.Wire{}, func(o *object) {
+		payload, bits := o.may("payload"), o.may("grid_bits")
 		payload.setting(&w.Payload, "message", "release")
 		if bits.integer(&w.GridBits, 0, 8); w.GridBits == 1 && !c.writing {
 			bits.wrong("2..8, or 0 for no grid")
 		}
-		lossy.integer(&w.Lossy, 0, math.MaxInt32)
 	})
 	if read && c.faults() == before {
 		c.file.Fleet.Wire = w

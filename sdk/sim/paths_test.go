@@ -56,7 +56,6 @@ var kinds = map[string]func(c *admm.Config){
 	"releases":          func(c *admm.Config) { c.Releases = true },
 	"grid and cooldown": func(c *admm.Config) { private(c); c.Cooldown = 3 },
 	"noisy messages":    func(c *admm.Config) { private(c); c.Releases, c.GridStep = false, 0 },
-	"lossy":             func(c *admm.Config) { c.Lossy = 2 },
 	"probes":            func(c *admm.Config) { c.Probe = true },
 }
 

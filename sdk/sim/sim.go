@@ -46,7 +46,7 @@ type Sim struct {
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
-	// result. With Config.Lossy, rounds close without late messages, and clients may drift apart.
+	// result.
 	Faults FaultSchedule
 	// Forge, if not nil, sees every message that carries a release when it is sent, in the order of clients and of their
 	// neighbors, and returns what is sent in its place: that of a member that does not follow the method. All clients of

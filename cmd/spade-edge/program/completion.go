@@ -34,7 +34,7 @@ func completion(_ context.Context, c *cmdline) error {
 var flagWords = map[string][]string{
 	"accounting": {"gdp", "zcdp", "paper"},
 	"data":       {"csv:", "idx:", "synthetic:clinical"},
-	"directions": {"rademacher", "walsh", "sphere"},
+	"directions": {"rademacher", "walsh"},
 	"estimator":  {"paper", "centered", "tracking"},
 	"format":     {"npy", "raw", "json"},
 	"graph":      {"ring", "complete", "star", "path", "grid:", "er:", "file:"},

@@ -124,11 +124,7 @@ func newMemory(c admm.Config, checkpoint int64) memory {
 	b := cmp.Or(int64(c.Estimator.Batch), m)
 	mem := memory{Table: 4 * m * d, Checkpoint: checkpoint, Node: 2*4*d + 8<<10}
 	mem.Estimator = 3*4*d + 8*(m+b) // v and abar and the query's point; the draw of a batch, with integers of 64 bits
-	if c.Estimator.Directions == zoest.Sphere {
-		mem.Estimator += 4 * d
-	} else {
-		mem.Estimator += 8 * d / 8 // eight of signs
-	}
+	mem.Estimator += 8 * d / 8      // eight directions of signs
 	if c.Estimator.Seeded {
 		mem.Table = 8 * m
 		mem.Estimator += 2*4*d + d/8 // a row made whole, twice, and its direction

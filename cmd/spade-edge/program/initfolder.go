@@ -89,7 +89,7 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	hash := p.fleet.Hash()
 	r.FleetHash, r.Chosen, r.Left = hex.EncodeToString(hash[:]), p.chosenValues(), 1
 	if m := p.fleet.Method; o.nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
-		calm := p.graph.Settle(p.graph.Gain(m.LastGain(), m.Rho), m.Rho, p.course(), 0.05, m.Seed)
+		calm := p.graph.Settle(p.graph.Gain(m.Gain, m.Rho), m.Rho, p.course(), 0.05, m.Seed)
 		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
 	if pr := p.fleet.Privacy; !pr.NonPrivate {

@@ -257,7 +257,7 @@ func (r *inspection) fleetFile(path string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	a := g.Gain(f.Method.LastGain(), f.Method.Rho)
+	a := g.Gain(f.Method.Gain, f.Method.Rho)
 	rate := g.Contraction(a, f.Method.Rho)
 	type member struct {
 		Name      string   `json:"name"`
@@ -291,7 +291,7 @@ func (r *inspection) fleetFile(path string) error {
 	}
 	if g.N() > 1 {
 		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
-		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g%s", f.Method.LastGain(), a, fallText(f.Method.Decay))
+		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g", f.Method.Gain, a)
 		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, graph.Tenfold(rate))
 	}
 	if f.Privacy.NonPrivate {
@@ -324,9 +324,6 @@ func (r *inspection) fleetFile(path string) error {
 	}
 	if m.Mixing > 0 {
 		r.Any = append(r.Any.(fields), field{"mixing", m.Mixing})
-	}
-	if m.Decay > 0 {
-		r.Any = append(r.Any.(fields), field{"decay", m.Decay})
 	}
 	if m.Momentum > 0 {
 		r.Any = append(r.Any.(fields), field{"momentum", m.Momentum})

@@ -92,7 +92,7 @@ func TestKilledNodesTracking(t *testing.T) {
 	t.Parallel()
 	killed(t, 40, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
 		func(f *sdk.Fleet) {
-			f.Method.Estimator, f.Method.Directions, f.Method.Decay = sdk.EstimatorTracking, zoest.Walsh, 0.2
+			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
 			f.Method.Momentum = 0.8
 		})
 }

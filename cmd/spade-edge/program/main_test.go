@@ -92,7 +92,7 @@ func TestSimulateCounts(t *testing.T) {
 	for name, args := range map[string][]string{
 		"another seed":     {"-batch", "8", "-tau", "3", "-non-private", "-seed", "2"},
 		"centered":         {"-batch", "8", "-tau", "3", "-non-private", "-estimator", "centered"},
-		"sphere":           {"-batch", "8", "-tau", "3", "-non-private", "-directions", "sphere"},
+		"walsh":            {"-batch", "8", "-tau", "3", "-non-private", "-directions", "walsh", "-estimator", "paper"},
 		"tracking":         {"-batch", "8", "-tau", "3", "-non-private"},
 		"noise":            {"-batch", "8", "-tau", "3"},
 		"another batch":    {"-batch", "7", "-tau", "3", "-non-private"},
@@ -115,7 +115,7 @@ func TestSimulateCounts(t *testing.T) {
 func TestSeededTable(t *testing.T) {
 	t.Parallel()
 	for _, estimator := range []string{"paper", "centered"} {
-		for _, directions := range []string{"rademacher", "sphere"} {
+		for _, directions := range []string{"rademacher", "walsh"} {
 			args := with(small, "-batch", "8", "-estimator", estimator, "-directions", directions)
 			if dense, seeded := outcome(t, args...), outcome(t, with(args, "-table", "seeded")...); dense.Transcript != seeded.Transcript {
 				t.Errorf("%s, %s: transcripts %s (dense) and %s (seeded)", estimator, directions, dense.Transcript, seeded.Transcript)

@@ -34,7 +34,7 @@ type options struct {
 	// method
 	rounds, cooldown, tau, batch int
 	mixing                       int
-	eta, decay, momentum         float64
+	eta, momentum                float64
 	mu, rho, gain                float64
 	robust                       float64
 	estimator                    sdk.Estimator
@@ -54,8 +54,8 @@ type options struct {
 	colluders           int
 	pairSigma, limitAll float64
 	// wire
-	payload         sdk.Payload
-	gridBits, lossy int
+	payload  sdk.Payload
+	gridBits int
 }
 
 // newOptions returns options with the suggested method as their defaults.
@@ -80,7 +80,7 @@ func (o *options) known(dim int, samples []int) sdk.Known {
 		Dim: dim, Samples: samples, Hidden: o.hiddenLayer(), Steps: o.steps, Queries: o.queries,
 		Method: sdk.Method{
 			Rounds: o.rounds, Mixing: o.mixing, Cooldown: o.cooldown, Tau: o.tau, Batch: o.batch, Rho: o.rho, Gain: o.gain,
-			Decay: o.decay, Momentum: o.momentum, Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
+			Momentum: o.momentum, Estimator: o.estimator, Directions: o.directions, Seed: o.seed,
 			Robust: o.robust,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
@@ -169,7 +169,6 @@ func (o *options) registerRun(c *cmdline) {
 	c.IntVar(&o.batch, "batch", o.batch, "queries a local step; a client "+
 		"with fewer samples asks one for each (0 = all do)")
 	c.Float64Var(&o.eta, "eta", 0, "step size (default chosen)")
-	c.Float64Var(&o.decay, "decay", 0, "how steps fall: that of round k, counted from 0, is eta*(k+1)^-`D`, D of 0 to 1")
 	c.Float64Var(&o.momentum, "momentum", 0, "`share` of earlier rounds in what a member learns in a round, before it is clipped: "+
 		"0.8 or 0.9 for few queries a round, less than 1")
 	c.Float64Var(&o.mu, "mu", 0, "smoothing radius: how far from the model the loss is asked for (default chosen)")
@@ -183,8 +182,8 @@ func (o *options) registerRun(c *cmdline) {
 			"linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given")
 	c.StringVar(&o.table, "table", o.table, "memory table: dense, or seeded (8 bytes a sample, same results)")
 	c.TextVar(&o.directions, "directions", o.directions,
-		"law of the query directions: rademacher (unless given with another -estimator), walsh (which together cover all axes) "+
-			"or sphere")
+		"law of the query directions: rademacher (unless given with another -estimator), or walsh (which together cover all "+
+			"axes)")
 	c.BoolVar(&o.average, "average", o.average, "also score each client's running mean of its released models")
 	c.Uint64Var(&o.seed, "seed", 1, "of data split, partition, graph, directions "+
 		"and batches; in a simulation also of the noise")
@@ -212,8 +211,6 @@ func (o *options) registerRun(c *cmdline) {
 		"neighbor) or release (one for all; same results) (default release, or message with -non-private)")
 	c.IntVar(&o.gridBits, "grid-bits", 0, "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short "+
 		"integers (default 4 with noise, unless -payload is given)")
-	c.IntVar(&o.lossy, "lossy", 0, "go on without neighbors that have been silent for so many `ticks`: another "+
-		"algorithm, with -payload message and -non-private only (0 = wait)")
 	c.jsonFlag("")
 }
 
@@ -281,15 +278,11 @@ func (o *options) conflicts(f *faults) {
 	if !o.nonPrivate {
 		o.sharingConflicts(f)
 	}
-	f.when(o.lossy > 0 && !o.nonPrivate,
-		"-lossy %d in a private run (-epsilon, -sigma, -clip), want -non-private with it: what a round waits for "+
-			"would depend on how long local work takes, which the noise does not cover", o.lossy)
 	f.when(o.given["sigma"] && (o.given["epsilon"] || o.given["accounting"]),
 		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
 	o.checkSizes(f)
 	f.when(!(o.gain >= 1e-6 && o.gain < 1),
 		"-gain is %v, want a share of the limit of stability: 1e-6 or more, and below 1", o.gain)
-	f.when(!(o.decay >= 0 && o.decay <= 1), "-decay is %v, want 0..1", o.decay)
 	f.when(!(o.momentum >= 0 && o.momentum < 1), "-momentum is %v, want 0..1 and less than 1", o.momentum)
 	f.when(o.given["test-fraction"] && !(o.testFraction > 0 && o.testFraction < 1) && !(o.whole && o.testFraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", o.testFraction)

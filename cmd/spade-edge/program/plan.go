@@ -199,8 +199,8 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	r := &report{
 		Nodes: o.nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
-		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Decay: m.Decay, Momentum: m.Momentum, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
-		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.LastGain(),
+		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Momentum: m.Momentum, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
+		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
 		filling: filling(cfg.Estimator), Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
 	}
 	if o.known(o.dim, p.samples).Scheduled() {
@@ -210,7 +210,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	if o.nodes == 1 {
 		r.Gain = 0
 	} else {
-		r.RoundGain = g.Gain(m.LastGain(), m.Rho)
+		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.Tenfold(r.SpectralRadius)
 		calm = g.Settle(r.RoundGain, m.Rho, p.course(), o.share, o.seed)

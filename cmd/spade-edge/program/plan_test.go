@@ -256,7 +256,7 @@ func TestPlanMemory(t *testing.T) {
 	if strconv.IntSize == 32 {
 		t.Skip("integers of a batch are counted with 64 bits")
 	}
-	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions sphere -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
+	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions walsh -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
 		flags := append([]string{"-nodes", "5", "-graph", "star", "-rounds", "3", "-dim", "50000", "-samples", "20"}, strings.Fields(args)...)
 		p := planned(t, flags...)
 		cfg, err := built(t, flags).busiest()

@@ -143,7 +143,7 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if !o.limited {
 		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
 	}
-	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits, Lossy: o.lossy}
+	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits}
 	p.fleet = f
 	o.mixing, o.cooldown, o.rounds, o.tau = f.Method.Mixing, f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
 	o.estimator, o.directions = f.Method.Estimator, f.Method.Directions

@@ -26,7 +26,6 @@ type report struct {
 	Eta      float64 `json:"eta"`
 	Mu       float64 `json:"mu"`
 	Rho      float64 `json:"rho"`
-	Decay    float64 `json:"decay,omitempty"` // then round_gain and disagreement are those of the last round
 	Momentum float64 `json:"momentum,omitempty"`
 	Beta     float64 `json:"beta"`
 
@@ -98,14 +97,6 @@ func (r *report) count() error {
 	return nil
 }
 
-// fallText says how steps fall.
-func fallText(decay float64) string {
-	if decay == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (falling as k^-%.4g; gain and disagreement are those of the last round)", decay)
-}
-
 func (r *report) write(t table) {
 	t.row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
@@ -115,7 +106,7 @@ func (r *report) write(t table) {
 	}
 	t.row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps,
 		schedule, mixingText(r.Mixing), r.Cooldown)
-	t.row("method", "eta %.6g%s, mu %.6g, rho %.6g, beta %.6g", r.Eta, fallText(r.Decay), r.Mu, r.Rho, r.Beta)
+	t.row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
 		t.row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
 			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)

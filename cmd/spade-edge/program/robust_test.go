@@ -51,7 +51,7 @@ func patient(cfg admm.Config, away []float32, share float64) tinytest.Attack {
 		if v.Round != at {
 			at = v.Round
 			k := cfg.Data(at)
-			gain := float64(cfg.Tau) * cfg.Step(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
+			gain := float64(cfg.Tau) * cfg.Eta.At(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
 			grown := (math.Sqrt(float64(k)) - math.Sqrt(float64(cfg.Data(at-1)))) * math.Sqrt(float64(len(x))) / 1.9
 			noise := rng.New(cfg.Estimator.Seed, rng.Address{Purpose: rng.Fault, Round: uint32(at)})
 			for c := range x {

@@ -62,7 +62,6 @@ func TestWrongSharing(t *testing.T) {
 		{2, "-non-private and -colluders exclude", strings.Fields("-colluders 1 -non-private")},
 		{2, "-non-private and -pair-sigma exclude", strings.Fields("-pair-sigma 1 -non-private")},
 		{2, "-non-private and -limit-all exclude", strings.Fields("-limit-all 9 -non-private")},
-		{2, "-lossy 2 in a private run", strings.Fields("-colluders 1 -lossy 2 -payload message")},
 		{3, "-limit-all 8.5: refused, the privacy budget does not cover it: against all other members together",
 			strings.Fields("-colluders 1 -graph complete -limit-all 8.5")},
 	}

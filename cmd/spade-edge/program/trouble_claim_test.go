@@ -172,7 +172,4 @@ var claimTroubles = map[string]provocation{
 		code, text := said("run", tr.path("a.json"))
 		return code, text + other
 	},
-	"lossy is ... in a fleet with privacy, want 0 ...": func(t *testing.T, b *bench) (int, string) {
-		return said("inspect", b.private.variant(t, "fleet.json", `"privacy":`, `"wire": {"payload": "message", "lossy": 1}, "privacy":`))
-	},
 }

@@ -46,7 +46,6 @@ func TestWrongSimulation(t *testing.T) {
 		{2, `-table "round", want dense or seeded`, []string{"simulate", "-table", "round"}},
 		{2, `directions "cube"`, []string{"simulate", "-directions", "cube"}},
 		{2, "-non-private and -epsilon exclude", []string{"simulate", "-non-private", "-epsilon", "8"}},
-		{2, "-lossy 2 in a private run (-epsilon, -sigma, -clip), want -non-private with it", []string{"simulate", "-lossy", "2", "-payload", "message", "-epsilon", "8"}},
 		{2, "-sigma and -epsilon", []string{"simulate", "-sigma", "1", "-epsilon", "8"}},
 		{2, "-epsilon is -8", []string{"simulate", "-epsilon", "-8"}},
 		{2, "-delta is 1", []string{"simulate", "-delta", "1"}},

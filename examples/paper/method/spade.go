@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines
@@ -202,7 +203,10 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		f.Method.Directions = zoest.Walsh
 	}
 	if w.Privacy == nil {
-		f.Method.Eta, f.Method.Decay = admm.Schedule{s["rate"] / s["mu"]}, s["decay"]
+		for k := range w.Rounds {
+			fall := vec.Exp(float64(-s["decay"] * vec.Log(float64(k+1))))
+			f.Method.Eta = append(f.Method.Eta, s["rate"]/s["mu"]*fall)
+		}
 		f.Privacy.NonPrivate = true
 		return f, samples, nil
 	}
