@@ -279,17 +279,17 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
 	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		var colluders []string
-		for _, v := range c.Without {
-			colluders = append(colluders, f.Members[v])
+		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
+			p.Shared().Adversary())
+		if c.Exact {
+			var colluders []string
+			for _, v := range c.Without {
+				colluders = append(colluders, f.Members[v])
+			}
+			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q collude", most,
+				p.Shared().Adversary(), f.Members[c.Node], colluders)
 		}
-		found := "at most"
-		if !c.Exact {
-			found = "at most (a bound that is proved, for the exact figure takes too long)"
-		}
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s %v: so much noise is left to "+
-			"%v; the worst is %q if %q collude", p.EffectiveSigma, p.Sigma, found, most, p.Shared().Adversary(), f.Members[c.Node],
-			colluders)
+		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s", p.EffectiveSigma, p.Sigma, want)
 	}
 	return nil
 }

@@ -1,110 +1,159 @@
 package graph
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
-	"sync"
 )
 
 // Conductance is what is left of noise that neighbors cancel, in the worst case.
 type Conductance struct {
 	Least   float64 // of any node's conductance to ground, at least 1; rounded down, never more than the true one
-	Node    int     // the node that has it
+	Node    int     // the node that has it, if it is exact
 	Without []int   // the nodes that are taken away then, ascending; the Graph's own, not to be changed
-	Exact   bool    // Least is the true one less a share of 2e-9 at most; otherwise it is a lower bound
+	Exact   bool    // Least is the true one less a share of 1e-4 at most; otherwise it is a lower bound
 }
 
-// Limits of Conductance. The work is counted in numbers read, so that every processor stops at the same place.
+// Limits of Conductance.
 const (
-	maxRatio      = 1 << 12
-	maxExactNodes = 1024 // the inverse matrix of so many has 8 MiB
-	maxExactGone  = 2
-	exactWork     = 1e6 // for each node, twice
-	maxKept       = 64  // results
+	maxRatio   = 1 << 12
+	maxDense   = 1024 // nodes of a matrix, which then has 8 MiB
+	exactWork  = 1e9  // numbers that an exact result may look at, a second or so
+	negligible = 1e-4 // share of a resistance
 )
 
-// kept holds the latest results by a hash of what they depend on, because a fleet's graph is made anew from the list of
-// edges whenever the fleet is checked.
-var kept = struct {
-	sync.Mutex
-	results map[[sha256.Size]byte]Conductance
-}{results: map[[sha256.Size]byte]Conductance{}}
+// weakestOf is what a conductance depends on besides the graph.
+type weakestOf struct {
+	ratio     float64
+	colluders int
+}
 
 // Conductance returns the least conductance from any node to ground when so many colluders are taken away. Every node
 // is wired to ground with a conductance of 1, and every edge has ratio^2, with ratio in (0, 4096]. As noise: if
 // a node adds noise of variance 1 of its own, and for each neighbor noise of variance ratio^2 that it subtracts, then
-// this is the variance of what hides it from somebody who sees all that is sent and knows all that colluders know. A
-// result is kept, and so is cheap to ask for again. It has the same bits on every processor.
+// this is the variance of what hides it from somebody who sees all that is sent and knows all that colluders know. The
+// graph keeps the result, and so it is cheap to ask for again. It has the same bits on every processor.
 //
-// The result is never more than the true one, for these reasons (Doyle and Snell, "Random walks and electric networks",
-// 1984). By Rayleigh's law a conductance only falls when a part of the network is taken away: exactly colluders
-// nodes are the worst, and the conductance of a part is a lower bound. By Thomson's principle the energy of any flow of
-// one unit from a node to ground is an upper bound of its resistance.
-//
-// Up to 2 colluders and 1024 nodes, all choices are enumerated, and those that a bound by Thomson's principle rules out
-// are left out; the result is Exact unless that takes too much work. Otherwise the result is the bound that a tree has:
-// taking c nodes away from it cuts at most c branches at its root off, so the others' conductance is left.
+// The result is never more than the true one. By Rayleigh's law (Doyle and Snell, "Random walks and electric networks",
+// 1984) a conductance only falls when a part of the network is taken away, so that as many colluders as allowed are the
+// worst. If all choices of them are computed in about a second, the result is Exact; that is so for 1 colluder in
+// sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up
+// to 50. Otherwise it is the better one of two bounds: that of the spectrum, which is close where every node has many
+// neighbors, and that of a tree. The table in sdk/DEFAULTS.md shows what a bound costs.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
 			"and 0 colluders or more", ratio, colluders, maxRatio)
 	}
+	g.keeping.Lock() // for as long as it takes, so that members of one process do not all compute the same
+	defer g.keeping.Unlock()
+	of := weakestOf{ratio, colluders}
+	c, ok := g.kept[of]
+	if !ok {
+		c = g.weakest(float64(ratio*ratio), colluders)
+		c.Least = max(1, c.Least)
+		g.kept[of] = c
+	}
+	return c, nil
+}
+
+// weakest is Conductance for edges of weight w.
+func (g *Graph) weakest(w float64, colluders int) Conductance {
 	n, least := g.N(), 0
 	for i := range n {
-		if len(g.Neighbors(i)) < len(g.Neighbors(least)) {
+		if len(g.neighbors[i]) < len(g.neighbors[least]) {
 			least = i
 		}
 	}
-	if len(g.Neighbors(least)) <= colluders {
-		return Conductance{Least: 1, Node: least, Without: g.Neighbors(least), Exact: true}, nil
+	switch {
+	case len(g.neighbors[least]) <= colluders: // nothing is left of its edges
+		return Conductance{Least: 1, Node: least, Without: g.neighbors[least], Exact: true}
+	case len(g.neighbors[least]) == n-1: // a complete graph: all choices are alike
+		return Conductance{Least: spectral(n-colluders, w, float64(n-colluders)), Without: g.neighbors[0][:colluders],
+			Exact: true}
 	}
-	hash := sha256.New()
-	var b [16]byte
-	put := func(x, y uint64) {
-		binary.LittleEndian.PutUint64(b[:8], x)
-		binary.LittleEndian.PutUint64(b[8:], y)
-		hash.Write(b[:])
-	}
-	put(math.Float64bits(ratio), uint64(colluders))
-	for _, e := range g.Edges() {
-		put(uint64(e[0]), uint64(e[1]))
-	}
-	key := [sha256.Size]byte(hash.Sum(nil))
-	kept.Lock() // for as long as it takes, so that members of one process do not all compute the same
-	defer kept.Unlock()
-	if c, ok := kept.results[key]; ok {
-		return c, nil
-	}
-	w := float64(ratio * ratio)
-	var c Conductance
-	switch complete := len(g.Neighbors(least)) == n-1; {
-	case complete: // the inverse of I + w*L is known: its diagonal is 1/m + (1-1/m)/(1+w*m)
-		m := float64(n - colluders)
-		c = Conductance{Least: m / (1 + (m-1)/(1+float64(w*m))), Exact: true}
-		for v := 1; v <= colluders; v++ {
-			c.Without = append(c.Without, v)
+	bound := 0.0
+	for at := w; g.choicesWork(colluders) <= exactWork; at /= 16 { // by Rayleigh's law a smaller weight is a bound
+		c := g.exactly(at, colluders)
+		if c.Exact && at == w {
+			return c
 		}
-		c.Least *= 1 - 1e-12
-	case n <= maxExactNodes && colluders <= maxExactGone:
-		c = newNetwork(g, w, colluders).search()
-	default:
-		c.Least = math.Inf(1)
-		t := newTree(g, w)
-		for i := range n {
-			if k := t.bound(i, colluders); k < c.Least {
-				c.Least, c.Node = k, i
-			}
+		bound = max(bound, c.Least)
+		if c.Exact || at < 1 {
+			break
 		}
-		c.Without = t.best(c.Node, colluders)
 	}
-	c.Least = max(1, c.Least)
-	slices.Sort(c.Without)
-	if len(kept.results) == maxKept {
-		clear(kept.results)
+	bound = max(bound, g.treeBound(w, colluders))
+	if n <= maxDense {
+		bound = max(bound, spectral(n-colluders, w, g.proved()-float64(colluders)))
 	}
-	kept.results[key] = c
-	return c, nil
+	return Conductance{Least: bound}
+}
+
+// spectral returns a lower bound of every node's conductance in a graph of m nodes and edges of weight w, whose second
+// eigenvalue is lambda2 or more; 0 unless that is above zero. The resistance of node i is entry (i, i) of the inverse of
+// I + w*L. In an orthonormal basis of eigenvectors q_k of L that is the sum of q_k(i)^2/(1 + w*lambda_k). The squares add
+// up to 1, the eigenvector of eigenvalue 0 has 1/m at every node, and all other eigenvalues are lambda2 or more:
+//
+//	resistance <= 1/m + (1 - 1/m)/(1 + w*lambda2)
+//
+// In a complete graph, where all others are m, the two are equal.
+//
+// If c members leave a graph of n with second eigenvalue lambda, those that are left, m = n-c, have a second eigenvalue
+// of lambda - c or more. For let x be a vector on these whose sum is zero, and 0 at the others. Then x'*L*x, the sum of
+// (x_u-x_v)^2 over all edges, is lambda*|x|^2 or more; edges that leave with a member are x_u^2 of it each, and no node
+// has more than c of them.
+func spectral(m int, w, lambda2 float64) float64 {
+	if !(lambda2 > 0) {
+		return 0
+	}
+	k := float64(m)
+	return k / (1 + (k-1)/(1+float64(w*lambda2))) * (1 - 1e-12)
+}
+
+// surely returns lambda, or slightly less, if no eigenvalue of the Laplacian but that of the constant vector is below,
+// and 0 otherwise. The proof is that L - lambda*I, with a multiple of the matrix of ones added, has a factorisation by
+// Cholesky, so that a matrix which differs from it by rounding has no negative eigenvalue (Rump, "Verification of
+// positive definiteness", BIT 46, 2006: no more than the trace times n+2 units in the last place).
+func (g *Graph) surely(lambda float64) float64 {
+	n := g.N()
+	a := square(n)
+	trace := 0.0
+	for i, near := range g.neighbors {
+		for j := range a[i] {
+			a[i][j] = 2 * (lambda + 1) / float64(n)
+		}
+		a[i][i] += float64(len(near)) - lambda
+		trace += a[i][i]
+		for _, j := range near {
+			a[i][j]--
+		}
+	}
+	for k := range n {
+		pivot := a[k][k]
+		if !(pivot > 0) {
+			return 0
+		}
+		for i := k + 1; i < n; i++ {
+			axpy(a[i][i:], -a[k][i]/pivot, a[k][i:])
+		}
+	}
+	return lambda - float64(trace*float64(n+2)*0x1p-51)
+}
+
+// choicesWork returns about how many numbers exactly looks at.
+func (g *Graph) choicesWork(colluders int) float64 {
+	n := float64(g.N())
+	if g.N() > maxDense {
+		return math.Inf(1)
+	}
+	choices, squares := 1.0, 0.0 // choices of all colluders but one
+	for k := 1; k < colluders; k++ {
+		choices *= (n - float64(k) + 1) / float64(k)
+	}
+	if colluders > 0 {
+		for _, near := range g.neighbors {
+			squares += n * float64(len(near)*len(near)) / 2 / float64(colluders)
+		}
+	}
+	return choices * (float64(n*n*n)/2 + squares)
 }

@@ -24,7 +24,10 @@ type Graph struct {
 	edges     [][2]int
 	neighbors [][]int
 
-	lambdaMax, lambda2 func() float64 // computed on first use
+	lambdaMax, lambda2, proved func() float64 // computed on first use
+
+	keeping sync.Mutex
+	kept    map[weakestOf]Conductance
 }
 
 // recent is the graph made last, for as long as somebody has it. A fleet's graph is made anew from the list of edges
@@ -154,6 +157,8 @@ func (g *Graph) link(n int) {
 		g.neighbors[e[1]] = append(g.neighbors[e[1]], e[0])
 	}
 	g.lambdaMax, g.lambda2 = sync.OnceValue(g.largest), sync.OnceValue(g.second)
+	g.proved = sync.OnceValue(func() float64 { return g.surely(g.Lambda2()) })
+	g.kept = map[weakestOf]Conductance{}
 }
 
 // reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.

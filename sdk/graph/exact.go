@@ -1,0 +1,172 @@
+package graph
+
+import "slices"
+
+// exactly tries all choices of colluders: the resistances without all but the last one are the diagonal of an inverse
+// matrix, and it takes a change of low rank to take the last one away. Each is rounded up by more than its error; the
+// result is Exact if that is a share of at most negligible.
+func (g *Graph) exactly(w float64, colluders int) Conductance {
+	n := g.N()
+	var c Conductance
+	worst, gone := 0.0, make([]bool, n)
+	note := func(i int, resistance, share float64) {
+		if resistance *= 1 + share; resistance > worst {
+			worst, c.Node, c.Exact, c.Without = resistance, i, share <= negligible, nil
+			for v, is := range gone {
+				if is {
+					c.Without = append(c.Without, v)
+				}
+			}
+		}
+	}
+	var try func(from, left int)
+	try = func(from, left int) {
+		if left > 1 {
+			for v := from; v < n; v++ {
+				gone[v] = true
+				try(v+1, left-1)
+				gone[v] = false
+			}
+			return
+		}
+		a, share := g.inverse(w, gone)
+		if left == 0 {
+			for i := range n {
+				note(i, a[i][i], 2*share)
+			}
+			return
+		}
+		for v := from; v < n; v++ {
+			resistances, share := g.release(a, share, w, v, gone)
+			gone[v] = true
+			for i, r := range resistances {
+				if !gone[i] {
+					note(i, r, share)
+				}
+			}
+			gone[v] = false
+		}
+	}
+	try(0, colluders)
+	c.Least = 1 / worst
+	return c
+}
+
+// inverse returns the inverse of I + w*L for the graph whose nodes of gone have no edges, by elimination: the links of a
+// node that goes become links between its neighbors and from them to ground, as a star of resistors becomes a mesh.
+//
+// Number (x, y) is off by at most error*sqrt(a_xx*a_yy). For all numbers are positive, and nothing is subtracted. What a
+// step of the elimination rounds is as if the conductors had been others, by a share of a few units in the last place,
+// and by Rayleigh's law the whole form changes by no larger share. What follows are sums of products: a row adds a share
+// of as many units as it has links, and two.
+func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
+	n := g.N()
+	a = square(n)
+	ground := slices.Repeat([]float64{1}, n)
+	for _, e := range g.edges {
+		if !gone[e[0]] && !gone[e[1]] {
+			a[e[0]][e[1]] = w
+		}
+	}
+	links := make([][]int, n) // of a node to those after it, when it goes
+	for k, row := range a {
+		sum := ground[k]
+		for j := k + 1; j < n; j++ {
+			if row[j] > 0 {
+				links[k] = append(links[k], j)
+				sum += row[j]
+			}
+		}
+		for x, i := range links[k] {
+			share := row[i] / sum
+			ground[i] += float64(share * ground[k])
+			for _, j := range links[k][x+1:] {
+				a[i][j] += float64(share * row[j])
+			}
+		}
+		for _, j := range links[k] {
+			row[j] /= sum
+		}
+		row[k] = 1 / sum
+	}
+	error = float64(10 * n)
+	for k := n - 1; k >= 0; k-- { // row k of the inverse follows from those after it
+		row, shares := a[k], make([]float64, len(links[k]))
+		for x, i := range links[k] {
+			shares[x] = row[i]
+			row[i] = 0
+		}
+		for x, i := range links[k] {
+			axpy(row[k+1:], shares[x], a[i][k+1:])
+		}
+		for x, i := range links[k] {
+			row[k] += float64(shares[x] * row[i])
+		}
+		error += float64(len(links[k]))
+		for j := k + 1; j < n; j++ {
+			a[j][k] = row[j]
+		}
+	}
+	return a, error * 0x1p-53
+}
+
+// release returns the diagonal of the inverse when node v is taken away too, for a as inverse returns it, and a bound of
+// the error as a share. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each neighbor
+// is then left with a conductance of w to ground by way of v, and these are taken away one after the other (Sherman and
+// Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii + w*b_i'*inverse(S)*b_i.
+//
+// Error. With m the largest number of a, a number of b is off by e = 4*error*m at most. Row x of S is diagonally
+// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground not by way of
+// v. Let h be the least of these sums less n*e. So S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in
+// the last place where they are eliminated, for nothing grows in that; what the form then is off by is that share of h.
+// The numbers of b_i matter as 2*w*d*e, since no potential is more than that of i. Four times the first sum covers all.
+func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
+	var near []int
+	for _, u := range g.neighbors[v] {
+		if !gone[u] {
+			near = append(near, u)
+		}
+	}
+	most := 0.0
+	resistances = make([]float64, len(a))
+	for i, row := range a {
+		most = max(most, row[i])
+		resistances[i] = row[i] - float64(row[v]*row[v])/a[v][v]
+	}
+	e, h := 4*error*most, 1.0
+	columns := make([][]float64, len(near))
+	for x, u := range near {
+		columns[x] = slices.Clone(a[u])
+		axpy(columns[x], -a[u][v]/a[v][v], a[v])
+		sum := float64(-e * float64(len(a)))
+		for _, b := range columns[x] {
+			sum += b
+		}
+		h = min(h, sum)
+	}
+	d := float64(len(near))
+	share = 4*float64(d*(float64(w*e)+0x1p-50))/h + 8*error
+	if !(h > 0 && share < 0.1) { // no resistance is more than 1
+		return slices.Repeat([]float64{1}, len(a)), 1
+	}
+	for x, u := range near {
+		b := columns[x]
+		f := w / (1 - float64(w*b[u]))
+		for i, bi := range b {
+			resistances[i] += float64(f * float64(bi*bi))
+		}
+		for y := x + 1; y < len(near); y++ {
+			axpy(columns[y], float64(f*b[near[y]]), b)
+		}
+	}
+	return resistances, share
+}
+
+func square(n int) [][]float64 {
+	flat := make([]float64, n*n)
+	m := make([][]float64, n)
+	for i := range m {
+		m[i], flat = flat[:n:n], flat[n:]
+	}
+	return m
+}
