@@ -41,11 +41,7 @@ func (p *packer) grid(dst []byte, g []int32, limit int) ([]byte, bool) {
 			k, n = riceParameter(part)
 			end = min(end, len(dst)+1+(n+7)/8)
 		}
-		var out []byte
-		ok := false
-		if len(part) >= huffLeast || len(dst)+p.least(part) < end {
-			out, ok = p.stored(dst, part, p.choose(part), end)
-		}
+		out, ok := p.stored(dst, part, p.choose(part), end)
 		switch {
 		case ok:
 			dst = out
@@ -86,31 +82,6 @@ func (p *packer) stored(dst []byte, g []int32, form byte, limit int) ([]byte, bo
 		}
 	}
 	return dst, true
-}
-
-// least returns a lower bound of the bytes of a block, of less than huffLeast numbers, as a split or as pairs. So few
-// symbols are stored as they are, unless they are all the same.
-func (p *packer) least(g []int32) int {
-	var all, differ uint32
-	for _, x := range g {
-		z := zigzag(x)
-		all |= z
-		differ |= z ^ zigzag(g[0])
-	}
-	symbols := func(n int, same bool) int {
-		if same {
-			return 2
-		}
-		return 1 + n
-	}
-	low := max(0, bits.Len32(all)-8) // choose tries no fewer low bits: each number would be an escape or have eight others
-	same := max(low, bits.Len32(differ))
-	n := min(lowBytes(len(g), uint(low))+symbols(len(g), false), lowBytes(len(g), uint(same))+symbols(len(g), true))
-	if all < 1<<4 {
-		p.fill(g, gridPairs)
-		n = min(n, symbols(len(p.work), repeats(p.work)))
-	}
-	return 1 + n
 }
 
 // choose returns the split, or pairs, in which a block promises to be shortest. The promise is made of integers alone,

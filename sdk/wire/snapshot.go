@@ -113,7 +113,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		return dst, fmt.Errorf("wire: snapshot: %w", err)
 	}
 	st := &s.State
-	w := cbor.Writer{B: slices.Grow(dst, s.bound())}
+	w := cbor.Writer{B: dst}
 	w.Map(s.pairs())
 	w.Uint(snapVersion, snapshotVersion)
 	w.Bytes(snapFleet, s.Fleet[:])
@@ -240,17 +240,6 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		{"quarantine", int64(e.Quarantine), 0, maxRound},
 		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
 	}))
-}
-
-// bound is MaxSnapshot for the vectors that s has and the filter that it has.
-func (s *Snapshot) bound() int {
-	st := &s.State
-	n := len(st.X) + len(st.Grid) + len(st.Delta) + len(st.Mean) + len(st.Last)
-	for i := range st.Edges {
-		e := &st.Edges[i]
-		n += len(e.Z) + len(e.PeerZ) + len(e.Base) + len(e.Moved)
-	}
-	return fixedBytes - maxFilter + len(s.Filter) + len(st.Edges)*edgeBytes + 4*n
 }
 
 // pairs returns how many fields s has.
