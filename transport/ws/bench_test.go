@@ -191,7 +191,7 @@ func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 				near, far := tcpPair(b)
 				near, far = wrap(near), wrap(far)
 				if secure {
-					cert := selfSigned(keyOf("a"))
+					cert := certificateOf(keyOf("a"))
 					near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
 						DynamicRecordSizingDisabled: true})
 					far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert},

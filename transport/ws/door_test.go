@@ -178,7 +178,7 @@ func TestDoorUnderFlood(t *testing.T) {
 					defer raw.Close()
 					raw.SetDeadline(time.Now().Add(patience))
 					secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true,
-						Certificates: []tls.Certificate{selfSigned(keyOf("a"))}})
+						Certificates: []tls.Certificate{certificateOf(keyOf("a"))}})
 					if err := secure.Handshake(); err != nil {
 						t.Fatal(err)
 					}

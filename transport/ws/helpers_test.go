@@ -223,7 +223,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	c.SetDeadline(time.Now().Add(patience))
 	cfg := &tls.Config{InsecureSkipVerify: true}
 	if keyName != "" {
-		cert := selfSigned(keyOf(keyName))
+		cert := certificateOf(keyOf(keyName))
 		cfg.Certificates = []tls.Certificate{cert}
 	}
 	if change != nil {
@@ -380,4 +380,13 @@ func (r *relay) cut() {
 		c.Close()
 	}
 	r.conns = nil
+}
+
+// certificateOf returns the certificate of a sound key.
+func certificateOf(key ed25519.PrivateKey) tls.Certificate {
+	cert, err := selfSigned(key)
+	if err != nil {
+		panic(err)
+	}
+	return cert
 }

@@ -110,7 +110,7 @@ func TestProbeFindsFaults(t *testing.T) {
 			c.Close()
 		}
 	}()
-	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{selfSigned(keyOf("a"))}}) // our key, and no node behind it
+	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))}}) // our key, and no node behind it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func TestThroughServerNameProxy(t *testing.T) {
 
 // A proxy that ends TLS gets nowhere, whatever key it holds, and both members are told that there may be one.
 func TestProxyThatEndsTLS(t *testing.T) {
-	cert := selfSigned(keyOf("proxy"))
+	cert := certificateOf(keyOf("proxy"))
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -3,11 +3,13 @@ package ws
 import (
 	"crypto/ed25519"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -125,23 +127,17 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// The parts of a self-signed Ed25519 certificate (RFC 5280 in DER, algorithm identifiers of RFC 8410) around key and
-// signature: version 3, serial number 1, no names, no extensions, no expiry (section 4.1.2.5). A general encoder would
-// take 130 KB of every program.
-const (
-	ed25519ID = "\x30\x05\x06\x03\x2b\x65\x70"
-
-	toBeSigned = "\x30\x61" + "\xa0\x03\x02\x01\x02" + "\x02\x01\x01" + ed25519ID + "\x30\x00" +
-		"\x30\x20" + "\x17\x0d700101000000Z" + "\x18\x0f99991231235959Z" + "\x30\x00" +
-		"\x30\x2a" + ed25519ID + "\x03\x21\x00" // and 32 bytes of public key
-
-	certificate = "\x30\x81\xad"             // and what is to be signed
-	signatureIs = ed25519ID + "\x03\x41\x00" // and 64 bytes of signature
-)
-
-// selfSigned wraps a key in the certificate that TLS asks for. Only the key in it is ever checked.
-func selfSigned(key ed25519.PrivateKey) tls.Certificate {
-	tbs := slices.Concat([]byte(toBeSigned), key.Public().(ed25519.PublicKey))
-	der := slices.Concat([]byte(certificate), tbs, []byte(signatureIs), ed25519.Sign(key, tbs))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+// selfSigned wraps a key in the certificate that TLS requires. Only the key in it is ever checked, so there are no names
+// and no expiry (RFC 5280, section 4.1.2.5), and a key has one certificate.
+func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0),
+		NotAfter:     time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC),
+	}
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key) // Ed25519 signs without randomness
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("ws: certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -89,10 +89,14 @@ func build(cfg Config) (*Transport, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Logger = slog.New(transport.Limited(cfg.Logger.Handler()))
+	cert, err := selfSigned(cfg.Key)
+	if err != nil {
+		return nil, err
+	}
 	t := &Transport{
 		cfg:    cfg,
 		public: cfg.Key.Public().(ed25519.PublicKey),
-		cert:   selfSigned(cfg.Key),
+		cert:   cert,
 		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
 		peers:  make(map[string]*peer),
 		inbox:  endpoint.NewInbox(),

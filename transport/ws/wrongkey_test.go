@@ -53,7 +53,7 @@ func TestWrongKeyCallers(t *testing.T) {
 	if _, err := fmt.Sscan(task, &address, &key, &rate, &knock, &ask, (*int64)(&trip)); err != nil {
 		t.Fatal(err)
 	}
-	cert := selfSigned(keyOf(key))
+	cert := certificateOf(keyOf(key))
 	c := &Transport{public: publicOf("c")}
 	b := &peer{own: keyOf("c")}
 	b.configure(peerOf("b"))
