@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -58,6 +57,16 @@ func TestDeletedStates(t *testing.T) {
 	}
 }
 
+// closing is a store that closes the ledger once it has kept a state, so that the release cannot be marked.
+type closing struct {
+	state.Store
+	ledger *state.Ledger
+}
+
+func (c closing) Save(r state.Record) error {
+	return errors.Join(c.Store.Save(r), c.ledger.Close())
+}
+
 // A crash at every point between the line of a release and the release itself: what was not marked was not sent, and is
 // made anew without a second charge; what was kept and not marked is marked before anything is sent, and is sent as it
 // was kept.
@@ -93,29 +102,11 @@ func TestCrashBetweenDuties(t *testing.T) {
 		}
 	}
 	open := tinytest.MemStore()
-	restart := func() (sdk.Config, *sdk.Node) {
-		t.Helper()
-		store, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger, Store: store,
+	config := func(store state.Store) sdk.Config {
+		return sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger, Store: store,
 			ResendAfter: 5 * time.Millisecond}
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cfg, n
 	}
 
-	// A mark as older programs write it is replaced by the first new one: that is how it can fail here.
-	older, err := json.Marshal(ledger.Head())
-	if err == nil {
-		err = os.WriteFile(path+".mark", append(older, '\n'), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Behind the line.
 	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
 		t.Fatal(err)
@@ -123,10 +114,15 @@ func TestCrashBetweenDuties(t *testing.T) {
 	reopen()
 	check("a line", 1, 0)
 	// Behind the state: the mark cannot be written.
-	if err := os.Mkdir(path+".mark.tmp", 0o700); err != nil {
+	store, err := open()
+	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, n := restart()
+	cfg := config(closing{store, ledger})
+	n, err := sdk.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := n.Run(ctx); err == nil ||
 		!strings.Contains(err.Error(), "release 1 is not sent, for it could not be marked") {
 		t.Errorf("no mark: %v", err)
@@ -140,12 +136,14 @@ func TestCrashBetweenDuties(t *testing.T) {
 		t.Error("a release was sent that is not marked")
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := os.Remove(path + ".mark.tmp"); err != nil {
-		t.Fatal(err)
-	}
 	reopen()
 	check("a state", 1, 0)
-	_, n = restart()
+	if store, err = open(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err = sdk.New(config(store)); err != nil {
+		t.Fatal(err)
+	}
 	check("a state that is resumed", 1, 1)
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {

@@ -2,10 +2,8 @@ package state
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,13 +89,9 @@ func TestCertificateAgainstLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := json.Marshal(l.log.head(5))
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, path := newLedger(t, nil)
 	if err := errors.Join(os.WriteFile(path, file[:l.log.lines[5].end], 0o600),
-		os.WriteFile(markPath(path), mark, 0o600)); err != nil {
+		os.WriteFile(markPath(path), markFile(t, l.log.head(5), ""), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	old, err := ReadLedger(path)
@@ -147,24 +141,5 @@ func TestRewrittenCertificate(t *testing.T) {
 	c.Spends[0].Sigma = 800
 	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "sigma 800, want") {
 		t.Errorf("%v, want other noise than the ledger's", err)
-	}
-}
-
-// A certificate of version 1 and its ledger, as programs of their time have written them.
-func TestCertificateVersion1(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "dpmech", "testdata", "certificate-1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := dpmech.ParseCertificate(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ReadLedger(filepath.Join("testdata", "certificate-1.ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Verify(c); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,10 +1,14 @@
 package state
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // marks returns the mark file of a ledger, less its id and hash.
@@ -73,23 +77,17 @@ func TestLedgerMarks(t *testing.T) {
 	check("all of them", "7 []", map[string][2]int{"one": {2, 2}, "two": {4, 4}, "three": {1, 1}})
 }
 
-// A mark without a list was written by a program that marked a line when it wrote it: all of it may have been sent.
-func TestLedgerOldMark(t *testing.T) {
-	l, path := newLedger(t, nil)
-	reserve(t, l, "run", 1, 3)
-	head := l.log.head(2)
-	closeLedger(t, l)
-	old := fmt.Sprintf(`{"id":%q,"seq":2,"hash":%q}`+"\n", head.ID, head.Hash)
-	if err := os.WriteFile(markPath(path), []byte(old), 0o600); err != nil {
+// markFile returns a file with one mark, of a head and with more fields, and a SHA-256 that is right.
+func markFile(t *testing.T, head dpmech.Head, more string) []byte {
+	t.Helper()
+	text, err := json.Marshal(highWater{Head: head})
+	if err != nil {
 		t.Fatal(err)
 	}
-	l = reopen(t, path)
-	if last, marked := l.Last("run", fleetA, "a"), l.Marked("run", fleetA, "a"); last != 3 || marked != 2 {
-		t.Errorf("release %d of %d is marked, want 2 of 3", marked, last)
-	}
-	if now, err := os.ReadFile(markPath(path)); err != nil || string(now) != old {
-		t.Errorf("opening it wrote the mark %s (%v)", now, err)
-	}
+	text = []byte(strings.Replace(string(text), "}", more+"}", 1))
+	file := make([]byte, 2*block)
+	copy(file, fmt.Sprintf("%s %x\n", text, sha256.Sum256(text)))
+	return file
 }
 
 // A mark is of something that was reserved; one that says nothing new writes nothing.

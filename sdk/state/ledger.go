@@ -40,7 +40,7 @@ type Ledger struct {
 	log      *ledgerLog
 	marks    file  // of the high-water mark
 	place    int   // where the newest mark is, 0 or 1
-	markRoom int64 // length of a place; 0 if the file is of the older form, or not there
+	markRoom int64 // length of a place; 0 if there is no mark yet
 	broken   error // the write or sync that failed
 	written  int64 // bytes, for Written
 }
@@ -165,10 +165,8 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 			l.log.settle(*m)
 		}
 	case l.log.seq() > 0:
-		line, _ := json.Marshal(l.log.head(l.log.seq()))
 		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it "+
-			"back; if you are certain that no later reservation was ever made, write it anew as the one line %s",
-			markPath(l.path), line)
+			"back from a copy", markPath(l.path))
 	}
 	return torn, l.fault(err)
 }

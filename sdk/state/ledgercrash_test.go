@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"os"
 	"slices"
@@ -330,46 +329,6 @@ func TestLedgerMarkGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := marks(t, path); got != strconv.Itoa(many+3)+" []" {
-		t.Errorf("the mark says %s", got)
-	}
-}
-
-// What an older program left, the ledger with a torn line and the mark as one JSON object, is continued.
-func TestLedgerOfOlderProgram(t *testing.T) {
-	l, path := newLedger(t, nil)
-	reserve(t, l, "run", 1, 3)
-	older, err := json.Marshal(highWater{Head: l.log.head(3), Unsent: []int{3}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeLedger(t, l)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(whole, `{"seq":4,"pr`...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(markPath(path), append(older, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for k := 4; k <= 6; k++ {
-		l = reopen(t, path)
-		want := k - 1
-		if k == 4 {
-			want = 2
-		}
-		if last, marked := l.Last("run", fleetA, "a"), l.Marked("run", fleetA, "a"); last != k-1 || marked != want {
-			t.Fatalf("before round %d: release %d of %d is marked", k, marked, last)
-		}
-		reserve(t, l, "run", k, k)
-		markUpTo(t, l, "run", k)
-		closeLedger(t, l)
-	}
-	if st, err := os.Stat(path); err != nil || st.Size() != l.log.size() {
-		t.Errorf("closed, the ledger has %d bytes, want its lines, %d (%v)", st.Size(), l.log.size(), err)
-	}
-	if got := marks(t, path); got != "6 []" {
 		t.Errorf("the mark says %s", got)
 	}
 }

@@ -28,14 +28,12 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 // JSON, a space, the SHA-256 of the JSON in hexadecimal digits and a newline; the rest of the place means nothing. One
 // sync is enough: a mark that is torn does not match its SHA-256, and the one before it was not touched. That it counts
 // again is right, since nothing was sent before that sync.
-//
-// Older programs replaced a file of the JSON alone. It is read, and makes way for two places with the next mark.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
 
 	place int   // where it was found, 0 or 1
-	room  int64 // length of a place; 0 if the file is of the older form
+	room  int64 // length of a place
 }
 
 // markPath returns where the high-water mark of a ledger is.
@@ -66,7 +64,7 @@ func readMark(ledger string) (*highWater, error) {
 // parseMark returns the newest mark in a file.
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
-		return parseHighWater(bytes.TrimSpace(data))
+		return nil, fmt.Errorf("it has %d bytes, want two places of whole blocks of %d", len(data), block)
 	}
 	var newest *highWater
 	var faults [2]error
@@ -118,9 +116,7 @@ func parseHighWater(text []byte) (*highWater, error) {
 // keepMark takes over the mark that was found, and makes it durable. The process before may have been killed before its
 // sync, or the sync may have failed: then another one is of no use unless the mark is written again.
 func (l *Ledger) keepMark(m *highWater) error {
-	if l.place, l.markRoom = m.place, m.room; m.room == 0 {
-		return nil // a file that is replaced is synced before it can be found
-	}
+	l.place, l.markRoom = m.place, m.room
 	record, err := m.record()
 	if err != nil {
 		return err
