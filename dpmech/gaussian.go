@@ -11,6 +11,12 @@ import (
 // maxRatio bounds sigma/R and R/sigma, so that every integer of a release fits 64 bits.
 const maxRatio = 1 << 20
 
+// Bounds of [Gaussian].Clip.
+const (
+	MinClip = 1e-30
+	MaxClip = 1e30
+)
+
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of
 // standard deviation Sigma (sigma_dp,k) in every coordinate. The two belong together: neither says anything alone.
 //
@@ -35,7 +41,7 @@ func (g Gaussian) String() string {
 // Validate reports what keeps g from being a private release.
 func (g Gaussian) Validate() error {
 	var errs []error
-	if !(g.Clip > 0) || g.Clip < 1e-30 || g.Clip > 1e30 {
+	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
 		errs = append(errs, fmt.Errorf("dpmech: clip is %v, want 1e-30..1e30", g.Clip))
 	}
 	if !(g.Sigma > 0) || math.IsInf(g.Sigma, 0) {

@@ -3,13 +3,13 @@ package sdk
 import (
 	"bytes"
 	"cmp"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -180,69 +180,53 @@ func (f *Fleet) Validate() error {
 	return err
 }
 
+// faults are the wrong values of a fleet.
+type faults []error
+
+// refuse adds a [FieldError], if there is a fault.
+func (f *faults) refuse(fault bool, field string, found any, want string, args ...any) {
+	if !fault {
+		return
+	}
+	text := fmt.Sprint(found)
+	if s, ok := found.(string); ok {
+		text = strconv.Quote(s)
+	}
+	*f = append(*f, &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
+}
+
+// add adds an error, if there is one.
+func (f *faults) add(err error) {
+	if err != nil {
+		*f = append(*f, err)
+	}
+}
+
 // plan checks the fleet and works out what its members share.
 func (f *Fleet) plan() (*plan, error) {
-	var errs []error
-	refuse := func(is bool, format string, args ...any) {
-		if is {
-			errs = append(errs, fmt.Errorf("sdk: fleet: "+format, args...))
+	var errs faults
+	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", maxName)
+	errs.add(Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
+	p := f.network(&errs)
+	if f.X0 != nil && len(f.X0) != f.Dim {
+		errs.add(&FieldError{Package: "sdk: fleet", Field: "x0", Found: fmt.Sprintf("a list of %d numbers", len(f.X0)),
+			Want: fmt.Sprintf("%d, or none for zeros", f.Dim)})
+	}
+	for _, s := range Settings() {
+		if private := !f.Privacy.NonPrivate && f.Privacy != (Privacy{}); private || !strings.HasPrefix(s.Name, "privacy.") {
+			errs.add(s.Check(f))
 		}
 	}
-	refuse(!validName(f.Run), "run %q has %d bytes, want 1..%d of UTF-8, all printable", f.Run, len(f.Run), maxName)
-	refuse(f.Dim > wire.MaxDim, "dim is %d, want 1..%d", f.Dim, wire.MaxDim)
-	refuse(len(f.Members) == 0, "no members")
-	p := &plan{number: make(map[string]int, len(f.Members))}
-	for i, name := range f.Members {
-		refuse(!validName(name), "name %q of member %d has %d bytes, want 1..%d of UTF-8, all printable", name, i, len(name),
-			maxName)
-		j, taken := p.number[name]
-		refuse(taken, "members %d and %d are both called %q", j, i, name)
-		p.number[name] = i
-	}
-	edges := make([][2]int, 0, len(f.Edges))
-	for _, e := range f.Edges {
-		i, okI := p.number[e[0]]
-		j, okJ := p.number[e[1]]
-		if !okI || !okJ { // asked first: a large fleet has millions of edges
-			refuse(true, "edge %q joins somebody who is not a member", e)
-		}
-		edges = append(edges, [2]int{i, j})
-	}
-	if len(errs) == 0 {
-		var err error
-		p.graph, err = graph.New(len(f.Members), edges)
-		refuse(err != nil, "edges: %w", err)
-	}
-	m, pr, w := f.Method, f.Privacy, f.wire()
-	refuse(!(m.Gain > 0 && m.Gain < 1), "gain is %v, want more than 0 and less than 1: it is a share of the limit of "+
-		"stability, tau*beta*eta*mu*rho*lambda_N < 8/3", m.Gain)
-	refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy is both non-private and %+v: choose one", pr)
-	refuse(pr == Privacy{}, "privacy is empty: give Clip, Sigma and Delta, or NonPrivate")
-	refuse(pr != Privacy{} && !pr.NonPrivate && !(pr.Delta > 0 && pr.Delta < 1), "delta is %v, want more than 0 and less than 1", pr.Delta)
-	refuse(!(pr.EpsilonLimit >= 0 && pr.EpsilonLimit <= 1e6), "epsilon limit is %v, want 0 (none) or at most 1e6",
-		pr.EpsilonLimit)
-	refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit && pr.LimitAll <= 1e6),
-		"epsilon limit against all is %v, want 0 (none), or the epsilon limit (which is %v, and needed with it) to 1e6",
-		pr.LimitAll, pr.EpsilonLimit)
-	refuse(pr.PairSigma == 0 && (pr.EffectiveSigma != 0 || pr.Colluders != 0 || pr.LimitAll != 0),
-		"pair sigma is 0: effective sigma (%v), colluders (%d) and an epsilon limit against all (%v) are for noise that "+
-			"neighbors share", pr.EffectiveSigma, pr.Colluders, pr.LimitAll)
-	for _, setting := range []encoding.TextMarshaler{m.Estimator, m.Directions, pr.Accounting, w.Payload} {
-		_, err := setting.MarshalText()
-		refuse(err != nil, "%w", err)
-	}
-	bits := w.GridBits != 0 && (w.GridBits < 2 || w.GridBits > 8)
-	refuse(bits, "grid bits are %d, want 2..8, or 0 for no grid", w.GridBits)
-	refuse(!bits && w.GridBits != 0 && pr.NonPrivate, "grid bits are %d in a fleet that is not private, which has no "+
-		"noise for a grid to hide in", w.GridBits)
+	f.checkPrivacy(&errs)
 	if s := f.Stop; s != nil {
-		refuse(s.Members < 1 || s.Members > min(signed.MaxStops, len(f.Members)),
-			"stop: members is %d, want 1..%d: so many have to ask for an early end", s.Members,
-			min(signed.MaxStops, len(f.Members)))
+		most := min(signed.MaxStops, len(f.Members))
+		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
+			"1..%d: so many have to ask for an early end", most)
 	}
 	if f.Task != nil {
-		err := checkTask(f.Task)
-		refuse(err != nil, "task %w", err)
+		if err := checkTask(f.Task); err != nil {
+			errs.add(fmt.Errorf("sdk: fleet: task %w", err))
+		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -250,11 +234,11 @@ func (f *Fleet) plan() (*plan, error) {
 	p.beta = f.beta(p.graph)
 	// What is left is checked by the machine's own rules, on a member that stands for all.
 	var noise io.Reader
-	if !pr.NonPrivate {
+	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)
 	}
-	cfg := f.machine(p, 0, max(1, m.Batch), noise)
-	if pr.PairSigma != 0 {
+	cfg := f.machine(p, 0, max(1, f.Method.Batch), noise)
+	if f.Privacy.PairSigma != 0 {
 		if err := f.checkShared(p.graph); err != nil {
 			return nil, err
 		}
@@ -264,6 +248,58 @@ func (f *Fleet) plan() (*plan, error) {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
 	}
 	return p, nil
+}
+
+// network checks the members and their edges.
+func (f *Fleet) network(errs *faults) *plan {
+	before := len(*errs)
+	p := &plan{number: make(map[string]int, len(f.Members))}
+	errs.refuse(len(f.Members) == 0, "members", f.Members, "at least one")
+	for i, name := range f.Members {
+		j, taken := p.number[name]
+		if !validName(name) || taken { // asked first: a fleet may be large
+			field := fmt.Sprintf("members[%d]", i)
+			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", maxName)
+			errs.refuse(taken, field, name, "another name than members[%d] has", j)
+		}
+		p.number[name] = i
+	}
+	edges := make([][2]int, 0, len(f.Edges))
+	for n, e := range f.Edges {
+		var edge [2]int
+		for end, name := range e {
+			i, ok := p.number[name]
+			if edge[end] = i; !ok { // asked first: a large fleet has millions of edges
+				errs.refuse(true, fmt.Sprintf("edges[%d][%d]", n, end), name, "the name of a member")
+			}
+		}
+		edges = append(edges, edge)
+	}
+	if len(*errs) == before {
+		var err error
+		if p.graph, err = graph.New(len(f.Members), edges); err != nil {
+			errs.add(fmt.Errorf("sdk: fleet: edges: %w", err))
+		}
+	}
+	return p
+}
+
+// checkPrivacy reports settings of privacy and wire that exclude or need each other.
+func (f *Fleet) checkPrivacy(errs *faults) {
+	pr, w := f.Privacy, f.wire()
+	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
+		"false, or no other setting of privacy: choose one of %+v", pr)
+	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
+	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
+		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which is needed with it", pr.EpsilonLimit)
+	if pr.PairSigma == 0 {
+		const want = "0, as pair_sigma is 0: it is for noise that neighbors share"
+		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
+		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
+		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
+	}
+	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
+		"0: a fleet that is not private has no noise for a grid to hide in")
 }
 
 // checkShared refuses an effective sigma that the graph does not give.
@@ -289,7 +325,8 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q collude", most,
 				p.Shared().Adversary(), f.Members[c.Node], colluders)
 		}
-		return fmt.Errorf("sdk: fleet: effective sigma is %v, want sigma (%v) or more, and %s", p.EffectiveSigma, p.Sigma, want)
+		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
+			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}
 	}
 	return nil
 }

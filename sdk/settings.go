@@ -1,77 +1,167 @@
 package sdk
 
 import (
-	"cmp"
+	"encoding"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Estimator is the kind of estimate that a client makes of its gradient.
-type Estimator int
+// Range is what a number may be.
+type Range = setting.Range
 
-const (
-	EstimatorPaper    Estimator = iota // the estimator of the paper
-	EstimatorCentered                  // subtracts from each loss the last one of its sample: far less variance
-	EstimatorTracking                  // keeps a linear model of each loss over rounds, and asks nothing to fill a table
-)
+// FieldError reports one wrong value, for [errors.As]. Field is its path in a fleet file, as in [Setting].Name.
+type FieldError = setting.FieldError
 
-// Payload is what crosses the wire. The models are the same to the bit.
-type Payload int
+// Setting describes one setting of a [Fleet]. What reads, checks, documents or completes a setting takes it from here.
+type Setting struct {
+	Name    string   // its path in a fleet file: "method.gain"
+	Flag    string   // what a command line calls it; empty if it follows from others
+	Range   Range    // of a number
+	Names   []string // of its values, if it is a choice
+	Default string   // what [Suggest] takes if it is open; "chosen" if it follows from others
+	// Words say what it is for. The word in back quotes stands for its value, as in package flag.
+	Words string
 
-const (
-	PayloadAuto    Payload = iota // PayloadRelease in a private run, PayloadMessage in another
-	PayloadMessage                // m_ij of eq. (message), one for each neighbor
-	PayloadRelease                // the released state itself, the same for all neighbors
-)
+	in func(f *Fleet) any
+}
 
+// In returns the setting's place in a fleet: a pointer to an int, uint64, float64, bool, [admm.Schedule] or text.
+func (s Setting) In(f *Fleet) any { return s.in(f) }
+
+// names returns what choices are called.
+func names[T fmt.Stringer](choices ...T) (all []string) {
+	for _, c := range choices {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+// Ranges of what protects data. Package dpmech bounds sigma by the clip.
 var (
-	estimators = []string{"paper", "centered", "tracking"}
-	payloads   = []string{"", "message", "release"}
+	noise   = Range{Max: math.Inf(1), OpenMin: true, OpenMax: true}
+	unset   = Range{Max: math.Inf(1), OpenMin: true, OpenMax: true, Zero: "no noise is shared"}
+	epsilon = Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
 )
 
-// String returns the name in files: paper, centered or tracking.
-func (e Estimator) String() string { return settingName("Estimator", estimators, int(e)) }
+// Settings returns all settings of a fleet's method, privacy and wire, in their order in a fleet file.
+func Settings() []Setting {
+	return []Setting{
+		{Name: "method.rounds", Flag: "rounds", Range: setting.Rounds, Default: "50", Words: "rounds of learning, K",
+			in: func(f *Fleet) any { return &f.Method.Rounds }},
+		{Name: "method.mixing", Flag: "mixing", Range: setting.Mixing,
+			Words: "rounds of pure consensus after each round of learning, free of privacy cost, in which shared noise cancels",
+			in:    func(f *Fleet) any { return &f.Method.Mixing }},
+		{Name: "method.cooldown", Flag: "cooldown", Range: setting.Cooldown,
+			Words: "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)",
+			in:    func(f *Fleet) any { return &f.Method.Cooldown }},
+		{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
+			Words: "local steps a round (2 unless given with an estimator other than tracking)",
+			in:    func(f *Fleet) any { return &f.Method.Tau }},
+		{Name: "method.batch", Flag: "batch", Range: setting.Batch,
+			Words: "queries a local step; a client with fewer samples asks one for each (0 = all do)",
+			in:    func(f *Fleet) any { return &f.Method.Batch }},
+		{Name: "method.rho", Flag: "rho", Range: setting.Rho, Default: "1", Words: "penalty parameter",
+			in: func(f *Fleet) any { return &f.Method.Rho }},
+		{Name: "method.gain", Flag: "gain", Range: setting.Gain, Default: "0.75",
+			Words: "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1",
+			in:    func(f *Fleet) any { return &f.Method.Gain }},
+		{Name: "method.eta", Flag: "eta", Range: setting.Step, Default: "chosen", Words: "step size",
+			in: func(f *Fleet) any { return &f.Method.Eta }},
+		{Name: "method.mu", Flag: "mu", Range: setting.Step, Default: "chosen",
+			Words: "smoothing radius: how far from the model the loss is asked for",
+			in:    func(f *Fleet) any { return &f.Method.Mu }},
+		{Name: "method.momentum", Flag: "momentum", Range: setting.Momentum,
+			Words: "`share` of earlier rounds in what a member learns in a round, before it is clipped: 0.8 or 0.9 for few " +
+				"queries a round, less than 1",
+			in: func(f *Fleet) any { return &f.Method.Momentum }},
+		{Name: "method.estimator", Flag: "estimator", Names: estimators, Default: "tracking",
+			Words: "paper (one query in so many fills a table); centered: each loss less the last one of its sample; or " +
+				"tracking: less a linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given",
+			in: func(f *Fleet) any { return &f.Method.Estimator }},
+		{Name: "method.directions", Flag: "directions", Names: names(zoest.Rademacher, zoest.Walsh), Default: "walsh",
+			Words: "law of the query directions: rademacher (unless given with an estimator other than tracking), or walsh " +
+				"(which together cover all axes)",
+			in: func(f *Fleet) any { return &f.Method.Directions }},
+		{Name: "method.seed", Flag: "seed", Default: "1",
+			Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise",
+			in:    func(f *Fleet) any { return &f.Method.Seed }},
+		{Name: "method.robust", Flag: "robust", Range: setting.Robust,
+			Words: "bound what a neighbor can do: it moves a member, over the whole run, no farther from the median of its " +
+				"neighbors than so many `times` the median of their distances, such as 2 (0 = no bound)",
+			in: func(f *Fleet) any { return &f.Method.Robust }},
 
-// MarshalText returns the name, and an error if e is unknown.
-func (e Estimator) MarshalText() ([]byte, error) {
-	name := []byte(e.String())
-	return name, e.UnmarshalText(name)
-}
+		{Name: "privacy.non_private", Flag: "non-private",
+			Words: "no clipping and no noise: what a node sends may reveal its data",
+			in:    func(f *Fleet) any { return &f.Privacy.NonPrivate }},
+		{Name: "privacy.clip", Flag: "clip", Range: Range{Min: dpmech.MinClip, Max: dpmech.MaxClip}, Default: "chosen",
+			Words: "radius to which each round's update is clipped", in: func(f *Fleet) any { return &f.Privacy.Clip }},
+		{Name: "privacy.sigma", Flag: "sigma", Range: noise,
+			Words: "standard deviation of the release noise (in place of a budget)",
+			in:    func(f *Fleet) any { return &f.Privacy.Sigma }},
+		{Name: "privacy.delta", Flag: "delta", Range: Range{Max: 1, OpenMin: true, OpenMax: true}, Default: "1e-05",
+			Words: "at which epsilon is stated", in: func(f *Fleet) any { return &f.Privacy.Delta }},
+		{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",
+			Words: "privacy budget of each client for the whole run",
+			in:    func(f *Fleet) any { return &f.Privacy.EpsilonLimit }},
+		{Name: "privacy.accounting", Flag: "accounting", Names: names(dpmech.GDP, dpmech.ZCDP, dpmech.Paper), Default: "gdp",
+			Words: "what epsilon means: gdp (exact), zcdp or paper", in: func(f *Fleet) any { return &f.Privacy.Accounting }},
+		{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
+			Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two",
+			in:    func(f *Fleet) any { return &f.Privacy.PairSigma }},
+		{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",
+			Words: "what is left of all noise to whoever sees all releases and knows what any colluders know",
+			in:    func(f *Fleet) any { return &f.Privacy.EffectiveSigma }},
+		{Name: "privacy.colluders", Flag: "colluders", Range: Range{Max: math.MaxInt32, Whole: true},
+			Words: "share noise with neighbors that cancels in the mean: the budget then holds against whoever sees all " +
+				"releases, together with any `c` members (default no noise is shared)",
+			in: func(f *Fleet) any { return &f.Privacy.Colluders }},
+		{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
+			Words: "with colluders: the most that epsilon may be against all other members together (default no limit)",
+			in:    func(f *Fleet) any { return &f.Privacy.LimitAll }},
 
-// UnmarshalText reads a name; no name means EstimatorPaper.
-func (e *Estimator) UnmarshalText(name []byte) error {
-	return parseSetting((*int)(e), "estimator", estimators, string(name))
-}
-
-// String returns the name in files: message, release, or nothing for Auto.
-func (p Payload) String() string { return settingName("Payload", payloads, int(p)) }
-
-// MarshalText returns the name, and an error if p is unknown.
-func (p Payload) MarshalText() ([]byte, error) {
-	name := []byte(p.String())
-	return name, p.UnmarshalText(name)
-}
-
-// UnmarshalText reads a name.
-func (p *Payload) UnmarshalText(name []byte) error {
-	return parseSetting((*int)(p), "payload", payloads, string(name))
-}
-
-func settingName(kind string, names []string, i int) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("%s(%d)", kind, i)
+		{Name: "wire.payload", Flag: "payload", Names: payloads[1:],
+			Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same " +
+				"results) (default release, or message in a run that is not private)",
+			in: func(f *Fleet) any { return &f.Wire.Payload }},
+		{Name: "wire.grid_bits", Flag: "grid-bits", Range: Range{Min: 2, Max: 8, Whole: true, Zero: "no grid"},
+			Words: "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with " +
+				"noise, unless the payload is given)",
+			in: func(f *Fleet) any { return &f.Wire.GridBits }},
 	}
-	return names[i]
 }
 
-func parseSetting(to *int, kind string, names []string, name string) error {
-	i := slices.Index(names, cmp.Or(name, names[0]))
-	if i < 0 {
-		last := len(names) - 1
-		first := strings.TrimPrefix(strings.Join(names[:last], ", "), ", ") // no name is a name
-		return fmt.Errorf("sdk: %s %q, want %s or %s", kind, name, first, names[last])
+// Check returns a [FieldError] for every value of the setting in a fleet that is out of range, joined.
+func (s Setting) Check(f *Fleet) error {
+	const pkg = "sdk: fleet"
+	switch x := s.In(f).(type) {
+	case *int:
+		return s.Range.Check(pkg, s.Name, float64(*x))
+	case *float64:
+		return s.Range.Check(pkg, s.Name, *x)
+	case *admm.Schedule:
+		if n := len(*x); n != 1 && n != f.Method.Rounds {
+			return &FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("a list of %d values", n),
+				Want: fmt.Sprintf("one number, or one for each of %d rounds", f.Method.Rounds)}
+		}
+		var errs []error
+		for k, v := range *x {
+			name := s.Name
+			if len(*x) > 1 {
+				name = fmt.Sprintf("%s[%d]", s.Name, k)
+			}
+			errs = append(errs, s.Range.Check(pkg, name, v))
+		}
+		return errors.Join(errs...)
+	case encoding.TextMarshaler:
+		if _, err := x.MarshalText(); err != nil {
+			return &FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("%q", x), Want: oneOf(s.Names)}
+		}
 	}
-	*to = i
 	return nil
 }

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Known is what [Suggest] starts from: public numbers, and the settings that are fixed; those at zero are open.
@@ -193,7 +195,8 @@ func (k Known) length(m *Method, p Privacy) error {
 	case k.Steps > 0:
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
 		if m.Tau > k.Steps {
-			return fmt.Errorf("sdk: suggest: Tau is %d, want at most the %d of Steps", m.Tau, k.Steps)
+			return &FieldError{Package: "sdk: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
+				Want: fmt.Sprintf("at most the %d of steps", k.Steps)}
 		}
 		m.Rounds = k.Steps / m.Tau
 	case k.Queries > 0:
@@ -203,8 +206,9 @@ func (k Known) length(m *Method, p Privacy) error {
 		}
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
-			return fmt.Errorf("sdk: suggest: Queries is %d, which is %d rounds of %d; want at least one, and at most %d local "+
-				"steps", k.Queries, rounds, table+int64(m.Tau)*batch, math.MaxInt32)
+			return &FieldError{Package: "sdk: suggest", Field: "queries",
+				Found: fmt.Sprintf("%d, which is %d rounds of %d", k.Queries, rounds, table+int64(m.Tau)*batch),
+				Want:  fmt.Sprintf("at least one round, and at most %d local steps", math.MaxInt32)}
 		}
 		m.Rounds = int(rounds)
 	case m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0:
@@ -227,10 +231,8 @@ func (k Known) length(m *Method, p Privacy) error {
 		def(&m.Tau, 3) // as many queries as with the others' 2
 	}
 	def(&m.Tau, 2)
-	if m.Rounds < 1 || m.Tau < 1 {
-		return fmt.Errorf("sdk: suggest: Rounds is %d and Tau %d, want at least 1 each", m.Rounds, m.Tau)
-	}
-	return nil
+	return errors.Join(setting.Rounds.Check("sdk: suggest", "method.rounds", float64(m.Rounds)),
+		setting.Tau.Check("sdk: suggest", "method.tau", float64(m.Tau)))
 }
 
 // batchOf returns how many queries a member with so many samples makes in a local step.

@@ -145,14 +145,14 @@ func TestSuggestOpen(t *testing.T) {
 func TestSuggestRefuses(t *testing.T) {
 	one := []int{10}
 	for want, k := range map[string]sdk.Known{
-		"Dim is 0":                               {Samples: one},
-		"Samples []":                             {Dim: 1},
-		"Samples [3 0]":                          {Dim: 1, Samples: []int{3, 0}},
-		"Tau is 9, want at most the 4 of Steps":  {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
-		"Queries is 5, which is 0 rounds of 20;": {Dim: 1, Samples: one, Queries: 5},
-		"Queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
+		"Dim is 0":      {Samples: one},
+		"Samples []":    {Dim: 1},
+		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
+		"method.tau is 9, want at most the 4 of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
+		"queries is 5, which is 0 rounds of 20, want":  {Dim: 1, Samples: one, Queries: 5},
+		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
-		"Rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
+		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
 		"not even one release": {Dim: 1, Samples: one,
 			Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
 		"epsilon": {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -37,7 +38,7 @@ const maxTable = min(math.MaxInt/8, 1<<44)
 
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
-	var errs []error
+	errs := []error{setting.Momentum.Check("zoest", "Momentum", c.Momentum)}
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf("zoest: "+format, args...))
@@ -47,7 +48,6 @@ func (c Config) Validate() error {
 	want(c.Samples >= 1 && c.Samples <= math.MaxInt32, "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
 	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
-	want(c.Momentum >= 0 && c.Momentum < 1, "Momentum is %v, want 0..1 and less than 1", c.Momentum)
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
 	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
 	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -105,24 +106,22 @@ func (s Schedule) validate(name string, rounds int) error {
 		return fmt.Errorf("admm: %s has %d values, want 1 or one for each of %d rounds", name, len(s), rounds)
 	}
 	for k, x := range s {
-		if err := positive(fmt.Sprintf("%s of round %d", name, k), x); err != nil {
+		if err := setting.Step.Check("admm", fmt.Sprintf("%s of round %d", name, k), x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// positive refuses what is not a positive number that float32 can hold.
-func positive(name string, x float64) error {
-	if x >= 0x1p-126 && x <= math.MaxFloat32 {
-		return nil
-	}
-	return fmt.Errorf("admm: %s is %v, want a positive number that float32 can hold", name, x)
-}
-
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
-	errs := []error{c.Estimator.Validate()}
+	check := func(field string, r setting.Range, x float64) error { return r.Check("admm", field, x) }
+	errs := []error{
+		c.Estimator.Validate(), check("Rho", setting.Rho, c.Rho), check("Rounds", setting.Rounds, float64(c.Rounds)),
+		check("Cooldown", setting.Cooldown, float64(c.Cooldown)), check("Mixing", setting.Mixing, float64(c.Mixing)),
+		check("Tau", setting.Tau, float64(c.Tau)), check("Beta", setting.Step, c.Beta),
+		c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds), check("Robust", setting.Robust, c.Robust),
+	}
 	refuse := func(is bool, format string, args ...any) {
 		if is {
 			errs = append(errs, fmt.Errorf("admm: "+format, args...))
@@ -137,15 +136,9 @@ func (c Config) Validate() error {
 	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)
 	}
-	refuse(!(c.Rho >= 1e-9 && c.Rho <= 1e9), "Rho is %v, want 1e-9..1e9", c.Rho)
-	refuse(c.Rounds < 1, "Rounds is %d, want at least 1", c.Rounds)
 	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0, or 1..%d", c.End, c.Rounds)
-	refuse(c.Cooldown < 0, "Cooldown is %d, want 0 or more", c.Cooldown)
-	refuse(c.Mixing < 0 || c.Mixing > maxMixing, "Mixing is %d, want 0..%d", c.Mixing, maxMixing)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
 		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
-	refuse(c.Tau < 1 || c.Tau > math.MaxInt32, "Tau is %d, want 1..%d", c.Tau, math.MaxInt32)
-	errs = append(errs, positive("Beta", c.Beta), c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds))
 
 	refuse(c.NonPrivate && (len(c.Privacy) > 0 || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
 	refuse(!c.NonPrivate && len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds,
@@ -162,18 +155,10 @@ func (c Config) Validate() error {
 			"GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v, and %v without shared noise",
 			c.GridStep, k, g.Sigma, g.Alone().Sigma)
 	}
-	refuse(c.Robust != 0 && !(c.Robust >= 1 && c.Robust <= maxRobust), "Robust is %v, want 0, or 1..%v", c.Robust,
-		float64(maxRobust))
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	refuse(!zoest.Usable(c.FallbackLoss), "FallbackLoss is %v, want a finite number", c.FallbackLoss)
 	return errors.Join(errs...)
 }
-
-// maxRobust is far beyond what bounds anything.
-const maxRobust = 1e6
-
-// maxMixing keeps the number of releases an int on every processor.
-const maxMixing = 1 << 16
 
 // onGrid reports whether a release lies on the grid.
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }

@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // everyEdge returns the edges of a complete graph.
@@ -36,7 +37,7 @@ func TestRobustLeavesTheBits(t *testing.T) {
 			}
 			return net
 		}
-		plain, bounded := run(0), run(maxRobust)
+		plain, bounded := run(0), run(setting.Robust.Max)
 		for i, m := range bounded.machines {
 			if !slices.Equal(m.Model(), plain.machines[i].Model()) {
 				t.Errorf("%s: client %d has another model", name, i)

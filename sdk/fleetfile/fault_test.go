@@ -191,7 +191,7 @@ func TestFleetFaults(t *testing.T) {
 		one(privacy, `"privacy": {},`,
 			"privacy.clip is missing").and("privacy.sigma is missing").and("privacy.delta is missing"),
 		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`,
-			"privacy.clip is 0.1, want it left out: non_private is true").and("grid bits are 5"),
+			"privacy.clip is 0.1, want it left out: non_private is true").and("wire.grid_bits is 5"),
 		one(privacy, `"privacy": {"non_private": false},`,
 			"privacy.clip is missing").and("privacy.sigma").and("privacy.delta"),
 		// wire
@@ -233,21 +233,21 @@ func TestSharingFaults(t *testing.T) {
 			"shared sigma is 1536, want sigma (0.75) times a power of two, 2^-4..2^10"),
 		one(shared, "", "privacy.effective_sigma is 1, want it left out: there is no pair_sigma").
 			and("privacy.colluders is 1, want it left out").and("privacy.epsilon_limit_all is 40, want it left out"),
-		one("    \"effective_sigma\": 1,\n", "", "effective sigma is 0, want sigma (0.75) or more, and at most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "effective sigma is 1.01, want sigma (0.75) or more, and at "+
+		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want sigma (0.75) or more, and at most 1.006"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want sigma (0.75) or more, and at "+
 			"most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "effective sigma is 0.7, want sigma (0.75) or more"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want sigma (0.75) or more"),
 		one(`"effective_sigma": 1`, `"effective_sigma": "1"`, `privacy.effective_sigma is "1", want a number above 0`),
 		one(`"colluders": 1`, `"colluders": 2`, "left to whoever sees all releases, together with any 2 members"),
 		one(`"colluders": 1`, `"colluders": -1`, "privacy.colluders is -1, want a whole number, 0..2147483647"),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`, "privacy.epsilon_limit_all is 1e7, want 0 (no limit), or"),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 7`,
-			"epsilon limit against all is 7, want 0 (none), or the epsilon limit (which is 8, and needed with it) to 1e6"),
-		one("    \"epsilon_limit\": 8,\n", "", "epsilon limit against all is 40, want 0 (none), or the epsilon limit (which is 0"),
+			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least epsilon_limit (8), which is needed with it"),
+		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or at least epsilon_limit (0)"),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`, "privacy.clip is").and("privacy.sigma is").
 			and("privacy.delta is").and("privacy.epsilon_limit is").and("privacy.accounting is").
 			and("privacy.pair_sigma is 1.5, want it left out: non_private is true").and("privacy.effective_sigma is 1, want it").
-			and("privacy.colluders is 1, want it").and("privacy.epsilon_limit_all is 40, want it").and("grid bits are 5"),
+			and("privacy.colluders is 1, want it").and("privacy.epsilon_limit_all is 40, want it").and("wire.grid_bits is 5"),
 		one(`"sigma": 0.75`, `"sigma": 0`, "privacy.sigma is 0, want a number above 0"), // no consequence is told
 		one(`["a", "c"]`, `["a", "z"]`, `graph.edges[2]`),
 	} {

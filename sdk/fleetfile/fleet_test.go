@@ -177,7 +177,7 @@ func TestMarshalRefuses(t *testing.T) {
 		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
 		"method.eta has 0 values, want one":     func(f *File) { f.Fleet.Method.Eta = nil },
 		`estimator "Estimator(7)", want`:        func(f *File) { f.Fleet.Method.Estimator = 7 },
-		"both non-private and {NonPrivate":      func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
+		"choose one of {NonPrivate":             func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)

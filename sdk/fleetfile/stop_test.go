@@ -28,7 +28,7 @@ func TestStop(t *testing.T) {
 		`{}`:                          "stop.members is missing",
 		`{"members": 0}`:              "stop.members is 0, want",
 		`{"members": 9}`:              "stop.members is 9, want",
-		`{"members": 4}`:              "stop: members is 4, want 1..3",
+		`{"members": 4}`:              "stop.members is 4, want 1..3",
 		`{"members": "2"}`:            "stop.members is",
 		`{"members": 2, "by": ["a"]}`: "stop.by is unknown, want only members",
 		`2`:                           "stop is 2, want",

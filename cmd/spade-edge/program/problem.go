@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -169,14 +168,35 @@ func (p *problem) makeFleet(name string, dim int) error {
 	return asUsage(f.Validate())
 }
 
-// asUsage makes an error a usageError, in the words of the flags: all of a fleet here comes from them. A spent budget
-// stays one.
+// asUsage makes an error a usageError that names the flags of what is wrong: all of a fleet here comes from them. A spent
+// budget stays one.
 func asUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
 	}
-	text := strings.NewReplacer("sdk: suggest: Tau", "-tau", "sdk: suggest: Queries", "-queries", "of Steps", "of -steps")
-	return usageError{errors.New(text.Replace(err.Error()))}
+	return usageError{withFlags(err)}
+}
+
+// withFlags names the flag in place of the field of each [sdk.FieldError].
+func withFlags(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var faults []error
+		for _, e := range all.Unwrap() {
+			faults = append(faults, withFlags(e))
+		}
+		return errors.Join(faults...)
+	}
+	var f *sdk.FieldError
+	if !errors.As(err, &f) {
+		return err
+	}
+	name := f.Field
+	for _, s := range sdk.Settings() {
+		if s.Name == f.Field && s.Flag != "" {
+			name = s.Flag
+		}
+	}
+	return fmt.Errorf("-%s is %s, want %s", name, f.Found, f.Want)
 }
 
 // network returns a simulation of clients with these oracles.

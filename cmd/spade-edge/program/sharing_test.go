@@ -48,7 +48,7 @@ func TestWrongSharing(t *testing.T) {
 		{2, "-mixing is -1, want at least 0", strings.Fields("-mixing -1")},
 		{2, "-robust is 0.5, want 0, or 1..1e6", strings.Fields("-robust 0.5")},
 		{2, "-robust is NaN, want 0, or 1..1e6", strings.Fields("-robust NaN")},
-		{2, "Mixing is 65537, want 0..65536", strings.Fields("-mixing 65537")},
+		{2, "-mixing is 65537, want a whole number, 0..65536", strings.Fields("-mixing 65537")},
 		{2, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
 		{2, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
 		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
@@ -198,7 +198,7 @@ func TestSharingFleet(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(strings.Replace(text, from, to, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, text := said("inspect", bad); code != exitUsage || !strings.Contains(text, "effective sigma is") || !strings.Contains(text, "the worst is") {
+		if code, text := said("inspect", bad); code != exitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst is") {
 			t.Errorf("%s: exit code %d, %s", to, code, text)
 		}
 	}

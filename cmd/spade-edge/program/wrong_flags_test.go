@@ -96,7 +96,7 @@ func TestWrongPlan(t *testing.T) {
 		{2, "local steps, want at most", strings.Fields("-rounds 2000000 -tau 2000000")},
 		{2, "that is no plan", strings.Fields("-rounds 2000000000 -tau 1 -samples 2000000000 -dim 1")},
 		{2, "not reached in", strings.Fields("-nodes 300 -graph path -gain 0.0001 -share 0.05")},
-		{2, "grid bits are 9", strings.Fields("-grid-bits 9")},
+		{2, "-grid-bits is 9, want 0 (no grid), or a whole number, 2..8", strings.Fields("-grid-bits 9")},
 	}
 	for i, c := range all {
 		all[i].args = append([]string{"plan"}, c.args...)

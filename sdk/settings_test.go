@@ -1,0 +1,100 @@
+package sdk_test
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+)
+
+// Every field of a fleet's method, privacy and wire has one row in the table, which leads to that field.
+func TestSettingsCoverTheFleet(t *testing.T) {
+	var f sdk.Fleet
+	want := map[string]any{}
+	for part, v := range map[string]any{"method": &f.Method, "privacy": &f.Privacy, "wire": &f.Wire} {
+		of := reflect.ValueOf(v).Elem()
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+			want[part+"."+name] = of.Field(i).Addr().Interface()
+		}
+	}
+	flags := map[string]bool{}
+	for _, s := range sdk.Settings() {
+		place, known := want[s.Name]
+		if !known || s.In(&f) != place {
+			t.Errorf("%s is in the table twice, or of no field, or leads to another one", s.Name)
+		}
+		delete(want, s.Name)
+		if s.Words == "" || s.Flag != "" && flags[s.Flag] {
+			t.Errorf("%s: words %q, flag %q", s.Name, s.Words, s.Flag)
+		}
+		flags[s.Flag] = true
+		switch s.In(&f).(type) {
+		case *int, *float64, *admm.Schedule:
+			if s.Range == (sdk.Range{}) {
+				t.Errorf("%s has no range", s.Name)
+			}
+		case encoding.TextMarshaler:
+			if len(s.Names) < 2 {
+				t.Errorf("%s has the choices %q", s.Name, s.Names)
+			}
+		}
+	}
+	for name := range want {
+		t.Errorf("%s is not in the table", name)
+	}
+}
+
+// All names of a choice can be read, and no other; what is out of range is reported with the name of its field.
+func TestSettingsCheck(t *testing.T) {
+	for _, s := range sdk.Settings() {
+		f := privateRing()
+		wrong := false
+		switch x := s.In(f).(type) {
+		case *int:
+			*x, wrong = -1, true
+		case *float64:
+			*x, wrong = -1, true
+		case *admm.Schedule:
+			*x, wrong = admm.Schedule{-1}, true
+		case encoding.TextUnmarshaler:
+			for _, name := range s.Names {
+				if err := x.UnmarshalText([]byte(name)); err != nil || fmt.Sprint(x) != name {
+					t.Errorf("%s: %q is %v, %v", s.Name, name, x, err)
+				}
+			}
+			reflect.ValueOf(x).Elem().SetInt(99)
+			wrong = true
+		}
+		var fault *sdk.FieldError
+		if err := f.Validate(); wrong && (!errors.As(err, &fault) || fault.Field != s.Name ||
+			!strings.HasPrefix(err.Error(), "sdk: fleet: "+s.Name+" is ")) {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+}
+
+// The defaults in the table are those that Suggest takes.
+func TestSettingsDefaults(t *testing.T) {
+	var f sdk.Fleet
+	var err error
+	f.Method, f.Privacy, err = sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Open: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Method.Seed = 1 // of no suggestion
+	for _, s := range sdk.Settings() {
+		got := fmt.Sprint(reflect.ValueOf(s.In(&f)).Elem())
+		if x, ok := s.In(&f).(fmt.Stringer); ok {
+			got = x.String()
+		}
+		if s.Default != "" && s.Default != "chosen" && got != s.Default {
+			t.Errorf("%s: Suggest takes %s, the table says %s", s.Name, got, s.Default)
+		}
+	}
+}
