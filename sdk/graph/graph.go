@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,8 +80,11 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 			order = append(order, int32(k))
 		}
 	}
-	order = sorted(order, n, func(k int32) int { return max(edges[k][0], edges[k][1]) })
-	order = sorted(order, n, func(k int32) int { return min(edges[k][0], edges[k][1]) })
+	slices.SortFunc(order, func(k, l int32) int {
+		i, j := ends(edges[k])
+		u, v := ends(edges[l])
+		return cmp.Or(i-u, j-v, int(k-l))
+	})
 	g := &Graph{edges: make([][2]int, 0, len(order))}
 	for x, k := range order {
 		i, j := ends(edges[k])
@@ -109,25 +113,6 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 }
 
 func ends(e [2]int) (i, j int) { return min(e[0], e[1]), max(e[0], e[1]) }
-
-// sorted returns the list in ascending order of keys in 0..n-1, and keeps the order of those with the same key. It
-// counts how many have each key, which takes time in proportion to the list and n.
-func sorted(list []int32, n int, key func(k int32) int) []int32 {
-	place := make([]int32, n+1) // of the next with a key
-	for _, k := range list {
-		place[key(k)+1]++
-	}
-	for i := range n {
-		place[i+1] += place[i]
-	}
-	out := make([]int32, len(list))
-	for _, k := range list {
-		i := key(k)
-		out[place[i]] = k
-		place[i]++
-	}
-	return out
-}
 
 func checkSize(n int, edges int64) error {
 	if n < 1 || n > maxNodes {

@@ -71,8 +71,8 @@ func TestKnownSpectra(t *testing.T) {
 				g = renumbered(t, g, uint64(n))
 			}
 			top, second, ok := g.known()
-			wantTop, _ := g.extreme(true, maxSteps)
-			wantSecond, _ := g.extreme(false, maxSteps)
+			wantTop, _ := g.laplacian().complete(true)
+			wantSecond, _ := g.laplacian().complete(false)
 			if !ok || math.Abs(top/wantTop-1) > 1e-14 || math.Abs(second/wantSecond-1) > 1e-13 {
 				t.Errorf("%s on %d nodes: %.17g and %.17g, %v, want %.17g and %.17g", spec, n, top, second, ok, wantTop, wantSecond)
 			}
@@ -194,23 +194,20 @@ func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
-				top, _ := g.extreme(true, n)
-				second, _ := g.extreme(false, n)
+				top, _ := g.laplacian().complete(true)
+				second, _ := g.laplacian().complete(false)
 				if n == 48 { // and against what shares nothing with either
 					values := jacobi(g)
 					top, second = values[g.N()-1], values[1]
 				}
 				rounding := 1e-13 * top // of those two
-				if theta, residual := g.run(true, tolerance); theta > top+rounding || theta+residual < top-rounding ||
+				if theta, residual := g.laplacian().run(true, tolerance); theta > top+rounding || theta+residual < top-rounding ||
 					theta+residual > top*(1+2*tolerance) {
 					t.Errorf("largest: %.17g and %.3g, want %.17g", theta, residual, top)
 				}
-				theta, residual := g.run(false, below/10)
+				theta, residual := g.laplacian().run(false, below/10)
 				if theta < second-rounding || residual <= theta*below/10 && theta*(1-below) > second+rounding {
 					t.Errorf("second: %.17g and %.3g, want %.17g", theta, residual, second)
-				}
-				if got := g.eliminate().second(); got > second+rounding || got < second*(1-1e-4)-rounding {
-					t.Errorf("second by the inverse: %.17g, want %.17g", got, second)
 				}
 				if got := g.Lambda2(); got > second+rounding || got < second*(1-1e-4)-rounding {
 					t.Errorf("Lambda2: %.17g, want %.17g", got, second)
@@ -236,9 +233,14 @@ func TestSpectrumLarge(t *testing.T) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
 		// Rayleigh's principle, for the vector that the inverse makes of a random one.
-		f, x, y := g.eliminate(), start(g.N()), make([]float64, g.N())
+		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
+		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {
-			f.solve(y, x)
+			clear(y)
+			for i, row := range inverse {
+				axpy(y, x[i], row)
+			}
+			center(y)
 			scale(y, 1/norm(y))
 			x, y = y, x
 		}
@@ -249,7 +251,7 @@ func TestSpectrumLarge(t *testing.T) {
 		if got > most*(1+1e-11) || got < most*0.9 {
 			t.Errorf("%s: %v, and a vector has %v", name, got, most)
 		}
-		if theta, _ := g.run(true, tolerance); g.LambdaMax() < theta*(1-1e-13) || g.LambdaMax() > theta*(1+1e-4) {
+		if theta, _ := g.laplacian().run(true, tolerance); g.LambdaMax() < theta*(1-1e-13) || g.LambdaMax() > theta*(1+1e-4) {
 			t.Errorf("%s: LambdaMax is %v and not just above %v", name, g.LambdaMax(), theta)
 		}
 	}
@@ -350,39 +352,6 @@ func TestSpectrumFamilies(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A core that elimination leaves is solved for by iteration; without work left for that, what comes out holds for any
-// graph.
-func TestInverseWithCore(t *testing.T) {
-	var b sketch
-	const half, tail = 70, 300
-	for i := range half {
-		for j := range half {
-			b.path(i, half+j)
-		}
-	}
-	b.path(append([]int{0}, span(2*half, 2*half+tail)...)...)
-	g := b.graph(t, 2*half+tail)
-	f := g.eliminate()
-	if len(f.core) < half || len(f.order) < tail {
-		t.Fatalf("a core of %d and %d nodes eliminated", len(f.core), len(f.order))
-	}
-	y, x, back := start(g.N()), make([]float64, g.N()), make([]float64, g.N())
-	f.solve(x, y)
-	g.laplacian().times(back, x)
-	axpy(back, -1, y)
-	if norm(back) > 1e-9 {
-		t.Errorf("the solution is off by %v", norm(back))
-	}
-	second, _ := g.extreme(false, g.N())
-	if got := g.eliminate().second(); got > second || got < second*(1-1e-5) {
-		t.Errorf("%v by the inverse, want %v", got, second)
-	}
-	f.work = 0
-	if f.solve(x, y); f.work >= 0 {
-		t.Error("a solution without work")
-	}
 }
 
 // The graph of a fleet is made again and again, and has its spectrum computed once.

@@ -66,42 +66,29 @@ func (g *Graph) Lambda2() float64 { return g.lambda2() }
 // more.
 const below = 1e-6
 
-func (g *Graph) largest() float64 {
+func (g *Graph) largest() (theta float64) {
+	var residual float64
 	if top, _, ok := g.known(); ok && g.N() > maxSteps+1 {
 		return top
+	} else if g.N() <= maxSteps+1 {
+		theta, residual = g.laplacian().complete(true)
+	} else {
+		theta, residual = g.laplacian().run(true, tolerance)
 	}
-	if g.N() <= maxSteps+1 {
-		theta, residual := g.extreme(true, maxSteps)
-		return min(theta+residual, g.bound())
-	}
-	theta, residual := g.run(true, tolerance)
 	return min(theta+residual, g.bound())
 }
 
-// second returns the second eigenvalue. The iteration on the Laplacian itself is quick where agreement is; the others
-// are left to the inverse.
 func (g *Graph) second() float64 {
 	if _, second, ok := g.known(); ok {
 		return second
 	}
 	if g.N() <= maxSteps+1 {
-		theta, _ := g.extreme(false, maxSteps)
+		theta, _ := g.laplacian().complete(false)
 		return theta
 	}
-	theta, residual := g.run(false, below/10)
-	likely := theta - max(below*theta, 10*residual)
-	if residual <= below/10*theta {
-		return likely
-	}
-	f := g.eliminate()
-	if len(f.core) > 0 && residual <= 1e-3*theta { // good enough, where the inverse would cost more
-		return likely
-	}
-	if lambda := f.second(); lambda > 0 {
-		return lambda
-	}
+	theta, residual := g.laplacian().run(false, below/10)
 	n := float64(g.N())
-	return max(likely, 4/(n*n)) // at least 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
+	return max(theta-max(below*theta, 10*residual), 4/(n*n)) // 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
 }
 
 // bound returns an upper bound of the largest eigenvalue, at times the eigenvalue itself: the largest sum of degrees
