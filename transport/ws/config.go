@@ -69,7 +69,6 @@ type timing struct {
 	eagerMax   time.Duration // the longest wait in the first eager of an outage, unless something answers
 	eager      time.Duration
 	backoffMax time.Duration // the longest wait later
-	refusals   time.Duration // between warnings about unknown callers
 }
 
 var defaultTiming = timing{
@@ -81,7 +80,6 @@ var defaultTiming = timing{
 	eagerMax:   time.Second,
 	eager:      10 * time.Minute,
 	backoffMax: 30 * time.Second,
-	refusals:   10 * time.Second,
 }
 
 func (c *Config) validate() error {

@@ -118,7 +118,7 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	via := t.via(address)
 	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
 	cfg.ServerName = host // a pass-through proxy routes by it
-	cfg.NextProtos = t.knocks(p)
+	cfg.NextProtos = t.tokens(p)
 	secure := tls.Client(out, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()

@@ -12,7 +12,7 @@
 // Who controls the network can see who talks to whom, when and how much, and cut or delay connections, which are then
 // made again. At most 64 strangers may be without a completed handshake, and at most 16 KiB are read from one before it
 // has shown a pinned key: strangers cost 8 MiB at most. One that is too many costs another one of the source with the
-// most of them its place. A peer shows with the first message of its handshake that it is one, see knock.go, and then has
+// most of them its place. A peer shows with the first message of its handshake that it is one, see token.go, and then has
 // one of four places of its own. Who holds a pinned key can speak in that member's name alone and make a node hold four
 // frames of the greatest length, and delays no frame of another member. A peer that sends much more than frames, such as
 // pings without end, loses the connection.

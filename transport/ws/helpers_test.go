@@ -29,7 +29,6 @@ var fast = timing{
 	linger:     patience,
 	backoffMin: time.Millisecond,
 	backoffMax: 20 * time.Millisecond,
-	refusals:   0,
 }
 
 // patience is after how long a test that waits for something gives up.

@@ -77,7 +77,7 @@ func (t *Transport) receive(by *caller) {
 		return err
 	})
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		t.handshakes.begin(by, t.knocker(hello.SupportedProtos))
+		t.handshakes.begin(by, t.tokenOwner(hello.SupportedProtos))
 		return nil, nil
 	}
 	secure := tls.Server(out, cfg)

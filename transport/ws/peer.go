@@ -20,7 +20,7 @@ type peer struct {
 	name    string
 	own     ed25519.PrivateKey       // this node's
 	config  atomic.Pointer[Peer]     // keys and addresses; replaced, never changed
-	secrets atomic.Pointer[[][]byte] // of each key, for knocks
+	secrets atomic.Pointer[[][]byte] // of each key, for pre-authentication tokens
 	met     atomic.Pointer[source]   // where it was when frames could flow last; nil before, or behind a proxy
 	out     chan []byte              // from Send to the session that has credit
 	redial  chan struct{}            // a token ends the wait before the next attempt to dial
@@ -47,7 +47,7 @@ func (p *peer) configure(c Peer) (changed bool, s *session) {
 	}
 	var secrets [][]byte
 	for _, k := range c.Keys {
-		secrets = append(secrets, knockSecret(p.own, k))
+		secrets = append(secrets, tokenSecret(p.own, k))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,17 +186,10 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	t.cfg.Logger.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
 }
 
-// refused notes that an unknown caller was turned away. Such callers must not fill the log.
+// refused logs that an unknown caller was turned away. [transport.Limited] keeps such callers from filling the log.
 func (t *Transport) refused(from string, err error) {
 	if t.ctx.Err() != nil {
 		return
 	}
-	now := time.Now()
-	t.mu.Lock()
-	repeated := now.Sub(t.warned) < t.cfg.timing.refusals
-	if !repeated {
-		t.warned = now
-	}
-	t.mu.Unlock()
-	t.cfg.Logger.Log(context.Background(), endpoint.Level(repeated), "caller refused", "at", from, "reason", err)
+	t.cfg.Logger.Warn("caller refused", "at", from, "reason", err)
 }

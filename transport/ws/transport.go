@@ -45,9 +45,6 @@ type Transport struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-
-	mu     sync.Mutex
-	warned time.Time // of an unknown caller, last
 }
 
 var (

@@ -34,7 +34,7 @@ const wrongCallers = "SPADE_TEST_WRONG_KEYS"
 // callers have a wrong key, or the right one and no manners. They are in a process of their own, so that the processor's time of this one is the node's.
 type callers struct {
 	key   string
-	knock bool          // they knock as "c", a neighbor
+	token bool          // they send a token of "c", a neighbor
 	ask   bool          // they ask for a page instead of a websocket
 	trip  time.Duration // to the node and back
 }
@@ -44,13 +44,13 @@ type callers struct {
 func TestWrongKeyCallers(t *testing.T) {
 	var address, key string
 	var rate int
-	var knock, ask bool
+	var token, ask bool
 	var trip time.Duration
 	task := os.Getenv(wrongCallers)
 	if task == "" {
 		t.Skip("TestWrongKeys starts it")
 	}
-	if _, err := fmt.Sscan(task, &address, &key, &rate, &knock, &ask, (*int64)(&trip)); err != nil {
+	if _, err := fmt.Sscan(task, &address, &key, &rate, &token, &ask, (*int64)(&trip)); err != nil {
 		t.Fatal(err)
 	}
 	cert := certificateOf(keyOf(key))
@@ -68,8 +68,8 @@ func TestWrongKeyCallers(t *testing.T) {
 		// The cheapest key exchange, for both cores are shared with the node.
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert},
 			CurvePreferences: []tls.CurveID{tls.X25519}}
-		if knock {
-			cfg.NextProtos = c.knocks(b)
+		if token {
+			cfg.NextProtos = c.tokens(b)
 		}
 		s := tls.Client(&farConn{Conn: raw, trip: trip}, cfg)
 		if s.Handshake() != nil {
@@ -106,7 +106,7 @@ func TestWrongKeyCallers(t *testing.T) {
 func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, answered int)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKeyCallers$", "-test.count=1")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d %t %t %d", wrongCallers, to.listener.Addr(), c.key, rate, c.knock,
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d %t %t %d", wrongCallers, to.listener.Addr(), c.key, rate, c.token,
 		c.ask, c.trip))
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, ans
 	}
 }
 
-// Callers who complete the handshake with a key that is wrong here, or who are a bad neighbor that knocks properly and
+// Callers who complete the handshake with a key that is wrong here, or who are a bad neighbor with a proper token and
 // then fails, cost little memory and time, and keep no other neighbor out that is 100 ms away. A thousand a second of
 // each kind, for ten seconds, with two seconds as the limit of time:
 //
@@ -150,14 +150,14 @@ func TestWrongKeys(t *testing.T) {
 		cases = 2
 	}
 	for i, c := range []callers{
-		{key: "c", knock: true, ask: true},
+		{key: "c", token: true, ask: true},
 		{key: "stranger"},
 		{key: "stranger", trip: far},
 		{key: "b"},
-		{key: "stranger", knock: true},
-		{key: "stranger", knock: true, trip: far},
+		{key: "stranger", token: true},
+		{key: "stranger", token: true, trip: far},
 		{key: "c", ask: true},
-		{key: "c", knock: true, ask: true, trip: far},
+		{key: "c", token: true, ask: true, trip: far},
 	} {
 		if i >= cases && limit == patience {
 			break

@@ -23,13 +23,13 @@ var errCrowded = errors.New("too many callers at a time")
 // handshakeLimiter holds the connections that have no fitting hello yet. Half of the places are for callers that have
 // said nothing: a peer needs one for a moment. When a half is full one of it is closed: of the source with the most
 // callers, and of these any. So a flood from one source takes no place of another one, and the oldest caller has no
-// worse chances than a new one. Who has shown to be a peer, by a knock or in TLS, is counted with that peer alone.
+// worse chances than a new one. A caller that proved to be a peer, by a token or in TLS, counts for that peer alone.
 type handshakeLimiter struct {
 	mu      sync.Mutex
-	pending []*caller           // strangers, at most handshakeLimit
-	peers   map[*peer][]*caller // oldest first, at most peerLimit each
-	knocks  [seenKnocks][knockLen]byte
-	knock   int // where the next one goes
+	pending []*caller                  // strangers, at most handshakeLimit
+	peers   map[*peer][]*caller        // oldest first, at most peerLimit each
+	tokens  [seenTokens][tokenLen]byte // accepted last
+	next    int                        // where in tokens the next one goes
 
 	// slots has a token for each connection that a goroutine still works on, closed ones included: on a busy processor
 	// they must not pile up.
@@ -42,7 +42,7 @@ type caller struct {
 	source  source
 	met     bool  // a peer has been met at the source
 	begun   bool  // its handshake has begun
-	peer    *peer // that has knocked, or shown its key; nil of a stranger
+	peer    *peer // whose token or key it has shown; nil for a stranger
 	crowded bool  // it was closed for want of room
 }
 
@@ -107,7 +107,7 @@ func (c *caller) crowd() {
 	c.conn.Close()
 }
 
-// begin notes that a caller's handshake has begun, with a peer's knock unless p is nil.
+// begin notes that a caller's handshake has begun, with a token of peer p unless p is nil.
 func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,15 +128,15 @@ func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	}
 }
 
-// first reports whether a knock that is right has come for the first time.
-func (d *handshakeLimiter) first(knock [knockLen]byte) bool {
+// first reports whether a valid token is used for the first time.
+func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if slices.Contains(d.knocks[:], knock) {
+	if slices.Contains(d.tokens[:], token) {
 		return false
 	}
-	d.knocks[d.knock] = knock
-	d.knock = (d.knock + 1) % seenKnocks
+	d.tokens[d.next] = token
+	d.next = (d.next + 1) % seenTokens
 	return true
 }
 

@@ -129,11 +129,11 @@ func helloOf(cfg *tls.Config) []byte {
 	return hello.Bytes()
 }
 
-// Whoever floods the door from one source keeps no peer out that is 100 ms away: not one that knocks, from the same
+// A flood from one source keeps no peer out that is 100 ms away: not one with a token, from the same
 // source, and not one of an older version from another. With two seconds as the limit of time, ten times each:
 //
-//	SPADE_FLOOD=10 go test -run DoorUnderFlood -v ./transport/ws
-func TestDoorUnderFlood(t *testing.T) {
+//	SPADE_FLOOD=10 go test -run LimiterUnderFlood -v ./transport/ws
+func TestLimiterUnderFlood(t *testing.T) {
 	times, limit := 1, patience
 	if s, ok := os.LookupEnv("SPADE_FLOOD"); ok {
 		if _, err := fmt.Sscan(s, &times); err != nil {
@@ -144,7 +144,7 @@ func TestDoorUnderFlood(t *testing.T) {
 	for _, c := range []struct {
 		name, from string
 		hello      []byte
-		knocks     bool
+		token      bool
 	}{
 		{"bare, same source", "127.0.0.1", nil, true},
 		{"hellos, same source", "127.0.0.1", helloOf(new(tls.Config)), true},
@@ -165,7 +165,7 @@ func TestDoorUnderFlood(t *testing.T) {
 				line := slowLine(t, b, 50*time.Millisecond)
 				stop := flood(t, b, c.from, 2000, c.hello)
 				begin := time.Now()
-				if c.knocks {
+				if c.token {
 					a := start(t, "a", func(c *Config) { c.timing.backoffMin = defaultTiming.backoffMin }, peerOf("b"))
 					a.reach(t, "b", "wss://"+line+"/")
 					a.send(t, "b", []byte("in"))
@@ -198,9 +198,9 @@ func TestDoorUnderFlood(t *testing.T) {
 }
 
 // Ends of an edge share a secret, which rests on the map between the two curves.
-func TestKnockSecret(t *testing.T) {
+func TestTokenSecret(t *testing.T) {
 	a, b := keyOf("a"), keyOf("b")
-	one, other := knockSecret(a, publicOf("b")), knockSecret(b, publicOf("a"))
+	one, other := tokenSecret(a, publicOf("b")), tokenSecret(b, publicOf("a"))
 	if len(one) != 32 || !bytes.Equal(one, other) {
 		t.Errorf("secrets %x and %x, want the same 32 bytes", one, other)
 	}
@@ -215,13 +215,13 @@ func TestKnockSecret(t *testing.T) {
 	}
 	identity := make(ed25519.PublicKey, 32)
 	identity[0] = 1
-	if s := knockSecret(a, identity); s != nil {
+	if s := tokenSecret(a, identity); s != nil {
 		t.Errorf("secret %x with the neutral element, want none", s)
 	}
 }
 
-// A knock serves once, its own peer and way, and only while the key is pinned.
-func TestKnock(t *testing.T) {
+// A token is accepted once, of its own peer and direction, and only while the key is pinned.
+func TestToken(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "older", "a"), peerOf("c"))
 	a := start(t, "a", nil, peerOf("b"))
 	c := start(t, "c", nil, peerOf("a"), peerOf("b"))
@@ -230,37 +230,37 @@ func TestKnock(t *testing.T) {
 		by   node
 		want *peer
 	}{{"of a", a, b.peers["a"]}, {"of c", c, b.peers["c"]}} {
-		text := k.by.knocks(k.by.peers["b"])
-		if got := b.knocker(text); got != k.want {
-			t.Errorf("knock %s leads to %v, want %v", k.what, got, k.want)
+		text := k.by.tokens(k.by.peers["b"])
+		if got := b.tokenOwner(text); got != k.want {
+			t.Errorf("token %s leads to %v, want %v", k.what, got, k.want)
 		}
-		if got := b.knocker(text); got != nil {
-			t.Errorf("knock %s serves twice", k.what)
+		if got := b.tokenOwner(text); got != nil {
+			t.Errorf("token %s serves twice", k.what)
 		}
 	}
 	other := &peer{own: keyOf("a")}
 	other.configure(peerOf("c"))
 	for what, text := range map[string][]string{
-		"for another":     a.knocks(other),
-		"of its own":      b.knocks(b.peers["a"]),
-		"of nobody":       {knockPrefix + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"},
-		"with odd digits": {knockPrefix + "????????????????????????????????"},
-		"too short":       {knockPrefix, ""},
+		"for another":     a.tokens(other),
+		"of its own":      b.tokens(b.peers["a"]),
+		"of nobody":       {tokenPrefix + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"},
+		"with odd digits": {tokenPrefix + "????????????????????????????????"},
+		"too short":       {tokenPrefix, ""},
 	} {
-		if got := b.knocker(text); got != nil {
-			t.Errorf("knock %s leads to %q", what, got.name)
+		if got := b.tokenOwner(text); got != nil {
+			t.Errorf("token %s leads to %q", what, got.name)
 		}
 	}
-	text := a.knocks(a.peers["b"])
+	text := a.tokens(a.peers["b"])
 	if err := b.Update([]Peer{peerOf("a", "newer"), peerOf("c")}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.knocker(text); got != nil {
-		t.Errorf("knock with a key that is pinned no more leads to %q", got.name)
+	if got := b.tokenOwner(text); got != nil {
+		t.Errorf("token with a key that is pinned no more leads to %q", got.name)
 	}
 }
 
-// The door turns away who has shown least, and of these one of the greatest crowd.
+// The limiter turns away the callers that have shown least, and of these one of the source with most.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{peers: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }
@@ -284,7 +284,7 @@ func TestLimiter(t *testing.T) {
 		enter(4+i%250, false)
 	}
 	if !alone.crowded || !begun.crowded || met.crowded || known.crowded {
-		t.Errorf("turned away: who has said nothing %v, has begun %v, comes from a peer's address %v, has knocked %v; "+
+		t.Errorf("turned away: who has said nothing %v, has begun %v, comes from a peer's address %v, has a token %v; "+
 			"want the first two", alone.crowded, begun.crowded, met.crowded, known.crowded)
 	}
 	var last *caller

@@ -1,0 +1,100 @@
+package ws
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+)
+
+// A pre-authentication token is in the first message of a TLS handshake, among the protocols that the caller offers
+// (RFC 7301). It shows before the costly part of the handshake that the caller holds a pinned key: a nonce, and its HMAC
+// under a secret that only the two ends know. A token admits nobody, it only reserves a place; TLS proves the key as
+// ever. An end that knows no tokens ignores them, and a caller without one is a stranger until TLS has proved its key.
+//
+// The secret is X25519 of the two Ed25519 keys, see [endpoint.ExchangePublic].
+const (
+	tokenPrefix = "spade-edge.1/"
+	nonceLen    = 8
+	tokenLen    = nonceLen + 16 // before base64
+	maxTokens   = 4             // made and looked at in a handshake; a peer has a key or two
+)
+
+// seenTokens is how many tokens are remembered. Each is accepted once, so one that was overheard is useless.
+const seenTokens = 1024
+
+// tokenSecret returns what two keys share; nil if the other one is no good for it.
+func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
+	private, err := endpoint.ExchangePrivate(own)
+	if err != nil {
+		return nil
+	}
+	public, err := endpoint.ExchangePublic(other)
+	if err != nil {
+		return nil
+	}
+	secret, err := private.ECDH(public)
+	if err != nil {
+		return nil
+	}
+	return secret
+}
+
+// tokenOf returns the nonce and the HMAC of a token. Both ends' keys are in it, so it cannot be reflected.
+func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
+	mac := hmac.New(sha256.New, secret)
+	for _, part := range [][]byte{[]byte("spade-edge token"), from, to, nonce} {
+		mac.Write(part)
+	}
+	return mac.Sum(slices.Clone(nonce))[:tokenLen]
+}
+
+// tokens returns the protocols to offer when a peer is dialed. A proxy that ends TLS finds one that it knows, and goes
+// on to where its key is reported.
+func (t *Transport) tokens(p *peer) []string {
+	all := []string{"http/1.1"}
+	secrets := *p.secrets.Load()
+	for i, key := range p.config.Load().Keys {
+		if i < min(maxTokens, len(secrets)) && secrets[i] != nil {
+			nonce := make([]byte, nonceLen)
+			rand.Read(nonce)
+			token := tokenOf(secrets[i], nonce, t.public, key)
+			all = append(all, tokenPrefix+base64.RawURLEncoding.EncodeToString(token))
+		}
+	}
+	return all
+}
+
+// tokenOwner returns the peer that made one of the tokens among the protocols offered; nil if there is none.
+func (t *Transport) tokenOwner(offered []string) *peer {
+	var looked int
+	for _, text := range offered {
+		code, ok := strings.CutPrefix(text, tokenPrefix)
+		if !ok || len(code) != base64.RawURLEncoding.EncodedLen(tokenLen) {
+			continue
+		}
+		if looked++; looked > maxTokens {
+			return nil
+		}
+		token, err := base64.RawURLEncoding.DecodeString(code)
+		if err != nil {
+			continue
+		}
+		for _, p := range t.sorted {
+			secrets := *p.secrets.Load()
+			for i, key := range p.config.Load().Keys {
+				if i < len(secrets) && secrets[i] != nil &&
+					hmac.Equal(token, tokenOf(secrets[i], token[:nonceLen], key, t.public)) &&
+					t.handshakes.first([tokenLen]byte(token)) {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
