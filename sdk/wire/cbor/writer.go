@@ -23,8 +23,6 @@ func (w *Writer) Array(key byte, n int) { w.B = appendHead(append(w.B, key), maj
 func (w *Writer) Uint(key byte, n uint64) { w.B = appendHead(append(w.B, key), majorUint, n) }
 
 // Uint64 writes an integer in eight bytes, whatever its value.
-//
-//go:noinline
 func (w *Writer) Uint64(key byte, n uint64) {
 	w.B = binary.BigEndian.AppendUint64(append(w.B, key, head64), n)
 }
@@ -33,8 +31,6 @@ func (w *Writer) Uint64(key byte, n uint64) {
 func (w *Writer) True(key byte) { w.B = append(w.B, key, itemTrue) }
 
 // Bytes writes a byte string, or nothing if b is empty.
-//
-//go:noinline
 func (w *Writer) Bytes(key byte, b []byte) {
 	if len(b) > 0 {
 		w.B = append(appendHead(append(w.B, key), majorBytes, uint64(len(b))), b...)
@@ -42,8 +38,6 @@ func (w *Writer) Bytes(key byte, b []byte) {
 }
 
 // Text writes a text string, or nothing if s is empty.
-//
-//go:noinline
 func (w *Writer) Text(key byte, s string) {
 	if len(s) > 0 {
 		w.B = append(appendHead(append(w.B, key), majorText, uint64(len(s))), s...)
