@@ -2,7 +2,7 @@
 //
 //	go run . COMMAND [-data DIR] [-seeds 30] [-out DIR]
 //
-//	tune       search for the parameters of every method (settings.json, results/trials.csv.gz)
+//	tune       search for the parameters of every method (settings.json, trials.csv)
 //	table2     Table II without noise, private, and with free queries
 //	table3     Tables III and IV, which share their runs
 //	table4     likewise
@@ -16,7 +16,9 @@
 //	report     the tables and figures of the runs that are there
 //	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
-// Every run is kept as soon as it is over, and not made again.
+// Every run is kept as soon as it is over, and not made again. Runs, tables and figures go to the folder of -out, which
+// one program uses at a time; git ignores the default one. The folder results has what a complete computation left,
+// without its runs.
 package main
 
 import (
@@ -87,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	fl.SetOutput(log)
 	dir := fl.String("data", filepath.FromSlash("../../../shared/data"), "`folder` of the data sets")
 	seeds := fl.Int("seeds", 30, "runs of every cell, with seeds from 1")
-	out := fl.String("out", "results", "`folder` for results")
+	out := fl.String("out", "out", "`folder` for runs and what is made of them")
 	settingsPath := fl.String("settings", "settings.json", "`file` of the methods' parameters")
 	sets := fl.String("datasets", strings.Join(data.Names, ","), "which data sets, separated by commas")
 	only := fl.String("only", "", "which comparisons, separated by commas: "+strings.Join(experiment.Tables, ", "))
@@ -167,9 +169,6 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 			return err
 		}
 		if err := report.Figures(store, *out, names, *seeds); err != nil {
-			return err
-		}
-		if err := store.PackAll(); err != nil {
 			return err
 		}
 	}

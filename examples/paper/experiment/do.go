@@ -21,7 +21,7 @@ func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Sto
 	for _, j := range jobs {
 		if file := name(j.Table, j.Dataset); !read[file] {
 			read[file] = true
-			if err := store.Pack(j.Table, j.Dataset, keep); err != nil {
+			if err := store.Keep(j.Table, j.Dataset, keep); err != nil {
 				return err
 			}
 			results, err := store.Results(j.Table, j.Dataset)

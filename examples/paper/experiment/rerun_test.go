@@ -13,13 +13,13 @@ import (
 const dataDir = "../../../../shared/data"
 
 // TestRunAgain makes one run of every table again for SPADE-DFL and for one rival, on the smallest data set, and finds
-// the committed numbers to the last digit.
+// the committed numbers to the last digit. In testdata are these runs alone, as the store keeps them.
 func TestRunAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
 		t.Skipf("no data sets in %s: %v", dataDir, err)
 	}
 	lab := NewLab(dataDir)
-	store, err := NewStore("../results", Session{})
+	store, err := NewStore("testdata", Session{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,14 @@ package experiment
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
@@ -23,9 +25,8 @@ func NewSession(seeds int) Session {
 	return Session{sweep.NewOrigin(), fmt.Sprintf("1..%d", seeds)}
 }
 
-// Store keeps results in a folder, one file a table and data set, one line of JSON each. Results are added to a file of
-// plain text; [Store.Pack] moves all lines into a compressed one beside it, and both are read. It is safe for use by
-// several goroutines.
+// Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several
+// goroutines of one program.
 type Store struct {
 	dir     string
 	session Session
@@ -70,8 +71,8 @@ func (s *Store) Add(r Result) error {
 // Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file
 // is no results.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
-	text, err := unpack(filepath.Join(s.dir, name(table, dataset)), moved, "")
-	if err != nil {
+	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var out []Result
@@ -87,32 +88,61 @@ func (s *Store) Results(table, dataset string) ([]Result, error) {
 	return out, nil
 }
 
-// Pack compresses the results of a table on a data set. It drops lines that were cut off or are there twice, and
-// results that keep says no to.
-func (s *Store) Pack(table, dataset string, keep func(Result) bool) error {
+// Keep drops from a table's results on a data set those that keep says no to, and lines that were cut off or are there
+// twice.
+func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	file := name(table, dataset)
-	packed, err := pack(filepath.Join(s.dir, file), func(line []byte) bool {
+	return rewrite(filepath.Join(s.dir, name(table, dataset)), func(line []byte) bool {
 		var r Result
 		return json.Unmarshal(line, &r) == nil && (r.Method == "" || keep(r))
 	})
-	if packed {
-		s.begun[file] = false
-	}
-	return err
 }
 
-// PackAll compresses everything that is in plain text.
-func (s *Store) PackAll() error {
-	for _, table := range Tables {
-		for _, set := range data.Names {
-			if err := s.Pack(table, set, func(Result) bool { return true }); err != nil {
-				return err
-			}
+// rewrite drops from a file of lines those that keep says no to or that are there twice. No file is no lines.
+func rewrite(path string, keep func(line []byte) bool) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var kept []byte
+	seen := make(map[string]bool)
+	for line := range bytes.Lines(text) {
+		if !seen[string(line)] && keep(line) {
+			kept = append(kept, line...)
+		}
+		seen[string(line)] = true
+	}
+	if len(kept) == len(text) {
+		return nil
+	}
+	if err := os.WriteFile(path+".new", kept, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// appendTo appends text to a file. If the file's last line was cut off, by a program run that was stopped, text starts
+// on a line of its own.
+func appendTo(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil && size > 0 {
+		last := make([]byte, 1)
+		if _, err = f.ReadAt(last, size-1); err == nil && last[0] != '\n' {
+			text = append([]byte{'\n'}, text...)
 		}
 	}
-	return nil
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // id returns the job as it is told apart from others.

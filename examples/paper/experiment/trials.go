@@ -3,8 +3,11 @@ package experiment
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// trialLog is the file of trials, of which pack compresses the lines. It is safe for use by several goroutines.
+// trialLog is the file of trials. It is safe for use by several goroutines.
 type trialLog struct {
 	path string
 	mu   sync.Mutex
@@ -24,8 +27,8 @@ var trialHeader = []string{"setting", "trial", "seed", "accuracy", "seconds", "p
 
 func openTrials(path string) (*trialLog, error) {
 	b := &trialLog{path: path, done: make(map[string]float64)}
-	text, err := unpack(path, moved, "")
-	if err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if len(text) == 0 {
@@ -48,14 +51,6 @@ func trial(line []byte) []string {
 		return nil
 	}
 	return row
-}
-
-// pack compresses the file.
-func (b *trialLog) pack() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, err := pack(b.path, func(line []byte) bool { return trial(line) != nil })
-	return err
 }
 
 func (b *trialLog) find(key string, trial int, seed uint64) (float64, bool) {

@@ -52,11 +52,10 @@ const how = "For every comparison, data set and method: 30 points of a Latin hyp
 	"1004 to 1006, all six, where a choice says that it has so many seeds; Fashion-MNIST: 1001 to 1005, 1006 to 1015, " +
 	"all fifteen). Tried on partition dirichlet:0.3 with 20 % of the training set held out, " +
 	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
-	"seeds 1 to 30, and nothing of their test sets is seen. " +
-	"All trials are in results/trials.csv.gz."
+	"seeds 1 to 30, and nothing of their test sets is seen."
 
 // Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found.
-// Trials that are in the file of trials are not made again; at the end it is compressed.
+// Trials that are in the file of trials are not made again.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -90,11 +89,11 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 	}
 	if len(todo) == 0 {
 		fmt.Fprintln(log, "tune: every setting is there")
-		return record.pack()
+		return nil
 	}
 	var mu sync.Mutex
 	cost := func(i int) float64 { return todo[i].cost() }
-	err = sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
+	return sweep.Do(ctx, log, "tune", len(todo), cost, func(ctx context.Context, i int) (string, error) {
 		j := todo[i]
 		c, err := l.search(ctx, j, record)
 		if err != nil {
@@ -105,10 +104,6 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		settings.Choices[j.settingKey()] = c
 		return fmt.Sprintf("%s: %.2f %% with %v", j.settingKey(), c.Score, c.Setting), settings.Write(path)
 	})
-	if err != nil {
-		return err
-	}
-	return record.pack()
 }
 
 // search finds a setting for a job.

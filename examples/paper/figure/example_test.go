@@ -26,7 +26,7 @@ func ExampleAccuracy() {
 					Accuracy: 0.5 + 0.003*float64(round)})
 		}
 	}
-	if err := figure.Accuracy(curves, filepath.Join(dir, "mnist")); err != nil {
+	if err := figure.Accuracy(curves, filepath.Join(dir, "mnist.svg")); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -39,6 +39,5 @@ func ExampleAccuracy() {
 		fmt.Println(f.Name())
 	}
 	// Output:
-	// mnist.png
 	// mnist.svg
 }

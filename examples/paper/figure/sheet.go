@@ -19,8 +19,8 @@ import (
 // The widths of a journal's column and of its page.
 const oneColumn, twoColumns = 3.5 * vg.Inch, 7.16 * vg.Inch
 
-// dpi is the resolution of PNG files.
-const dpi = 300
+// dpi is the resolution of PNG files: enough for a screen, and small.
+const dpi = 100
 
 // entry is one item of a legend.
 type entry struct {
@@ -36,18 +36,16 @@ type sheet struct {
 	panels        [][]*plot.Plot
 }
 
-// save writes the figure as the path says.
+// save writes the figure in the format that the path ends with.
 func (s *sheet) save(path string) error {
-	switch filepath.Ext(path) {
+	switch ext := filepath.Ext(path); ext {
 	case ".svg":
 		return s.write(path, vgsvg.New(s.width, s.height))
 	case ".png":
 		return s.write(path, vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(s.width, s.height), vgimg.UseDPI(dpi))})
+	default:
+		return fmt.Errorf("figure: %s ends with %q, want .svg or .png", path, ext)
 	}
-	if err := s.save(path + ".svg"); err != nil {
-		return err
-	}
-	return s.save(path + ".png")
 }
 
 func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {

@@ -7,14 +7,10 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
-	"strings"
 	"testing"
 )
 
-var (
-	data    = filepath.FromSlash("../../../../shared/data")
-	results = filepath.FromSlash("../results/hospitals")
-)
+var data = filepath.FromSlash("../../../../shared/data")
 
 func clinics(t *testing.T) *clinic {
 	t.Helper()
@@ -68,13 +64,10 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Some of the committed runs, made again, have the same digits, and the page says what they say.
+// Some runs of the complete computation, which testdata has, have the same digits when they are made again.
 func TestCommittedResults(t *testing.T) {
 	c := clinics(t)
-	if _, err := os.Stat(filepath.Join(results, "runs.csv")); err != nil {
-		t.Skip("no committed results: ", err)
-	}
-	runs, err := openRuns(results)
+	runs, err := openRuns("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,14 +86,6 @@ func TestCommittedResults(t *testing.T) {
 		if got, want := rows(key, marks), runs.Rows(key...); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q, committed is %q", got, want)
 		}
-	}
-	text, err := report(runs, 30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(results, "README.md"))
-	if err != nil || !strings.HasPrefix(string(page), text) {
-		t.Errorf("README.md is not what runs.csv says, %v", err)
 	}
 }
 

@@ -32,7 +32,7 @@ var cellHeader = []string{"table", "dataset", "partition", "clients", "epsilon",
 
 // row adds a cell to the CSV.
 func (r *reporter) row(c *cell, samples int) {
-	num := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	num := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 	first := c.runs[0]
 	seconds := func(r experiment.Result) float64 { return r.Seconds }
 	r.cells = append(r.cells, []string{c.Table, c.Dataset, c.Partition, strconv.Itoa(c.Clients), num(c.Epsilon),

@@ -19,10 +19,10 @@ import (
 // Run makes the runs of seeds 1 to seeds, at least 2, that out does not have yet, and writes into out, a folder of its
 // own:
 //
-//	runs.csv                      the accuracies of every run, one line for each way to score it
-//	README.md                     what came out
-//	accuracy.svg, accuracy.png    over rounds, see [figure.Partitions]
-//	shares.svg, shares.png        of digit 7 at the clients, for the partitions of seed 1
+//	runs.csv        the accuracies of every run, one line for each way to score it
+//	README.md       what came out
+//	accuracy.svg    over rounds, see [figure.Partitions]
+//	shares.png      of digit 7 at the clients, for the partitions of seed 1
 //
 // data is the folder of the data sets. A run takes about three and a half seconds of one processor, thirty seeds nine
 // minutes.
@@ -143,8 +143,8 @@ func report(set *task.Set, table *sweep.Table, curves []figure.Curve, seeds int,
 		all = append(all, s...)
 	}
 	if err := errors.Join(
-		figure.Partitions(curves, full.rounds, filepath.Join(out, "accuracy")),
-		figure.Shares(all, "digit 7", filepath.Join(out, "shares")),
+		figure.Partitions(curves, full.rounds, filepath.Join(out, "accuracy.svg")),
+		figure.Shares(all, "digit 7", filepath.Join(out, "shares.png")),
 	); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 - %s: what a client holds if it keeps the mean of its releases so far, at no cost in privacy.
 - %s: one model that no client holds.
 
-![Accuracy over rounds](accuracy.png)
+![Accuracy over rounds](accuracy.svg)
 
 ![Shares of digit 7](shares.png)
 

@@ -168,14 +168,13 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// The committed results: the first rounds of one cell, run again, have the same digits; and the text has the table's
-// figures.
+// Committed runs: the first rounds of one cell, run again, have the same digits; and the committed page has the mean of
+// another cell. testdata has the rows of these two cells, as a complete computation wrote them.
 func TestCommittedResults(t *testing.T) {
 	set := digits(t)
-	dir := filepath.Join("..", "results", "ring")
-	f, err := os.Open(filepath.Join(dir, "runs.csv"))
+	f, err := os.Open(filepath.Join("testdata", "runs.csv"))
 	if err != nil {
-		t.Skip("no committed results: ", err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	committed, err := csv.NewReader(f).ReadAll()
@@ -202,16 +201,16 @@ func TestCommittedResults(t *testing.T) {
 	if again != 3 {
 		t.Errorf("%d rows were made again, want 3", again)
 	}
-	table, err := open(dir)
+	table, err := open("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeds := (len(committed) - 1) / len(Partitions) / 3
+	const seeds = 30
 	all, err := read(table, seeds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	readme, err := os.ReadFile(filepath.Join("..", "results", "ring", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

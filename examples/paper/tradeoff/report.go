@@ -54,10 +54,10 @@ func open(out string) (*sweep.Table, error) {
 // Run chooses the constants of each schedule, makes the runs of seeds 1 to seeds that out does not have yet, and writes
 // into out, a folder of its own:
 //
-//	trials.csv                    every setting that was tried, on the instance of TuningSeed
-//	runs.csv                      every run: both parts of S_K, and |grad F(x_0)|^2
-//	README.md                     what came out
-//	tradeoff.svg, tradeoff.png    see [figure.Tradeoff]
+//	trials.csv      every setting that was tried, on the instance of TuningSeed
+//	runs.csv        every run: both parts of S_K, and |grad F(x_0)|^2
+//	README.md       what came out
+//	tradeoff.svg    see [figure.Tradeoff]
 //
 // Thirty seeds take about sixteen minutes of one processor, less on several.
 func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
@@ -120,7 +120,7 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 		}
 		costs = append(costs, c)
 	}
-	if err := figure.Tradeoff(costs, filepath.Join(out, "tradeoff")); err != nil {
+	if err := figure.Tradeoff(costs, filepath.Join(out, "tradeoff.svg")); err != nil {
 		return err
 	}
 	return sweep.WritePage(filepath.Join(out, "README.md"), markdown(costs, settings, seeds), table)
@@ -193,7 +193,7 @@ the same %d trials for every series, all in trials.csv.
 		s := settings[i]
 		fmt.Fprintf(&b, "| %s | %v | %v | %v | %d |\n", l.name, s.Eta0, s.Mu0, s.Gain, s.Batch)
 	}
-	b.WriteString("\n![Criterion](tradeoff.png)\n\n")
+	b.WriteString("\n![Criterion](tradeoff.svg)\n\n")
 	return b.String()
 }
 

@@ -236,10 +236,8 @@ func TestRunGoesOn(t *testing.T) {
 	if read("trials.csv") != trials || read("runs.csv") != runs || read("README.md") != readme {
 		t.Error("files differ from those of a program that was not stopped")
 	}
-	for _, name := range []string{"tradeoff.svg", "tradeoff.png"} {
-		if len(read(name)) < 1000 {
-			t.Errorf("%s is empty", name)
-		}
+	if len(read("tradeoff.svg")) < 1000 {
+		t.Error("tradeoff.svg is empty")
 	}
 	for _, seeds := range []int{0, TuningSeed} {
 		if err := Run(context.Background(), out, seeds, &log); err == nil {
