@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/base64"
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"os"
@@ -22,34 +22,18 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: key: %w", err)
 	}
-	der := append([]byte("\x30\x2e\x02\x01\x00"+secretIs), private.Seed()...)
-	line := base64.StdEncoding.EncodeToString(der) // 64 characters
-	text := "-----BEGIN " + pemType + "-----\n" + line + "\n-----END " + pemType + "-----\n"
-	if err := create(path, []byte(text), 0o600); err != nil {
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, fmt.Errorf("fleetfile: key: %w", err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})
+	if err := create(path, text, 0o600); err != nil {
 		return nil, err
 	}
 	return public, nil
 }
 
 const pemType = "PRIVATE KEY"
-
-// secretIs stands between a version and the 32 bytes of a secret: the identifier of Ed25519, and the heads of two
-// nested byte strings (RFC 8410, section 7). Package x509 would add 100 KB to every program.
-const secretIs = "\x30\x05\x06\x03\x2b\x65\x70" + "\x04\x22\x04\x20"
-
-// parseSecret reads an Ed25519 key in PKCS #8. It ignores what other programs write after the secret, such as the
-// public key.
-func parseSecret(der []byte) (ed25519.PrivateKey, bool) {
-	const head = 5 // of the sequence, and its version: 0, or 1 with a public key
-	if len(der) < head || der[0] != 0x30 || int(der[1]) != len(der)-2 || der[2] != 0x02 || der[3] != 0x01 || der[4] > 1 {
-		return nil, false
-	}
-	rest, ok := bytes.CutPrefix(der[head:], []byte(secretIs))
-	if !ok || len(rest) < ed25519.SeedSize {
-		return nil, false
-	}
-	return ed25519.NewKeyFromSeed(rest[:ed25519.SeedSize]), true
-}
 
 // ReadKey reads a secret key in the form that [CreateKey] writes. On systems with file modes it refuses a file that
 // anybody but its owner may read or write.
@@ -66,8 +50,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey writes",
 			path, pemType)
 	}
-	private, ok := parseSecret(block.Bytes)
-	if !ok {
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, ok := key.(ed25519.PrivateKey)
+	if err != nil || !ok {
 		return nil, fmt.Errorf("fleetfile: key file %s does not hold an Ed25519 key in PKCS #8 (RFC 8410)", path)
 	}
 	return private, nil
