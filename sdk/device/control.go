@@ -56,7 +56,6 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	}
 	var ctx context.Context
 	ctx, d.hangUp = context.WithCancel(context.Background())
-	// A http.ServeMux would add 30 KB to the program.
 	go monitor.Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /status":

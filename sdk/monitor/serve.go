@@ -1,11 +1,11 @@
 package monitor
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"slices"
@@ -16,145 +16,67 @@ import (
 // Limits of connections. Few are needed: a page asks once a second, and a collector of metrics less often.
 const (
 	maxConns    = 32               // open at a time; a further one ends the oldest
-	maxRequest  = 16 << 10         // bytes of a request, its body included
-	requestTime = 10 * time.Second // to receive it
+	maxRequest  = 16 << 10         // bytes of a request's header, and as many of its body
+	requestTime = 10 * time.Second // to receive the header, and as much to receive the body
 	answerTime  = time.Minute      // from then until the client has the answer
-	lingerTime  = time.Second      // for the client to close
 )
 
 // Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is
 // closed, when the connections that are open come to their own end. It returns when all is over.
 //
-// It implements as much of HTTP/1.1 as local browsers and programs need: one request a connection, of at most 16 KiB
-// with its body, complete within ten seconds. A handler finds in its request what [http.Server] puts there, except for
-// the keys of its context; the context ends with ctx, not when the client disconnects. The response can be flushed, and
-// nothing else. A handler that panics loses its connection. An [http.Server], which can serve the same handlers, would
-// add 150 KB to a program without one.
+// A connection has one request, of bounded length and duration. The context of a request ends when its connection does.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
-	var open sync.WaitGroup
-	defer open.Wait()
-	defer func() { _ = l.Close() }() // whatever the next line has come to by then
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
-	free := make(chan struct{}, 2*maxConns) // a token for each connection, those being ended included
-	var all conns
-	for {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		c, err := l.Accept()
-		switch {
-		case err == nil:
-			all.add(c)
-			open.Go(func() {
-				defer func() { <-free }()
-				defer all.remove(c)
-				answer(ctx, c, h)
-			})
-			continue
-		case errors.Is(err, net.ErrClosed):
-			return
-		}
-		<-free
-		select { // most likely out of file descriptors, which passes
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
+	var open conns
+	server := newServer(h, open.changed)
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	_ = server.Serve(l) // until one of the two is closed
+	open.wait.Wait()
+}
+
+func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Server {
+	s := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength != 0 { // without a body there is no deadline: when it passes, the request's context ends
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
+				r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+			}
+			h.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout:            requestTime,
+		WriteTimeout:                 answerTime,
+		MaxHeaderBytes:               maxRequest,
+		DisableGeneralOptionsHandler: true,
+		ConnState:                    changed,
+		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
+	s.SetKeepAlivesEnabled(false)
+	return s
 }
 
 // conns are the connections that are open, oldest first. A client that does not read, or says nothing, must not keep
 // others waiting.
 type conns struct {
-	mu  sync.Mutex
-	all []net.Conn
+	wait sync.WaitGroup
+	mu   sync.Mutex
+	all  []net.Conn
 }
 
-func (s *conns) add(c net.Conn) {
+// changed is told of every connection when it begins and when it is over.
+func (s *conns) changed(c net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all = append(s.all, c); len(s.all) > maxConns {
-		_ = s.all[0].Close()
-		s.all = slices.Delete(s.all, 0, 1)
+	switch state {
+	case http.StateNew:
+		s.wait.Add(1)
+		if s.all = append(s.all, c); len(s.all) > maxConns {
+			oldest := s.all[0]
+			s.all = slices.Delete(s.all, 0, 1)
+			go func() { _ = oldest.Close() }() // it can take seconds with TLS
+		}
+	case http.StateClosed, http.StateHijacked:
+		s.all = slices.DeleteFunc(s.all, func(o net.Conn) bool { return o == c })
+		s.wait.Done()
 	}
-}
-
-func (s *conns) remove(c net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = slices.DeleteFunc(s.all, func(o net.Conn) bool { return o == c })
-}
-
-func answer(ctx context.Context, c net.Conn, h http.Handler) {
-	defer func() {
-		_ = recover() // the display of a run must not end it
-		_ = c.Close()
-	}()
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	_ = c.SetReadDeadline(time.Now().Add(requestTime))
-	in := &io.LimitedReader{R: c, N: maxRequest}
-	r, err := http.ReadRequest(bufio.NewReaderSize(in, 1<<10))
-	if in.N == maxRequest {
-		return // browsers open connections that they do not use
-	}
-	_ = c.SetWriteDeadline(time.Now().Add(answerTime))
-	w := &response{out: bufio.NewWriterSize(c, 1<<10), header: make(http.Header)}
-	switch {
-	case err != nil && in.N <= 0:
-		http.Error(w, fmt.Sprintf("a request can have %d bytes", maxRequest), http.StatusRequestHeaderFieldsTooLarge)
-	case err != nil:
-		http.Error(w, "this is no request of HTTP/1.1", http.StatusBadRequest)
-	case r.ProtoMajor != 1:
-		http.Error(w, "only HTTP/1.1 is spoken here", http.StatusHTTPVersionNotSupported)
-	default:
-		w.bare = r.Method == http.MethodHead
-		r.RemoteAddr = c.RemoteAddr().String()
-		h.ServeHTTP(w, r.WithContext(ctx))
-	}
-	w.Flush()
-	// If the connection were closed with something unread, a reset could overtake the answer.
-	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, c, 4*maxRequest)
-	}
-}
-
-// response writes the answer to the only request of a connection, which ends with the answer.
-type response struct {
-	out    *bufio.Writer // keeps its errors; a client that has gone needs no answer
-	header http.Header
-	begun  bool
-	bare   bool // there is no body, whatever is written
-}
-
-var _ http.Flusher = (*response)(nil)
-
-func (w *response) Header() http.Header { return w.header }
-
-func (w *response) WriteHeader(status int) {
-	if w.begun {
-		return
-	}
-	w.begun = true
-	w.header.Set("Connection", "close")
-	w.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	fmt.Fprintf(w.out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	_ = w.header.Write(w.out)
-	_, _ = w.out.WriteString("\r\n")
-}
-
-func (w *response) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	if w.bare {
-		return len(p), nil
-	}
-	return w.out.Write(p)
-}
-
-func (w *response) Flush() {
-	w.WriteHeader(http.StatusOK)
-	_ = w.out.Flush()
 }
 
 // CheckAddress returns why [Listen] does not take an address, nil if it does: it has to be "host:port" with a host on
