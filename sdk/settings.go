@@ -61,7 +61,7 @@ func Settings() []Setting {
 			Words: "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)",
 			in:    func(f *Fleet) any { return &f.Method.Cooldown }},
 		{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
-			Words: "local steps a round (2 unless given with an estimator other than tracking)",
+			Words: "local steps a round (2 with an estimator other than tracking, unless given)",
 			in:    func(f *Fleet) any { return &f.Method.Tau }},
 		{Name: "method.batch", Flag: "batch", Range: setting.Batch,
 			Words: "queries a local step; a client with fewer samples asks one for each (0 = all do)",
@@ -69,7 +69,7 @@ func Settings() []Setting {
 		{Name: "method.rho", Flag: "rho", Range: setting.Rho, Default: "1", Words: "penalty parameter",
 			in: func(f *Fleet) any { return &f.Method.Rho }},
 		{Name: "method.gain", Flag: "gain", Range: setting.Gain, Default: "0.75",
-			Words: "how hard disagreement is corrected, as a `share` of the limit of stability: above 0, below 1",
+			Words: "how hard disagreement is corrected, as a `share` of the limit of stability, " + setting.Gain.String(),
 			in:    func(f *Fleet) any { return &f.Method.Gain }},
 		{Name: "method.eta", Flag: "eta", Range: setting.Step, Default: "chosen", Words: "step size",
 			in: func(f *Fleet) any { return &f.Method.Eta }},
@@ -77,16 +77,16 @@ func Settings() []Setting {
 			Words: "smoothing radius: how far from the model the loss is asked for",
 			in:    func(f *Fleet) any { return &f.Method.Mu }},
 		{Name: "method.momentum", Flag: "momentum", Range: setting.Momentum,
-			Words: "`share` of earlier rounds in what a member learns in a round, before it is clipped: 0.8 or 0.9 for few " +
-				"queries a round, less than 1",
+			Words: "`share` of earlier rounds in what a member learns in a round, before it is clipped, " +
+				setting.Momentum.String() + "; 0.8 or 0.9 for few queries a round",
 			in: func(f *Fleet) any { return &f.Method.Momentum }},
 		{Name: "method.estimator", Flag: "estimator", Names: estimators, Default: "tracking",
 			Words: "paper (one query in so many fills a table); centered: each loss less the last one of its sample; or " +
 				"tracking: less a linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given",
 			in: func(f *Fleet) any { return &f.Method.Estimator }},
 		{Name: "method.directions", Flag: "directions", Names: names(zoest.Rademacher, zoest.Walsh), Default: "walsh",
-			Words: "law of the query directions: rademacher (unless given with an estimator other than tracking), or walsh " +
-				"(which together cover all axes)",
+			Words: "law of the query directions: walsh (which together cover all axes), or rademacher (with an estimator other " +
+				"than tracking, unless given)",
 			in: func(f *Fleet) any { return &f.Method.Directions }},
 		{Name: "method.seed", Flag: "seed", Default: "1",
 			Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise",

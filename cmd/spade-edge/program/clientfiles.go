@@ -15,16 +15,16 @@ func (o *options) readTask(file string) (err error) {
 	if o.recipe, err = fleetfile.ReadTask(file); err != nil {
 		return err
 	}
-	o.model, o.hidden = o.recipe.Model.Name, o.recipe.Model.Hidden
+	o.model.Name, o.model.Hidden = o.recipe.Model.Name, o.recipe.Model.Hidden
 	if o.recipe.Target != nil {
-		o.target = o.recipe.Label
+		o.spec.Target = o.recipe.Label
 	}
 	return nil
 }
 
 // clientFiles finds the files of -data, if there are several: each is what one client has.
 func (o *options) clientFiles(f *faults) {
-	files, err := task.ClientFiles(o.data)
+	files, err := task.ClientFiles(o.spec.Source)
 	if err != nil {
 		*f = append(*f, dataFlags(err))
 	}
@@ -47,13 +47,13 @@ func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
 	if err != nil {
 		return nil, nil, nil, usageError{dataFlags(err)}
 	}
-	spec := o.spec()
+	spec := o.dataSpec()
 	var each []*task.Set
 	switch {
 	case o.files != nil && o.recipe != nil:
-		set, each, err = o.recipe.ApplyFiles(o.files, o.testFraction, o.seed)
+		set, each, err = o.recipe.ApplyFiles(o.files, o.spec.TestFraction, o.asked.Method.Seed)
 	case o.recipe != nil:
-		set, err = o.recipe.Apply(o.data, o.testFraction, o.seed)
+		set, err = o.recipe.Apply(o.spec.Source, o.spec.TestFraction, o.asked.Method.Seed)
 	default:
 		if err := spec.Validate(); err != nil {
 			return nil, nil, nil, usageError{dataFlags(err)}
@@ -77,7 +77,7 @@ func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
 		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
 		return set, own, held, nil
 	}
-	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.seed)
+	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.asked.Method.Seed)
 	if err != nil {
 		return nil, nil, nil, usageError{err}
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // shells are those that there is a script for: the text completion/NAME. The scripts ask the program itself what can
@@ -30,19 +32,25 @@ func completion(_ context.Context, c *cmdline) error {
 }
 
 // flagWords are the values that can be listed; behind those that end with a colon more follows. Flags with the same
-// name mean the same in all commands.
+// name mean the same in all commands. Those of a fleet's settings come from their table.
 var flagWords = map[string][]string{
-	"accounting": {"gdp", "zcdp", "paper"},
-	"data":       {"csv:", "idx:", "synthetic:clinical"},
-	"directions": {"rademacher", "walsh"},
-	"estimator":  {"paper", "centered", "tracking"},
-	"format":     {"npy", "raw", "json"},
-	"graph":      {"ring", "complete", "star", "path", "grid:", "er:", "file:"},
-	"log":        {"text", "json"},
-	"model":      {"softmax", "perceptron"},
-	"partition":  {"iid", "dirichlet:", "pathological:"},
-	"payload":    {"message", "release"},
-	"table":      {"dense", "seeded"},
+	"data":      {"csv:", "idx:", "synthetic:clinical"},
+	"format":    {"npy", "raw", "json"},
+	"graph":     {"ring", "complete", "star", "path", "grid:", "er:", "file:"},
+	"log":       {"text", "json"},
+	"model":     {"softmax", "perceptron"},
+	"partition": {"iid", "dirichlet:", "pathological:"},
+	"table":     {"dense", "seeded"},
+}
+
+// wordsOf returns the values of a flag that can be listed.
+func wordsOf(name string) []string {
+	for _, s := range sdk.Settings() {
+		if s.Flag == name {
+			return s.Names
+		}
+	}
+	return flagWords[name]
 }
 
 // complete prints what the last argument can be. A line is a word and, behind a tab, what it is about. The word /file
@@ -91,7 +99,7 @@ func complete(args []string, w io.Writer) {
 		if kind == "" || name != "-"+f.Name && name != "--"+f.Name { // a flag without a kind takes no value
 			continue
 		}
-		place, words = "", flagWords[f.Name]
+		place, words = "", wordsOf(f.Name)
 		source, _, more := strings.Cut(value, ":")
 		if more && words != nil && slices.Contains([]string{"csv", "idx", "file"}, source) {
 			before, place, words = before+source+":", "/file", nil

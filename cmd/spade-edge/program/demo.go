@@ -19,7 +19,7 @@ import (
 
 func demo(ctx context.Context, c *cmdline) error {
 	o := newOptions(c)
-	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
+	o.spec.Source, o.nodes, o.graph, o.partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
 	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
 	err := o.read(c)
@@ -34,9 +34,9 @@ func demo(ctx context.Context, c *cmdline) error {
 			o.nodes, maxDemoNodes)}
 	}
 	by := o.given
-	shares := o.nodes > 2 && !o.nonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
+	shares := o.nodes > 2 && !o.asked.Privacy.NonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
 	if shares {
-		o.colluders, by["colluders"] = 1, true
+		o.asked.Privacy.Colluders, by["colluders"] = 1, true
 	}
 	p, err := prompt(ctx, func() (*problem, error) { return o.build("demo") })
 	if err != nil {
@@ -51,7 +51,7 @@ func demo(ctx context.Context, c *cmdline) error {
 			"given, none is shared)")
 	}
 	p.writeChosen(c.log)
-	if o.nonPrivate {
+	if o.asked.Privacy.NonPrivate {
 		show.say("NOT PRIVATE: nothing is clipped and no noise is added")
 	}
 	p.writeForecast(c.log)

@@ -32,10 +32,10 @@ type fitted struct {
 
 func fit(_ context.Context, c *cmdline) error {
 	o := newOptions(c)
-	o.nodes, o.whole = 1, true
+	o.nodes, o.spec.Whole = 1, true
 	o.registerSource(c)
 	o.registerModel(c)
-	c.Uint64Var(&o.seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
+	c.Uint64Var(&o.asked.Method.Seed, "seed", 1, "of the data split, generated data and the start of a perceptron")
 	c.jsonFlag("")
 	fittedOn := c.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every "+
 		"member")
@@ -44,7 +44,7 @@ func fit(_ context.Context, c *cmdline) error {
 	if err := c.parse(); err != nil {
 		return err
 	}
-	spec := o.spec()
+	spec := o.dataSpec()
 	var f faults
 	o.conflicts(&f)
 	f = append(f, dataFlags(spec.Validate()))
@@ -69,7 +69,7 @@ func fit(_ context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	start := recipe.Start(o.seed)
+	start := recipe.Start(o.asked.Method.Seed)
 	r := fitted{
 		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
 		FittedOn: recipe.FittedOn, X0: *x0, NeedsX0: start != nil,
@@ -77,7 +77,7 @@ func fit(_ context.Context, c *cmdline) error {
 	if recipe.Missing != nil {
 		r.ToldOf = recipe.Missing.Columns
 	}
-	r.untold = recipe.Missing != nil && strings.HasPrefix(o.missing, "indicator") && len(r.ToldOf) < len(recipe.Columns)
+	r.untold = recipe.Missing != nil && strings.HasPrefix(o.spec.Missing, "indicator") && len(r.ToldOf) < len(recipe.Columns)
 	var files []written
 	if *file != "" {
 		files = append(files, written{*file, text})

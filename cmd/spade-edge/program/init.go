@@ -66,7 +66,7 @@ var errGap error = usageError{errors.New("the node file has a gap: put in what t
 
 func initFleet(ctx context.Context, c *cmdline) error {
 	o := &initOptions{options: newOptions(c)}
-	o.data, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
+	o.spec.Source, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true
 	if err := o.read(c); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (o *initOptions) read(c *cmdline) (err error) {
 	if !o.given["deal"] {
 		o.deal = !o.given["members"] && !o.given["task"] && o.builtin()
 	}
-	o.whole = !o.deal
+	o.spec.Whole = !o.deal
 	if o.taskFile != "" {
 		if o.recipe, err = fleetfile.ReadTask(o.taskFile); err == nil {
 			o.task, err = fleetfile.MarshalTask(o.recipe)
@@ -184,7 +184,7 @@ func (o *initOptions) check() error {
 	}
 	f.when(o.recipe == nil && (own || !o.builtin()) && !o.given["dim"],
 		"-dim is missing: the length of the parameter vector does not follow from data that are not here")
-	f.when(own && o.recipe == nil && o.model == task.PerceptronModel,
+	f.when(own && o.recipe == nil && o.model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: its start must be the same for all")
 	f.when(o.given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.when(o.given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
@@ -201,7 +201,7 @@ func (o *initOptions) check() error {
 	for _, name := range append(preparation, "test-fraction", "partition") {
 		f.when(o.given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
-	f.when(o.nonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"],
+	f.when(o.asked.Privacy.NonPrivate && o.given["dataset"] || o.given["members"] && o.given["dataset"],
 		"-dataset names the data of ledgers, and none are made here")
 	entries, err := os.ReadDir(o.dir)
 	f.when(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
@@ -261,7 +261,7 @@ func (o *initOptions) build() (*problem, error) {
 			err = usageError{fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.fleet.Dim)}
 		}
 		if err == nil {
-			o.task, o.recipe, err = fitRecipe(o.spec(), o.modelSpec(), "the data of all nodes of this trial together")
+			o.task, o.recipe, err = fitRecipe(o.dataSpec(), o.modelSpec(), "the data of all nodes of this trial together")
 		}
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
@@ -269,8 +269,8 @@ func (o *initOptions) build() (*problem, error) {
 			return nil, usageError{err}
 		}
 		if o.recipe != nil {
-			p.x0 = o.recipe.Start(o.seed)
-		} else if s := o.spec(); o.builtin() && s.Validate() != nil {
+			p.x0 = o.recipe.Start(o.asked.Method.Seed)
+		} else if s := o.dataSpec(); o.builtin() && s.Validate() != nil {
 			return nil, usageError{dataFlags(s.Validate())}
 		}
 		p.choose("samples", o.samples)
@@ -280,7 +280,9 @@ func (o *initOptions) build() (*problem, error) {
 		return nil, err
 	}
 	p.fleet.Task = o.task
-	p.choose("run", o.runID, "graph", o.graph, "rounds", o.rounds, "tau", p.opt.tau, "gain", o.gain, "seed", o.seed)
+	p.choose("run", o.runID, "graph", o.graph)
+	p.chooseSettings("rounds", "tau", "gain")
+	p.choose("seed", o.asked.Method.Seed)
 	if err := p.fleet.Validate(); err != nil { // the task came last
 		return nil, usageError{err}
 	}

@@ -65,7 +65,7 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 	r = &initResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.fleet.Run, Dim: p.fleet.Dim,
 		Rounds: p.fleet.Method.Rounds, Cooldown: p.fleet.Method.Cooldown, Mixing: p.fleet.Method.Mixing,
-		NonPrivate: o.nonPrivate,
+		NonPrivate: o.asked.Privacy.NonPrivate,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -118,7 +118,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	if !o.given["members"] {
 		fleet = "../fleet.json"
 		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
-		if err == nil && !o.nonPrivate {
+		if err == nil && !o.asked.Privacy.NonPrivate {
 			err = createLedger(filepath.Join(dir, "ledger.json"), cmp.Or(o.dataset, "data of")+" "+m.Name, nil)
 		}
 		if err != nil {
@@ -133,7 +133,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		text = append(text, field{"listen", listenAt(m.Addresses[0])})
 	}
 	text = append(text, field{"state", "state"})
-	if !o.nonPrivate {
+	if !o.asked.Privacy.NonPrivate {
 		text = append(text, field{"ledger", "ledger.json"})
 	}
 	text = append(text, field{"oracle", o.oracle(number)})
@@ -159,7 +159,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 	case !o.builtin():
 		return map[string]any{"stream": []string{gap}}
 	}
-	s := o.spec()
+	s := o.dataSpec()
 	b := map[string]any{"data": s.Source, "seed": s.Seed}
 	if kind, path, ok := strings.Cut(s.Source, ":"); ok && kind != "synthetic" && o.deal {
 		if abs, err := filepath.Abs(path); err == nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -322,14 +323,21 @@ func (r *inspection) fleetFile(path string) error {
 		{"members", members}, {"edges", len(f.Edges)}, {"lambda_2", g.Lambda2()}, {"lambda_n", g.LambdaMax()},
 		{"gain", m.Gain}, {"round_gain", a}, {"spectral_radius", rate}, {"non_private", f.Privacy.NonPrivate}, {"spent", all},
 	}
-	if m.Mixing > 0 {
-		r.Any = append(r.Any.(fields), field{"mixing", m.Mixing})
-	}
-	if m.Momentum > 0 {
-		r.Any = append(r.Any.(fields), field{"momentum", m.Momentum})
-	}
-	if m.Robust > 0 {
-		r.Any = append(r.Any.(fields), field{"robust", m.Robust})
+	for _, s := range sdk.Settings() { // those that are off unless they are asked for
+		name, method := strings.CutPrefix(s.Name, "method.")
+		if !method || s.Default != "" || name == "cooldown" {
+			continue
+		}
+		switch x := s.In(f).(type) {
+		case *int:
+			if *x > 0 {
+				r.Any = append(r.Any.(fields), field{name, *x})
+			}
+		case *float64:
+			if *x > 0 {
+				r.Any = append(r.Any.(fields), field{name, *x})
+			}
+		}
 	}
 	if pr := f.Privacy; !pr.NonPrivate {
 		r.Any = append(r.Any.(fields), field{"adversary", pr.Shared().Adversary()})

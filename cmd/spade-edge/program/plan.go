@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -85,7 +86,7 @@ func (o *planOptions) check() error {
 		"-dim and -columns exclude each other: with the model, one follows from the other")
 	f.when(o.given["classes"] && !o.given["columns"],
 		"-columns is missing: only with it -classes says how many parameters there are")
-	f.when(o.model == task.LinearModel && o.given["classes"], "-classes does not go with -model linear, which predicts a number")
+	f.when(o.model.Name == task.LinearModel && o.given["classes"], "-classes does not go with -model linear, which predicts a number")
 	f.when(o.classes < 2, "-classes is %d, want 2..1000", o.classes)
 	f.when(o.given["beta"] && o.given["gain"], "-beta and -gain exclude each other: one follows from the other")
 	for _, c := range []struct {
@@ -98,25 +99,25 @@ func (o *planOptions) check() error {
 	} {
 		f.when(o.given[c.name] && (c.value < 1 || c.value > c.max), "-%s is %d, want 1..%d", c.name, c.value, c.max)
 	}
-	t := float64(o.rounds) * float64(o.tau)
-	f.when(t > math.MaxInt32 && !o.given["steps"] && !o.given["queries"],
-		"-rounds %d and -tau %d are %.3g local steps, want at most %d", o.rounds, o.tau, t, math.MaxInt32)
+	t := float64(o.asked.Method.Rounds) * float64(o.asked.Method.Tau)
+	f.when(t > math.MaxInt32, "-rounds %d and -tau %d are %.3g local steps, want at most %d", o.asked.Method.Rounds,
+		o.asked.Method.Tau, t, math.MaxInt32)
 	positive := func(name string, value float64) {
 		f.when(o.given[name] && !(value > 0 && value <= math.MaxFloat32), "-%s is %v, want a positive number", name, value)
 	}
 	positive("beta", o.beta)
 	positive("link-kbit", o.linkKbit)
-	if o.gain >= 1 { // a smaller one is told by what all commands share
-		positive("gain", o.gain)
+	if o.asked.Method.Gain >= 1 { // a smaller one is told by what all commands share
+		positive("gain", o.asked.Method.Gain)
 	}
 	f.when(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	rest := o.options
 	if o.given["sigma"] && o.given["epsilon"] { // together they are a budget
-		rest.cmdline = &cmdline{given: maps.Clone(o.given)}
+		rest.cmdline = &cmdline{FlagSet: o.FlagSet, given: maps.Clone(o.given)}
 		rest.given["epsilon"], rest.given["accounting"], rest.given["limit-all"] = false, false, false
 	}
-	if rest.gain >= 1 { // is refused with figures, later
-		rest.gain = 0.5
+	if rest.asked.Method.Gain >= 1 { // is refused with figures, later
+		rest.asked.Method.Gain = 0.5
 	}
 	rest.conflicts(&f)
 	if err := f.usage(); err != nil {
@@ -135,25 +136,27 @@ func (o *planOptions) build() (*problem, error) {
 		return nil, asUsage(err)
 	}
 	p := &problem{opt: o.options, graph: g, samples: slices.Repeat([]int{o.samples}, o.nodes)}
-	if p.opt.gain >= 1 || o.given["beta"] {
-		p.opt.gain = 0.5 // for now: what it really is follows from eta and mu
+	if p.opt.asked.Method.Gain >= 1 || o.given["beta"] {
+		p.opt.asked.Method.Gain = 0.5 // for now: what it really is follows from eta and mu
 	}
 	if o.given["share"] && !o.given["cooldown"] {
-		p.opt.cooldown = -1 // for now: it follows from the share
+		p.opt.asked.Method.Cooldown = -1 // for now: it follows from the share
 	}
 	if err := p.makeFleet("plan", o.dim); err != nil {
 		return nil, err
 	}
 	suggested := p.chosen
 	p.chosen = nil
-	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples, "rounds", p.opt.rounds,
-		"tau", p.opt.tau, "batch", o.batch, "rho", o.rho, "estimator", p.opt.estimator, "table", o.table,
-		"directions", p.opt.directions, "seed", o.seed, "share", o.share)
+	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples)
+	p.chooseSettings("rounds", "tau", "batch", "rho", "estimator")
+	p.choose("table", o.table)
+	p.chooseSettings("directions")
+	p.choose("seed", o.asked.Method.Seed, "share", o.share)
 	if !o.given["beta"] {
-		p.choose("gain", o.gain)
+		p.chooseSettings("gain")
 	}
 	p.chosen = append(p.chosen, suggested...)
-	return p, p.setGain(o.gain, o.beta)
+	return p, p.setGain(cmp.Or(o.asked.Method.Gain, p.fleet.Method.Gain), o.beta)
 }
 
 // setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that
@@ -199,9 +202,9 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	r := &report{
 		Nodes: o.nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
-		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Momentum: m.Momentum, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
+		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		filling: filling(cfg.Estimator), Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.nonPrivate,
+		filling: filling(cfg.Estimator), Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.asked.Privacy.NonPrivate,
 	}
 	if o.known(o.dim, p.samples).Scheduled() {
 		r.Schedule = "paper"
@@ -213,7 +216,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		calm = g.Settle(r.RoundGain, m.Rho, p.course(), o.share, o.seed)
+		calm = g.Settle(r.RoundGain, m.Rho, p.course(), o.share, o.asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}
@@ -258,7 +261,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		return nil, err
 	}
 	r.Chosen = p.chosenValues()
-	if !o.nonPrivate {
+	if !o.asked.Privacy.NonPrivate {
 		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})
 		r.Forecast = p.forecast()
 		r.forecast = forecastText(f, r.Forecast)

@@ -464,7 +464,7 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 func (p *problem) traffic(t *testing.T) (sent int64) {
 	t.Helper()
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
-		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {

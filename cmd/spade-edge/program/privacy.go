@@ -2,9 +2,7 @@ package program
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -34,13 +32,13 @@ var privacyModes = []struct {
 
 func privacyRun(ctx context.Context, c *cmdline) error {
 	o := &privacyOptions{options: options{cmdline: c}}
-	c.IntVar(&o.rounds, "rounds", 0, "releases of each client, one a round of learning")
-	c.Float64Var(&o.clip, "clip", 1, "radius to which each round's update is clipped")
-	c.Float64Var(&o.sigma, "sigma", 0, "standard deviation of the release noise")
-	c.Float64Var(&o.epsilon, "epsilon", 0, "privacy budget of each client")
-	c.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")
-	o.registerAccounting(c)
-	c.Float64Var(&o.limitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
+	c.IntVar(&o.asked.Method.Rounds, "rounds", 0, "releases of each client, one a round of learning")
+	c.Float64Var(&o.asked.Privacy.Clip, "clip", 1, "radius to which each round's update is clipped")
+	c.Float64Var(&o.asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
+	c.Float64Var(&o.asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")
+	c.Float64Var(&o.asked.Privacy.Delta, "delta", 1e-5, "at which epsilon is stated")
+	o.settingFlags(c, "accounting")
+	c.Float64Var(&o.asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default no limit)")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
@@ -81,15 +79,13 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	}
 	f.empty(o.given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset)
-	o.checkSizes(&f)
-	f.when(o.given["rounds"] && (o.rounds < 1 || o.rounds > math.MaxInt32),
-		"-rounds is %d, want 1..%d", o.rounds, math.MaxInt32)
+	o.checkSettings(&f)
 	f.when(o.given["accounting"] && !o.given["epsilon"] && slices.Contains(other, "accounting"),
 		"-accounting says what -epsilon means, which is not given")
 	if mode == "new-ledger" {
 		f.when(!o.given["dataset"], "-dataset is missing: how people call what the ledger is for")
-		f.when(o.given["limit-all"] && !(o.given["epsilon"] && o.limitAll >= o.epsilon),
-			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.limitAll, o.epsilon)
+		f.when(o.given["limit-all"] && !(o.given["epsilon"] && o.asked.Privacy.LimitAll >= o.asked.Privacy.EpsilonLimit),
+			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.asked.Privacy.LimitAll, o.asked.Privacy.EpsilonLimit)
 		f.when(o.given["delta"] && !o.given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
 	if n := count(o.given["rounds"], o.given["sigma"], o.given["epsilon"]); mode == "" && n != 2 && !o.given["dataset"] &&
@@ -121,26 +117,19 @@ type plan struct {
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
-	known := sdk.Known{
-		Dim: 1, Samples: []int{1}, Method: sdk.Method{Rounds: o.rounds},
-		Privacy: sdk.Privacy{Clip: o.clip, Sigma: o.sigma, Delta: o.delta, Accounting: o.accounting, EpsilonLimit: o.epsilon},
-	}
-	m, p, err := sdk.Suggest(known)
+	m, p, err := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Method: o.asked.Method, Privacy: o.asked.Privacy})
 	if err == nil {
-		err = dpmech.Gaussian{Clip: o.clip, Sigma: p.Sigma}.Validate()
+		err = dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Validate()
 	}
-	o.rounds, o.sigma = m.Rounds, p.Sigma
-	if errors.Is(err, dpmech.ErrBudget) {
-		return err
-	} else if err != nil {
-		return usageError{err}
+	if err != nil {
+		return asUsage(err)
 	}
-	spent := dpmech.Gaussian{Clip: o.clip, Sigma: o.sigma}.Total(o.rounds)
+	spent := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Total(m.Rounds)
 	if !(spent.All <= maxPlan) {
 		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
-			"nothing is protected", o.rounds, o.clip, o.sigma, spent.All, maxPlan)}
+			"nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)}
 	}
-	r := plan{Rounds: o.rounds, Clip: o.clip, Sigma: o.sigma, Cost: dpmech.CostOf(spent, o.delta)}
+	r := plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Cost: dpmech.CostOf(spent, p.Delta)}
 	return o.print(r, func(t table) {
 		t.row("rounds", "%d, each with one release", r.Rounds)
 		t.row("clip", "%v", r.Clip)
@@ -153,7 +142,7 @@ func (o *privacyOptions) plan() error {
 func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
 	if o.given["epsilon"] {
-		limit = &dpmech.Limit{Epsilon: o.epsilon, Delta: o.delta, Accounting: o.accounting, EpsilonAll: o.limitAll}
+		limit = &dpmech.Limit{Epsilon: o.asked.Privacy.EpsilonLimit, Delta: o.asked.Privacy.Delta, Accounting: o.asked.Privacy.Accounting, EpsilonAll: o.asked.Privacy.LimitAll}
 	}
 	if err := createLedger(o.newLedger, o.dataset, limit); err != nil {
 		return err
@@ -183,7 +172,7 @@ func (o *privacyOptions) showLedger() error {
 		}
 		f = file.Fleet
 	}
-	life := l.Lifetime(o.delta)
+	life := l.Lifetime(o.asked.Privacy.Delta)
 	left := leftOf(life, "", f)
 	return o.print(lifetimeLeft{life, left}, func(t table) { t.ledger(o.ledger, life, left) })
 }

@@ -43,7 +43,7 @@ type choice struct {
 }
 
 func (o *options) parseGraph() (*graph.Graph, error) {
-	g, err := graph.Parse(o.graph, o.nodes, o.seed)
+	g, err := graph.Parse(o.graph, o.nodes, o.asked.Method.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("-graph: %w", err)
 	}
@@ -70,7 +70,7 @@ func (o *options) build(name string) (*problem, error) {
 		p.samples = append(p.samples, d.Len())
 	}
 	s := set.Spec
-	p.choose("data", o.data)
+	p.choose("data", o.spec.Source)
 	switch {
 	case o.recipe != nil:
 	case s.Target == "":
@@ -84,9 +84,9 @@ func (o *options) build(name string) (*problem, error) {
 	if s.TestFraction > 0 {
 		p.choose("test-fraction", s.TestFraction)
 	}
-	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.seed)
+	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.asked.Method.Seed)
 	if err = p.makeFleet(name, p.oracles[0].Dim()); err == nil {
-		p.choose("estimator", p.opt.estimator, "directions", p.opt.directions, "tau", p.opt.tau)
+		p.chooseSettings("estimator", "directions", "tau")
 	}
 	return p, err
 }
@@ -96,9 +96,29 @@ func (p *problem) choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
 		told := slices.ContainsFunc(p.chosen, func(c choice) bool { return c.name == name })
-		if !told && (!p.opt.given[name] || name == "labels" && p.opt.labels == "") {
+		if !told && (!p.opt.given[name] || name == "labels" && p.opt.spec.Labels == nil) {
 			p.chosen = append(p.chosen, choice{name, pair[1]})
 		}
+	}
+}
+
+// chooseSettings is choose for settings of the fleet, by the names of their flags.
+func (p *problem) chooseSettings(flags ...string) {
+	all := sdk.Settings()
+	for _, name := range flags {
+		i := slices.IndexFunc(all, func(s sdk.Setting) bool { return s.Flag == name })
+		var value any
+		switch x := all[i].In(p.fleet).(type) {
+		case *int:
+			value = *x
+		case *float64:
+			value = *x
+		case *admm.Schedule:
+			value = (*x)[0]
+		default:
+			value = x
+		}
+		p.choose(name, value)
 	}
 }
 
@@ -134,7 +154,7 @@ func (p *problem) makeFleet(name string, dim int) error {
 		return asUsage(err)
 	}
 	if o.given["directions"] {
-		f.Method.Directions = o.directions
+		f.Method.Directions = o.asked.Method.Directions
 	}
 	if err := p.coversAll(f); err != nil {
 		return err
@@ -142,27 +162,26 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if !o.limited {
 		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
 	}
-	f.Wire = sdk.Wire{Payload: o.payload, GridBits: o.gridBits}
+	f.Wire = o.asked.Wire
 	p.fleet = f
-	o.mixing, o.cooldown, o.rounds, o.tau = f.Method.Mixing, f.Method.Cooldown, f.Method.Rounds, f.Method.Tau
-	o.estimator, o.directions = f.Method.Estimator, f.Method.Directions
 	if o.hiddenLayer() {
 		p.choose("hidden", o.modelSpec().Hidden)
 	}
-	if o.cooldown > 0 {
-		p.choose("cooldown", o.cooldown)
+	if f.Method.Cooldown > 0 {
+		p.chooseSettings("cooldown")
 	}
 	if f.Privacy.PairSigma > 0 {
-		p.choose("mixing", f.Method.Mixing)
+		p.chooseSettings("mixing")
 	}
-	p.choose("mu", f.Method.Mu[0], "eta", f.Method.Eta[0])
-	if !o.nonPrivate {
-		p.choose("clip", f.Privacy.Clip, "delta", f.Privacy.Delta)
+	p.chooseSettings("mu", "eta")
+	if !f.Privacy.NonPrivate {
+		p.chooseSettings("clip", "delta")
 		if !o.given["sigma"] {
-			p.choose("epsilon", o.epsilon, "sigma", f.Privacy.Sigma)
+			p.choose("epsilon", o.asked.Privacy.EpsilonLimit)
+			p.chooseSettings("sigma")
 		}
 		if o.given["colluders"] {
-			p.choose("pair-sigma", f.Privacy.PairSigma)
+			p.chooseSettings("pair-sigma")
 		}
 	}
 	return asUsage(f.Validate())
@@ -191,12 +210,15 @@ func withFlags(err error) error {
 		return err
 	}
 	name := f.Field
+	if slices.Contains([]string{"run", "dim", "queries"}, name) {
+		name = "-" + name
+	}
 	for _, s := range sdk.Settings() {
 		if s.Name == f.Field && s.Flag != "" {
-			name = s.Flag
+			name = "-" + s.Flag
 		}
 	}
-	return fmt.Errorf("-%s is %s, want %s", name, f.Found, f.Want)
+	return fmt.Errorf("%s is %s, want %s", name, f.Found, f.Want)
 }
 
 // network returns a simulation of clients with these oracles.

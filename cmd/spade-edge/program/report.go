@@ -26,7 +26,6 @@ type report struct {
 	Eta      float64 `json:"eta"`
 	Mu       float64 `json:"mu"`
 	Rho      float64 `json:"rho"`
-	Momentum float64 `json:"momentum,omitempty"`
 	Beta     float64 `json:"beta"`
 
 	Lambda2        float64 `json:"lambda_2"`

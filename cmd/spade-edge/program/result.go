@@ -72,12 +72,12 @@ type privacy struct {
 func (p *problem) newResult(simulated bool) *result {
 	o, f := &p.opt, p.fleet
 	r := &result{
-		Nodes: o.nodes, Rounds: o.rounds, Cooldown: o.cooldown, Mixing: o.mixing, Dim: f.Dim, Tau: o.tau, Seed: o.seed,
-		Simulated: simulated, NonPrivate: o.nonPrivate,
+		Nodes: o.nodes, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Dim: f.Dim,
+		Tau: f.Method.Tau, Seed: f.Method.Seed, Simulated: simulated, NonPrivate: f.Privacy.NonPrivate,
 		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(f.Method.Last()),
 		Chosen:      p.chosenValues(),
 	}
-	if !o.nonPrivate {
+	if !f.Privacy.NonPrivate {
 		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.fitted)
 	}
 	return r

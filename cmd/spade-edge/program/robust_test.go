@@ -124,7 +124,7 @@ func (p *problem) away(ctx context.Context) ([]float32, error) {
 // neighbors share noise they stand still, which sets them aside in the first round, and what they share stays in the sum.
 func (p *problem) attacked(ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
-		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 	if make != nil {
 		claim := make(away)
 		if dither {
-			claim = dithered(claim, noise, p.opt.seed)
+			claim = dithered(claim, noise, p.opt.asked.Method.Seed)
 		}
 		if err := tinytest.Corrupt(network, clients, claim, list...); err != nil {
 			return 0, 0, err
@@ -225,7 +225,7 @@ func TestAttackedFleet(t *testing.T) {
 				c := newCmdline(Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed), "-robust", factor}), io.Discard,
 					io.Discard)
 				o := newOptions(c)
-				o.data, o.graph, o.partition = "synthetic:clinical", "complete", "iid"
+				o.spec.Source, o.graph, o.partition = "synthetic:clinical", "complete", "iid"
 				if err := o.read(c); err != nil {
 					t.Fatal(err)
 				}

@@ -19,15 +19,15 @@ func (o *options) sharingConflicts(f *faults) {
 	f.when(o.given["colluders"] && o.given["sigma"] != o.given["pair-sigma"],
 		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which "+
 			"both follow")
-	g := dpmech.Gaussian{Clip: o.sigma, Sigma: o.sigma, Shared: dpmech.Shared{Sigma: o.pairSigma, Effective: o.sigma}}
-	if err := g.Validate(); o.sigma > 0 && o.pairSigma > 0 && err != nil {
+	g := dpmech.Gaussian{Clip: o.asked.Privacy.Sigma, Sigma: o.asked.Privacy.Sigma, Shared: dpmech.Shared{Sigma: o.asked.Privacy.PairSigma, Effective: o.asked.Privacy.Sigma}}
+	if err := g.Validate(); o.asked.Privacy.Sigma > 0 && o.asked.Privacy.PairSigma > 0 && err != nil {
 		f.add("-pair-sigma: %w", err)
 	}
 	f.when(o.given["limit-all"] && o.given["sigma"] && !o.given["epsilon"],
 		"-limit-all without -epsilon: with -sigma the run has no limit that it could be part of")
-	f.when(o.given["colluders"] && o.limitAll > 0 && o.limitAll < o.epsilon,
+	f.when(o.given["colluders"] && o.asked.Privacy.LimitAll > 0 && o.asked.Privacy.LimitAll < o.asked.Privacy.EpsilonLimit,
 		"-limit-all is %v, want at least -epsilon (%v): all other members together know more than any few of them",
-		o.limitAll, o.epsilon)
+		o.asked.Privacy.LimitAll, o.asked.Privacy.EpsilonLimit)
 }
 
 // shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of somebody may
@@ -43,13 +43,13 @@ func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 			lonely = i
 		}
 	}
-	if n := len(p.graph.Neighbors(lonely)); n <= o.colluders {
+	if n := len(p.graph.Neighbors(lonely)); n <= o.asked.Privacy.Colluders {
 		would := "more neighbors (-graph)"
 		if n > 1 {
 			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
 		}
 		return usageError{fmt.Errorf("-colluders %d: all neighbors of %q (%d) may be among them, and nothing would be left of "+
-			"the noise that it shares; what would do: %s", o.colluders, members[lonely], n, would)}
+			"the noise that it shares; what would do: %s", o.asked.Privacy.Colluders, members[lonely], n, would)}
 	}
 	if o.given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		pr := &known.Privacy
@@ -75,7 +75,7 @@ func (p *problem) course() graph.Course {
 
 // coversAll refuses a run that costs more than -limit-all against all other members together.
 func (p *problem) coversAll(f *sdk.Fleet) error {
-	pr, limit := f.Privacy, p.opt.limitAll
+	pr, limit := f.Privacy, p.opt.asked.Privacy.LimitAll
 	if !p.opt.given["limit-all"] {
 		return nil
 	}

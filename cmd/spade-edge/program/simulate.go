@@ -13,8 +13,8 @@ import (
 
 func simulate(ctx context.Context, c *cmdline) error {
 	o := newOptions(c)
-	o.data, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
-	epsilons := &epsilonList{first: &o.epsilon}
+	o.spec.Source, o.nodes, o.graph, o.partition = "synthetic:clinical", 50, "er:0.3", "iid"
+	epsilons := &epsilonList{first: &o.asked.Privacy.EpsilonLimit}
 	o.several = epsilons
 	var seeds seedList
 	c.Var(&seeds, "seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each, and for each of several "+
@@ -92,7 +92,7 @@ func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 // called after each round, with the models then; a round is scored while the next one runs.
 func (p *problem) simulate(ctx context.Context, each func(k int, models [][]float32)) (*result, [][]float32, error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
-		s := rng.New(p.opt.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {

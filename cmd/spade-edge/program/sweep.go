@@ -124,10 +124,10 @@ type sweepRun struct {
 func (o *options) planSweep(seeds []uint64, epsilons []float64) (runs []*sweepRun, err error) {
 	seeds = slices.Clone(seeds)
 	if seeds == nil {
-		seeds = []uint64{o.seed}
+		seeds = []uint64{o.asked.Method.Seed}
 	}
 	if epsilons == nil {
-		epsilons = []float64{o.epsilon}
+		epsilons = []float64{o.asked.Privacy.EpsilonLimit}
 	}
 	if n := len(seeds) * len(epsilons); n > maxRuns {
 		return nil, usageError{fmt.Errorf("-seeds and -epsilon make %d runs, want at most %d", n, maxRuns)}
@@ -135,7 +135,7 @@ func (o *options) planSweep(seeds []uint64, epsilons []float64) (runs []*sweepRu
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := &sweepRun{options: *o}
-			run.options.epsilon, run.options.seed = epsilon, seed
+			run.options.asked.Privacy.EpsilonLimit, run.options.asked.Method.Seed = epsilon, seed
 			runs = append(runs, run)
 		}
 	}
@@ -153,7 +153,7 @@ func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.W
 		fmt.Fprintf(log, "%d runs, %d at a time; of the first one:\n", len(runs), min(runtime.GOMAXPROCS(0), len(runs)))
 	}
 	first.writeChosen(log)
-	if first.opt.nonPrivate {
+	if first.opt.asked.Privacy.NonPrivate {
 		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
 	first.writeForecast(log)
@@ -222,14 +222,14 @@ func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.W
 
 // savedBy reports whether -save takes the run's model: that of the first seed at the last epsilon.
 func (r *sweepRun) savedBy(runs []*sweepRun) bool {
-	return r.options.seed == runs[0].options.seed && r.options.epsilon == runs[len(runs)-1].options.epsilon
+	return r.options.asked.Method.Seed == runs[0].options.asked.Method.Seed && r.options.asked.Privacy.EpsilonLimit == runs[len(runs)-1].options.asked.Privacy.EpsilonLimit
 }
 
 // modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
 // simulation comes from its seed, and the preprocessing was fitted on everybody's data.
 func (p *problem) modelFile(model []float32) (*fleetfile.Model, error) {
 	recipe := p.opt.recipe
-	source, where, _ := strings.Cut(p.opt.data, ":")
+	source, where, _ := strings.Cut(p.opt.spec.Source, ":")
 	words := strings.ToValidUTF8("the training part of "+source+" "+filepath.Base(where)+", in a simulation", "?")
 	if p.opt.files != nil {
 		words = fmt.Sprintf("the training parts of %d files, in a simulation", len(p.opt.files))

@@ -40,8 +40,8 @@ func (r *result) scoreOf() (mean, worst float64, more bool) {
 
 // asked returns the epsilon that the run's noise was made for, if it was asked for by name.
 func (r *sweepRun) asked() *float64 {
-	if o := &r.options; !o.nonPrivate && !o.given["sigma"] {
-		return &o.epsilon
+	if o := &r.options; !o.asked.Privacy.NonPrivate && !o.given["sigma"] {
+		return &o.asked.Privacy.EpsilonLimit
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (r *sweepRun) asked() *float64 {
 // groupRuns splits runs by epsilon.
 func groupRuns(runs []*sweepRun) (groups [][]*sweepRun) {
 	for i, r := range runs {
-		if i == 0 || r.options.epsilon != runs[i-1].options.epsilon {
+		if i == 0 || r.options.asked.Privacy.EpsilonLimit != runs[i-1].options.asked.Privacy.EpsilonLimit {
 			groups = append(groups, nil)
 		}
 		groups[len(groups)-1] = append(groups[len(groups)-1], r)
@@ -181,8 +181,8 @@ func plotOf(groups [][]*sweepRun) []byte {
 		c := curve{name: "no noise"}
 		if epsilon := runs[0].asked(); epsilon != nil {
 			c.name = "epsilon " + digits(*epsilon)
-		} else if !runs[0].options.nonPrivate {
-			c.name = "sigma " + digits(runs[0].options.sigma)
+		} else if !runs[0].options.asked.Privacy.NonPrivate {
+			c.name = "sigma " + digits(runs[0].options.asked.Privacy.Sigma)
 		}
 		rounds := math.MaxInt
 		for _, run := range runs {
