@@ -116,11 +116,9 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
 	share(d.Len(), func(from, to int) {
-		var row sparse
 		z := make([]float64, pr.vectors.width)
 		for i := from; i < to; i++ {
-			row = row[:0].appendRow(d.Row(i))
-			pr.project(z, row)
+			pr.project(z, d.Row(i))
 			for k := range out.Row(i) {
 				out.Row(i)[k] = float32(p.Scale * z[k])
 			}

@@ -1,5 +1,5 @@
 // Package vec has the float32 vector kernels and the two transcendental functions of SPADE-Edge. All give the same bits
-// on every processor, by four rules:
+// on every processor, by three rules:
 //
 //   - A product that feeds a sum is rounded first: float32(x*y) + z, never x*y + z. The Go specification lets a
 //     compiler fuse the second form into one rounding, and some processors do.
@@ -7,7 +7,6 @@
 //     element i is added to lane i mod 64 in float32, in increasing i. The 64 lanes start at +0 and are folded by
 //     halves (lane l takes in lane l+32, then l+16, and so on down to lane 0). Block sums are added in float64, first
 //     to last.
-//   - [Gather] alone sums in float64, one product after the other.
 //   - Nothing calls math.Exp, math.Log or a fused operation. [Exp] and [Log] are built from +, -, * and / alone.
 //
 // The kernels exist in Go, which is their definition, and in assembly: for amd64 with AVX-512F or AVX2, chosen when the

@@ -1,4 +1,0 @@
-package vec
-
-// GatherGo is the definition, in every build.
-var GatherGo = gatherGo
