@@ -48,6 +48,12 @@ type Config struct {
 	// the end of the run, whatever they send. Not all neighbors, and not with Recover: who is given up may hold what is lost.
 	Without []string
 
+	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way: at least 2 minutes.
+	// Every node sends a heartbeat each 30 seconds, however long its oracle takes. A member that starts later than that, or
+	// is out of reach for so long, is out of the run for its neighbors. The last neighbor is never given up, and nobody is
+	// while nobody can be heard.
+	Patience time.Duration
+
 	ConditionalOn []string // for [Node.Certificate]: what was taken as public though data may have shaped it
 
 	// SeededTable keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits. Not with
@@ -162,6 +168,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		known := slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(c.Key.Public()) })
 		refuse(!known, "Keys has %d keys for %q, and Key belongs to none of them", len(keys), c.Name)
 	}
+	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait for everybody) or at least %v", c.Patience,
+		minPatience)
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
 	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger %v, want neither negative", c.ResendAfter,
 		c.Linger)

@@ -26,8 +26,7 @@ type Quarantine struct {
 
 // A node ends to work with a neighbor that has sent what no member sends that follows the method: a release that is out
 // of bounds, or two signed ones of one round. What it can pass over, such as a frame that makes no sense, it refuses and
-// counts, and who is silent is waited for: that needs no quarantine, and a private run has no clock to judge by. Without
-// keys nobody can tell who speaks, so that only a release counts that would be used otherwise.
+// counts, and who is silent is waited for, unless the node has a [Config].Patience. Without keys nobody can tell who speaks, so that only a release counts that would be used otherwise.
 //
 // Everything here follows from what was received and in which order, see [admm.Machine.Quarantine].
 

@@ -66,6 +66,7 @@ type run struct {
 	codec    *wire.Codec
 	releases bool // what the fleet sends
 	inbox    chan received
+	presence *presence       // nil without Config.Patience
 	outbox   map[int]*outbox // by neighbor
 	// names neighbors to which the connection has just opened; nil if the transport does not
 	opened     <-chan string
@@ -88,6 +89,8 @@ type received struct {
 	from  string
 	frame []byte
 	err   error
+	// silent says, in place of a frame, that the neighbor has been silent for longer than Config.Patience
+	silent bool
 }
 
 // start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends,
@@ -107,6 +110,16 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	if n.cfg.Patience > 0 {
+		var names []string
+		for _, j := range n.neighbors {
+			names = append(names, n.cfg.Fleet.Members[j])
+		}
+		r.presence = newPresence(time.Now(), names)
+		for name, box := range r.presence.arrived {
+			r.workers.Go(func() { r.pass(name, box) })
+		}
+	}
 	r.workers.Go(r.receive)
 	for _, j := range n.neighbors {
 		box := newOutbox()
@@ -123,6 +136,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 			}
 		})
 	}
+	r.workers.Go(r.watch)
 	return r, nil
 }
 
@@ -136,6 +150,11 @@ func (r *run) stop() {
 	r.senders.Wait()
 	flushed.Stop()
 	r.cancel()
+	if r.presence != nil {
+		for _, box := range r.presence.arrived {
+			box.close()
+		}
+	}
 	r.workers.Wait()
 }
 
@@ -143,8 +162,11 @@ func (r *run) stop() {
 func (r *run) receive() {
 	for {
 		from, frame, err := r.cfg.Transport.Recv(r.ctx)
+		if err == nil && r.arrive(from, frame) {
+			continue
+		}
 		select {
-		case r.inbox <- received{from, frame, err}:
+		case r.inbox <- received{from: from, frame: frame, err: err}:
 		case <-r.ctx.Done():
 			return
 		}
@@ -343,6 +365,10 @@ func (r *run) take(in received) error {
 			return context.Cause(r.ctx)
 		}
 		return fmt.Errorf("sdk: receiving: %w", in.err)
+	}
+	if in.silent {
+		r.loses(in.from)
+		return nil
 	}
 	if r.idle++; r.idle > hasty {
 		time.Sleep(pause)

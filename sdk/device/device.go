@@ -176,7 +176,7 @@ func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
 		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit, ForgetMemory: d.File.Forget,
 		Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
-		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Logger: logger, Recover: d.Recover, Without: d.Without, Key: d.Key,
+		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Recover: d.Recover, Without: d.Without, Key: d.Key,
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
 	}
 	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {

@@ -72,7 +72,7 @@ func ExampleParseNode() {
 	// fleetfile: state is missing, want a path
 	// fleetfile: oracle.builtin.pca is -1, want a whole number, 0..2147483647
 	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are
-	// fleetfile: color is unknown, want only version, name, fleet, key, listen, state, ledger, oracle, http, metrics, table, memory_limit, memory, average, linger_seconds, resend_seconds, transport, proxy, proxy_credentials
+	// fleetfile: color is unknown, want only version, name, fleet, key, listen, state, ledger, oracle, http, metrics, table, memory_limit, memory, average, linger_seconds, resend_seconds, patience, transport, proxy, proxy_credentials
 }
 
 // A model that a fleet has trained says how likely a patient's event is, and which column has moved that most.

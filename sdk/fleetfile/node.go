@@ -38,6 +38,7 @@ type Node struct {
 	Average     bool          // keep the running mean of the released models
 	Linger      time.Duration // "linger_seconds", see [sdk.Config]; 0 if it is not given
 	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
+	Patience    time.Duration // "patience", such as "15m", see [sdk.Config]; 0 if it is not given
 }
 
 // ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that
@@ -83,6 +84,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 			o.may("average").boolean(&n.Average)
 			o.may("linger_seconds").seconds(&n.Linger)
 			o.may("resend_seconds").seconds(&n.ResendAfter)
+			o.may("patience").duration(&n.Patience, 2*time.Minute)
 			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) { n.NATS = o.broker(dir) })
 			o.proxy(n, dir)
 			if n.NATS != nil && n.Listen != "" {
@@ -176,4 +178,14 @@ func (v *value) seconds(to *time.Duration) {
 	var s float64
 	v.number(&s, fmt.Sprintf("a number of seconds, 0.001..%d", most), within(0.001, most))
 	*to = time.Duration(s * float64(time.Second))
+}
+
+// duration is a duration as Go writes it, of at least so much.
+func (v *value) duration(to *time.Duration, least time.Duration) {
+	var s string
+	v.text(&s, fmt.Sprintf("a duration of at least %v, such as \"15m\"", least), func(s string) bool {
+		d, err := time.ParseDuration(s)
+		*to = d
+		return err == nil && d >= least
+	})
 }

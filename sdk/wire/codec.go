@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -19,6 +20,12 @@ const frameVersion = 1
 // Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and
 // claims are proved.
 const Protocol = 2
+
+// Heartbeat is the frame of a node that has nothing else to say, an empty map. It is not to be changed.
+var Heartbeat = []byte{0xa0}
+
+// IsHeartbeat reports whether a frame is a [Heartbeat].
+func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
 // maxRound is the highest round number that a frame takes.
 const maxRound = math.MaxInt32

@@ -38,6 +38,8 @@ func runNode(ctx context.Context, c *cmdline) error {
 	until := c.String("until", "", "ask for an early end of the run, by all members: `when` is a round, a duration from now, a time, "+
 		"or below=D for a consensus error")
 	without := c.String("without", "", "go on without neighbors that are silent for good: their `names`, with commas")
+	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
+		"least 2m (default what the node file says, or wait)")
 	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
 	c.jsonFlag("")
 	path, err := c.parseFile()
@@ -73,6 +75,9 @@ func runNode(ctx context.Context, c *cmdline) error {
 	defer show.end()
 	if *without != "" {
 		d.Without = strings.Split(*without, ",")
+	}
+	if c.given["patience"] {
+		d.File.Patience = *patience
 	}
 	d.Recover, d.Anyway, d.Profiles, d.Noise, d.End = *restore, *anyway, profiles, testNoise, end
 	if c.program.Noise != nil {

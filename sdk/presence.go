@@ -1,0 +1,148 @@
+package sdk
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// With [Config].Patience a node gives up a neighbor that has been silent for too long, as Config.Without does by hand.
+//
+// Silent means that no frame at all has come, and the transport's keys vouch for the sender of each. So that a node that
+// works on one query for an hour, or waits for a third one, is not taken for gone, every node sends heartbeats, which no
+// call of an oracle delays. The clock is that of arrival: it starts at the last frame, or with Run, and neither the
+// node's own work nor a queue of frames moves it. The decision takes its place among the neighbor's frames, so that the
+// node uses the same releases of the neighbor whether it was at work or waited.
+
+const (
+	// beat is the pace of heartbeats. It is the same for all nodes and never changes, so that it says nothing.
+	beat = 30 * time.Second
+	// minPatience is the least Config.Patience: as long as a few heartbeats may be lost.
+	minPatience = 4 * beat
+)
+
+// silence stands among the frames of a neighbor where the node has lost patience with it.
+var silence = []byte{0}
+
+// presence knows when neighbors were heard. Its methods may be called from any goroutine.
+type presence struct {
+	mu    sync.Mutex
+	heard map[string]time.Time // of every neighbor that has not been reported
+	last  time.Time            // of any of them
+	// arrived holds the frames of each neighbor that the loop has not taken, so that nobody's frames wait behind those of
+	// another while the node is at work; nil without Config.Patience
+	arrived map[string]*outbox
+}
+
+// newPresence starts the clocks of neighbors.
+func newPresence(now time.Time, neighbors []string) *presence {
+	p := &presence{heard: map[string]time.Time{}, last: now, arrived: map[string]*outbox{}}
+	for _, name := range neighbors {
+		p.heard[name], p.arrived[name] = now, newOutbox()
+	}
+	return p
+}
+
+// hear notes that a frame has come.
+func (p *presence) hear(name string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = now
+	if _, ok := p.heard[name]; ok {
+		p.heard[name] = now
+	}
+}
+
+// again starts the clock of a neighbor that was reported and is not given up.
+func (p *presence) again(name string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard[name] = now
+}
+
+// overdue returns the neighbors that have been silent for longer than patience, each once. While nobody at all is heard
+// it is this node that is cut off, or was asleep: that time does not count.
+func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	deaf := now.Sub(p.last) >= 3*beat
+	for name, at := range p.heard {
+		switch {
+		case deaf:
+			p.heard[name] = now
+		case now.Sub(at) > patience:
+			delete(p.heard, name)
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// watch sends heartbeats, and reports neighbors that are silent.
+func (r *run) watch() {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, box := range r.outbox {
+			box.put(wire.Heartbeat, false)
+		}
+		if r.presence != nil {
+			for _, name := range r.presence.overdue(time.Now(), r.cfg.Patience) {
+				r.presence.arrived[name].put(silence, true)
+			}
+		}
+	}
+}
+
+// pass hands the frames of a neighbor to the loop, in their order.
+func (r *run) pass(name string, box *outbox) {
+	for frame := box.next(); frame != nil; frame = box.next() {
+		select {
+		case r.inbox <- received{from: name, frame: frame, silent: &frame[0] == &silence[0]}:
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// arrive takes a frame from the transport, and reports whether that was all there is to do: a heartbeat has been heard,
+// or the frame waits among those of its sender.
+func (r *run) arrive(from string, frame []byte) bool {
+	p := r.presence
+	if p != nil {
+		p.hear(from, time.Now())
+	}
+	if wire.IsHeartbeat(frame) {
+		return true
+	}
+	if p == nil || p.arrived[from] == nil || len(frame) == 0 {
+		return false
+	}
+	p.arrived[from].put(frame, false) // without room it is lost, and will be sent again
+	return true
+}
+
+// loses gives up a neighbor that has been silent for too long. The last one that is left is waited for, and so is
+// everybody in a recovery, who may hold what is lost, and when the model is final.
+func (r *run) loses(name string) {
+	left := 0
+	for _, j := range r.neighbors {
+		if r.cases.of[j] == nil {
+			left++
+		}
+	}
+	if r.recovery != nil || left < 2 || r.machine.Status().Complete {
+		r.presence.again(name, time.Now())
+		return
+	}
+	r.quarantine(r.number[name], state.Quarantine{
+		Why: fmt.Sprintf("nothing has come from it for longer than the patience of this node, %v", r.cfg.Patience)})
+}

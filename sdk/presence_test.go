@@ -1,0 +1,340 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// heartless sends no heartbeats.
+type heartless struct{ transport.Transport }
+
+func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return nil
+	}
+	return h.Transport.Send(ctx, to, frame)
+}
+
+// pulled is a cable that carries nothing before some time.
+type pulled struct {
+	transport.Transport
+	back time.Time
+}
+
+func (p pulled) Send(ctx context.Context, to string, frame []byte) error {
+	if time.Now().Before(p.back) {
+		return nil
+	}
+	return p.Transport.Send(ctx, to, frame)
+}
+
+// graphOf makes a fleet of members that are named by letters, one an edge of two letters.
+func graphOf(f *sdk.Fleet, members string, edges ...string) *sdk.Fleet {
+	f.Members, f.Edges = strings.Split(members, ""), nil
+	for _, e := range edges {
+		f.Edges = append(f.Edges, [2]string{e[:1], e[1:]})
+	}
+	return f
+}
+
+// patient makes the nodes of a fleet, with a patience of five minutes.
+func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
+	t.Helper()
+	var all []*sdk.Node
+	for i, name := range f.Members {
+		c := sdk.Config{Fleet: f, Name: name, Samples: 3, Oracle: oracle(i), Transport: trs[i], Patience: 5 * time.Minute}
+		if !f.Privacy.NonPrivate {
+			c.Noise = noise(i)
+		}
+		c.Observer.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // leave sees each release
+		if change != nil {
+			change(i, &c)
+		}
+		n, err := sdk.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// given returns, for each node, the neighbors that it has given up.
+func given(all []*sdk.Node) (up []string) {
+	for _, n := range all {
+		names := ""
+		for _, of := range n.Status().Neighbors {
+			if of.Quarantine.Release > 0 {
+				names += of.Name
+			}
+		}
+		up = append(up, names)
+	}
+	return up
+}
+
+// leave runs nodes, of which some leave for good after a release. It returns the errors of all.
+func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, n := range all {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if slices.Contains(who, i) {
+			wg.Go(func() {
+				for n.Status().Round < after {
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+			})
+		}
+		wg.Go(func() { errs[i] = n.Run(ctx) })
+	}
+	wg.Wait()
+	return errs
+}
+
+// In a chain a, b, c, d the last one dies: b waits for c, which waits for d. Only c gives a neighbor up, though it waits
+// twice as long as the others would; without its heartbeats b loses patience with it.
+func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
+	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
+		for _, beats := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, heartbeats %v", name, beats), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := graphOf(f, "abcd", "ab", "bc", "cd")
+					trs := inMemory(t, f)
+					if !beats {
+						trs[2] = heartless{trs[2]}
+					}
+					all := patient(t, f, trs, func(i int, c *sdk.Config) {
+						if i == 2 {
+							c.Patience = 10 * time.Minute
+						}
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					began := time.Now()
+					errs := leave(ctx, all, 3, 3)
+					got := given(all)
+					if !beats {
+						if got[1] != "c" {
+							t.Errorf("given up: %q: the test has no power", got)
+						}
+						return
+					}
+					if took := time.Since(began); took < 10*time.Minute || took > 12*time.Minute {
+						t.Errorf("the run took %v", took)
+					}
+					for i := range 3 {
+						if errs[i] != nil || !all[i].Status().Done {
+							t.Errorf("node %d: %v, %+v", i, errs[i], all[i].Status())
+						}
+					}
+					if want := []string{"", "", "d", ""}; !slices.Equal(got, want) {
+						t.Errorf("given up: %q, want %q", got, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Two nodes work an hour on one query each, at different times. Nobody gives anybody up, and the models are those of a
+// run in which no query takes time.
+func TestWorkIsNotSilence(t *testing.T) {
+	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
+		t.Run(name, func(t *testing.T) {
+			var want [][]float32
+			for _, slow := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+						asked, inner := 0, c.Oracle
+						c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+							if asked++; slow && (i == 1 && asked == 20 || i == 4 && asked == 60) {
+								time.Sleep(time.Hour)
+							}
+							return inner.Loss(ctx, x, sample)
+						})
+					})
+					began := time.Now()
+					if err := errors.Join(runAll(day(t), all)...); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); slow && took < 2*time.Hour {
+						t.Errorf("the run took %v: nobody worked", took)
+					}
+					if got := given(all); strings.Join(got, "") != "" {
+						t.Errorf("given up: %q", got)
+					}
+					if slow {
+						sameModels(t, all, want)
+						return
+					}
+					for _, n := range all {
+						want = append(want, n.Model())
+					}
+				})
+			}
+		})
+	}
+}
+
+// A member that was given up comes back while the others are still at work: it is told so, and ends.
+func TestWhoWasGivenUpComesBack(t *testing.T) {
+	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := graphOf(f, "abcd", "ab", "bc", "cd")
+				all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+					inner := c.Oracle
+					c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+						time.Sleep(20 * time.Second)
+						return inner.Loss(ctx, x, sample)
+					})
+				})
+				var rest sync.WaitGroup
+				errs := make([]error, 3)
+				for i, n := range all[:3] {
+					rest.Go(func() { errs[i] = n.Run(day(t)) })
+				}
+				leave(day(t), all[3:], 2, 0)
+				time.Sleep(20 * time.Minute)
+				if err := all[3].Run(day(t)); !errors.Is(err, sdk.ErrQuarantine) ||
+					!strings.Contains(err.Error(), "nothing has come from it for longer than the patience") {
+					t.Errorf("back again: %v", err)
+				}
+				rest.Wait()
+				if err := errors.Join(errs...); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A node that is cut off from everybody gives nobody up, and goes on when the network is back.
+func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := ring()
+		trs := inMemory(t, f)
+		back := time.Now().Add(time.Hour)
+		for i := range trs {
+			trs[i] = pulled{trs[i], back}
+		}
+		all := patient(t, f, trs, nil)
+		if err := errors.Join(runAll(day(t), all)...); err != nil {
+			t.Fatal(err)
+		}
+		if got := given(all); strings.Join(got, "") != "" {
+			t.Errorf("given up: %q", got)
+		}
+	})
+}
+
+// Of ten members two vanish. The run ends by itself, and the others' models are as good as those of a fleet that never had
+// the two.
+func TestTwoOfTenVanish(t *testing.T) {
+	const members = "abcdefghij"
+	loss := func(all []*sdk.Node, who []int) float64 { // the mean over models and data of the eight
+		var sum float64
+		for _, n := range all {
+			for _, i := range who {
+				for s := range 3 {
+					l, err := oracle(i)(t.Context(), n.Model(), s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sum += l / float64(3*len(all)*len(who))
+				}
+			}
+		}
+		return sum
+	}
+	for name, base := range map[string]func() *sdk.Fleet{"not private": ring, "private": privateRing} {
+		t.Run(name, func(t *testing.T) {
+			var eight []int
+			var edges, without []string
+			for i := range 10 {
+				if i != 2 && i != 6 {
+					eight = append(eight, i)
+				}
+				for _, step := range []int{1, 3} {
+					e := members[i:i+1] + members[(i+step)%10:(i+step)%10+1]
+					if edges = append(edges, e); !strings.ContainsAny(e, "cg") {
+						without = append(without, e)
+					}
+				}
+			}
+			make := func(letters string, edges []string) *sdk.Fleet {
+				f := graphOf(base(), letters, edges...)
+				f.Method.Rounds, f.Method.Cooldown, f.Privacy.Sigma = 300, 40, f.Privacy.Sigma/10
+				f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
+				f.Method.Eta, f.Method.Mu, f.X0 = admm.Schedule{0.3}, admm.Schedule{0.1}, []float32{1, 1, 1, 1, 1, 1}
+				return f
+			}
+			var start, vanished, never float64
+			synctest.Test(t, func(t *testing.T) {
+				f := make(members, edges)
+				all := patient(t, f, inMemory(t, f), nil)
+				start = loss(all, eight)
+				errs := leave(day(t), all, 3, 2, 6)
+				var left []*sdk.Node
+				for _, i := range eight {
+					if left = append(left, all[i]); errs[i] != nil || !all[i].Status().Done {
+						t.Errorf("node %d: %v", i, errs[i])
+					}
+					for _, of := range all[i].Status().Neighbors {
+						if (of.Quarantine.Release > 0) != strings.Contains("cg", of.Name) {
+							t.Errorf("node %d has %+v of %s", i, of.Quarantine, of.Name)
+						}
+					}
+				}
+				vanished = loss(left, eight)
+			})
+			synctest.Test(t, func(t *testing.T) {
+				f := make("abdefhij", without)
+				all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) { c.Oracle = oracle(eight[i]) })
+				if err := errors.Join(runAll(day(t), all)...); err != nil {
+					t.Fatal(err)
+				}
+				never = loss(all, eight)
+			})
+			t.Logf("loss %.5f at the start, %.5f where two vanished, %.5f without the two", start, vanished, never)
+			if gain := start - never; !(gain > 0.01) || math.Abs(vanished-never) > gain/10 {
+				t.Errorf("loss %.5f at the start, %.5f where two vanished, %.5f without the two", start, vanished, never)
+			}
+		})
+	}
+}
+
+// day returns a context that ends in a day, so that a run that waits indefinitely fails.
+func day(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A patience that a few lost heartbeats would end is refused.
+func TestPatienceIsChecked(t *testing.T) {
+	f := ring()
+	for patience, good := range map[time.Duration]bool{0: true, -time.Hour: false, time.Minute: false, 2 * time.Minute: true} {
+		_, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Patience: patience})
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "want 0 (wait for everybody) or at least 2m0s") {
+			t.Errorf("patience %v: %v", patience, err)
+		}
+	}
+}
