@@ -198,6 +198,9 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	p.t.Helper()
 	for m.Kind != kind {
 		_, frame, err := p.tr.Recv(p.t.Context())
+		if err == nil && wire.IsHeartbeat(frame) {
+			continue
+		}
 		if err == nil {
 			err = p.codec.Decode(frame, &m)
 		}

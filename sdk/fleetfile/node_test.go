@@ -146,6 +146,8 @@ func TestNodeFaults(t *testing.T) {
 		one(`"memory": "forgotten"`, `"memory": "lost"`, `memory is "lost", want kept or forgotten`),
 		one(`"linger_seconds": 1.5`, `"linger_seconds": 0`, "linger_seconds is 0, want a number of seconds, 0.001..604800"),
 		one(`"resend_seconds": 2`, `"resend_seconds": "2s"`, `resend_seconds is "2s", want a number of seconds`),
+		one(`"resend_seconds": 2`, `"patience": 900`, "patience is 900, want a duration of at least 2m0s"),
+		one(`"resend_seconds": 2`, `"patience": "1m59s"`, `patience is "1m59s", want a duration of at least 2m0s`),
 		// the oracle
 		one(oracle, `"builtin"`, `oracle is "builtin", want one of`),
 		one(oracle, `{}`, "oracle has 0 of builtin, stream and oneshot"),
