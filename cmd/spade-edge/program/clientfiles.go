@@ -26,7 +26,7 @@ func (o *options) readTask(file string) (err error) {
 func (o *options) clientFiles(f *faults) {
 	files, err := task.ClientFiles(o.spec.Source)
 	if err != nil {
-		*f = append(*f, dataFlags(err))
+		*f = append(*f, withFlags(err))
 	}
 	if files == nil {
 		return
@@ -45,7 +45,7 @@ func (o *options) clientFiles(f *faults) {
 func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
 	partition, err := task.ParsePartition(o.partition)
 	if err != nil {
-		return nil, nil, nil, usageError{dataFlags(err)}
+		return nil, nil, nil, asUsage(err)
 	}
 	spec := o.dataSpec()
 	var each []*task.Set
@@ -56,7 +56,7 @@ func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
 		set, err = o.recipe.Apply(o.spec.Source, o.spec.TestFraction, o.asked.Method.Seed)
 	default:
 		if err := spec.Validate(); err != nil {
-			return nil, nil, nil, usageError{dataFlags(err)}
+			return nil, nil, nil, asUsage(err)
 		}
 		if o.files != nil {
 			set, each, err = task.LoadFiles(spec, o.files)
@@ -65,7 +65,7 @@ func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
 		}
 	}
 	if err != nil {
-		return nil, nil, nil, dataFlags(err)
+		return nil, nil, nil, withFlags(err)
 	}
 	if o.recipe != nil {
 		set.Fitted = append(set.Fitted, "preprocessing fitted on "+o.recipe.FittedOn)

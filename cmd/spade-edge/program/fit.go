@@ -47,7 +47,7 @@ func fit(_ context.Context, c *cmdline) error {
 	spec := o.dataSpec()
 	var f faults
 	o.conflicts(&f)
-	f = append(f, dataFlags(spec.Validate()))
+	f = append(f, withFlags(spec.Validate()))
 	if *fittedOn == "" {
 		f.add("-fitted-on is missing: say in a few words what the public data are")
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
@@ -105,7 +105,7 @@ func fit(_ context.Context, c *cmdline) error {
 // Of the fleet, recipe.Dim() is the dimension and recipe.Start(seed) the start.
 func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
-		return nil, nil, dataFlags(err)
+		return nil, nil, withFlags(err)
 	}
 	text, err = fleetfile.MarshalTask(recipe)
 	return text, recipe, err

@@ -271,7 +271,7 @@ func (o *initOptions) build() (*problem, error) {
 		if o.recipe != nil {
 			p.x0 = o.recipe.Start(o.asked.Method.Seed)
 		} else if s := o.dataSpec(); o.builtin() && s.Validate() != nil {
-			return nil, usageError{dataFlags(s.Validate())}
+			return nil, asUsage(s.Validate())
 		}
 		p.choose("samples", o.samples)
 		err = p.makeFleet(o.runID, o.dim)
@@ -281,8 +281,6 @@ func (o *initOptions) build() (*problem, error) {
 	}
 	p.fleet.Task = o.task
 	p.choose("run", o.runID, "graph", o.graph)
-	p.chooseSettings("rounds", "tau", "gain")
-	p.choose("seed", o.asked.Method.Seed)
 	if err := p.fleet.Validate(); err != nil { // the task came last
 		return nil, usageError{err}
 	}

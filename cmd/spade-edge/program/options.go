@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"errors"
 	"flag"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,22 +274,6 @@ func (o *options) dataSpec() task.Spec {
 	s := o.spec
 	s.Seed, s.Whole = o.asked.Method.Seed, s.Whole && s.TestFraction == 0
 	return s
-}
-
-// dataFlags names the flag in each fault of a setting that package task reports.
-func dataFlags(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		var faults []error
-		for _, e := range all.Unwrap() {
-			faults = append(faults, dataFlags(e))
-		}
-		return errors.Join(faults...)
-	}
-	var f *task.FieldError
-	if errors.As(err, &f) {
-		return fmt.Errorf("-%s %s", strings.ReplaceAll(f.Field, "_", "-"), f.Fault)
-	}
-	return err
 }
 
 // list splits a flag's value at commas; an empty one is no list.

@@ -142,20 +142,14 @@ func (o *planOptions) build() (*problem, error) {
 	if o.given["share"] && !o.given["cooldown"] {
 		p.opt.asked.Method.Cooldown = -1 // for now: it follows from the share
 	}
+	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples, "batch", o.asked.Method.Batch,
+		"table", o.table, "share", o.share)
 	if err := p.makeFleet("plan", o.dim); err != nil {
 		return nil, err
 	}
-	suggested := p.chosen
-	p.chosen = nil
-	p.choose("nodes", o.nodes, "graph", o.graph, "dim", o.dim, "samples", o.samples)
-	p.chooseSettings("rounds", "tau", "batch", "rho", "estimator")
-	p.choose("table", o.table)
-	p.chooseSettings("directions")
-	p.choose("seed", o.asked.Method.Seed, "share", o.share)
-	if !o.given["beta"] {
-		p.chooseSettings("gain")
+	if o.given["beta"] { // from which the gain follows
+		p.chosen = slices.DeleteFunc(p.chosen, func(c choice) bool { return c.name == "gain" })
 	}
-	p.chosen = append(p.chosen, suggested...)
 	return p, p.setGain(cmp.Or(o.asked.Method.Gain, p.fleet.Method.Gain), o.beta)
 }
 

@@ -88,7 +88,7 @@ func apply(c *cmdline, f func(a *Applied) error) (*Applied, error) {
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
 	}
 	if err := f(a); err != nil {
-		return nil, dataFlags(err)
+		return nil, withFlags(err)
 	}
 	a.Unknown = slices.Sorted(maps.Keys(found))
 	for _, v := range a.Unknown {

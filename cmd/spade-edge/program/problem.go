@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -55,7 +57,7 @@ func (o *options) build(name string) (*problem, error) {
 	p := &problem{opt: *o}
 	var err error
 	if p.graph, err = o.parseGraph(); err != nil {
-		return nil, asUsage(dataFlags(err))
+		return nil, asUsage(err)
 	}
 	set, own, held, err := o.load()
 	if err != nil {
@@ -85,10 +87,7 @@ func (o *options) build(name string) (*problem, error) {
 		p.choose("test-fraction", s.TestFraction)
 	}
 	p.x0 = model.Start(p.train.Dim, p.train.Classes, o.asked.Method.Seed)
-	if err = p.makeFleet(name, p.oracles[0].Dim()); err == nil {
-		p.chooseSettings("estimator", "directions", "tau")
-	}
-	return p, err
+	return p, p.makeFleet(name, p.oracles[0].Dim())
 }
 
 // choose notes the values of those flags that are not given, once. choices are names, each with its value.
@@ -102,23 +101,26 @@ func (p *problem) choose(choices ...any) {
 	}
 }
 
-// chooseSettings is choose for settings of the fleet, by the names of their flags.
-func (p *problem) chooseSettings(flags ...string) {
-	all := sdk.Settings()
-	for _, name := range flags {
-		i := slices.IndexFunc(all, func(s sdk.Setting) bool { return s.Flag == name })
+// chooseSettings notes the settings of the fleet that are not given, and are not off.
+func (p *problem) chooseSettings() {
+	for _, s := range sdk.Settings() {
 		var value any
-		switch x := all[i].In(p.fleet).(type) {
+		switch x := s.In(p.fleet).(type) {
 		case *int:
+			value = *x
+		case *uint64:
 			value = *x
 		case *float64:
 			value = *x
 		case *admm.Schedule:
 			value = (*x)[0]
-		default:
-			value = x
+		case fmt.Stringer:
+			value = x.String()
 		}
-		p.choose(name, value)
+		hidden := s.Flag == "" || s.Name == "privacy.accounting" || strings.HasPrefix(s.Name, "wire.")
+		if !hidden && value != nil && !reflect.ValueOf(value).IsZero() {
+			p.choose(s.Flag, value)
+		}
 	}
 }
 
@@ -167,23 +169,10 @@ func (p *problem) makeFleet(name string, dim int) error {
 	if o.hiddenLayer() {
 		p.choose("hidden", o.modelSpec().Hidden)
 	}
-	if f.Method.Cooldown > 0 {
-		p.chooseSettings("cooldown")
+	if !f.Privacy.NonPrivate && !o.given["sigma"] {
+		p.choose("epsilon", o.asked.Privacy.EpsilonLimit)
 	}
-	if f.Privacy.PairSigma > 0 {
-		p.chooseSettings("mixing")
-	}
-	p.chooseSettings("mu", "eta")
-	if !f.Privacy.NonPrivate {
-		p.chooseSettings("clip", "delta")
-		if !o.given["sigma"] {
-			p.choose("epsilon", o.asked.Privacy.EpsilonLimit)
-			p.chooseSettings("sigma")
-		}
-		if o.given["colluders"] {
-			p.chooseSettings("pair-sigma")
-		}
-	}
+	p.chooseSettings()
 	return asUsage(f.Validate())
 }
 
@@ -196,7 +185,7 @@ func asUsage(err error) error {
 	return usageError{withFlags(err)}
 }
 
-// withFlags names the flag in place of the field of each [sdk.FieldError].
+// withFlags names the flag in place of the field of each [sdk.FieldError] and [task.FieldError].
 func withFlags(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var faults []error
@@ -206,7 +195,11 @@ func withFlags(err error) error {
 		return errors.Join(faults...)
 	}
 	var f *sdk.FieldError
-	if !errors.As(err, &f) {
+	var data *task.FieldError
+	switch {
+	case errors.As(err, &data):
+		return fmt.Errorf("-%s %s", strings.ReplaceAll(data.Field, "_", "-"), data.Fault)
+	case !errors.As(err, &f):
 		return err
 	}
 	name := f.Field
