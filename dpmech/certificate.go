@@ -8,34 +8,25 @@ import (
 	"slices"
 )
 
-// certificateUnit is what every certificate protects.
-const certificateUnit = "one client's whole data set"
+// What every certificate says: its version, what it protects, and against which change of it.
+const (
+	certificateVersion = 2
+	certificateUnit    = "one client's whole data set"
+	adjacency          = "the data set is replaced by any other"
+)
 
-// adjacencies says against which change of the data a version of the certificate guarantees.
-var adjacencies = map[int]string{
-	1: "the data set is replaced by any other of the same size",
-	2: "the data set is replaced by any other",
-}
-
-// notCovered lists what no certificate of a version covers.
-var notCovered = map[int][]string{
-	1: {
-		"timing: when a node sends, and how long it takes",
-		"what a node shows on its own machine: losses and accuracies of its own data",
-		"records that another client, or another ledger, holds as well",
-	},
-	2: {
-		"timing: when a node sends, and how long it takes",
-		"what a node shows on its own machine: losses, accuracies and failed queries of its own data, " +
-			"and logs at level DEBUG",
-		"records that another client, or another ledger, holds as well",
-		"what is set back together: every member restored at once, or a node and its ledger when no neighbor that " +
-			"remembers is left (none in common between two runs)",
-		"copies of the device's folder and key that run at the same time, until a neighbor has seen two of their releases",
-		"snapshots of a virtual machine, and backups, that were put back",
-		"power, radio and other physical side channels",
-		"choices made on data that conditional_on does not list",
-	},
+// notCovered lists what no certificate covers.
+var notCovered = []string{
+	"timing: when a node sends, and how long it takes",
+	"what a node shows on its own machine: losses, accuracies and failed queries of its own data, " +
+		"and logs at level DEBUG",
+	"records that another client, or another ledger, holds as well",
+	"what is set back together: every member restored at once, or a node and its ledger when no neighbor that " +
+		"remembers is left (none in common between two runs)",
+	"copies of the device's folder and key that run at the same time, until a neighbor has seen two of their releases",
+	"snapshots of a virtual machine, and backups, that were put back",
+	"power, radio and other physical side channels",
+	"choices made on data that conditional_on does not list",
 }
 
 // notCoveredShared lists what no certificate of releases that share noise covers besides.
@@ -80,10 +71,9 @@ type Countersignature struct {
 
 // Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
 // verify it: every number in it follows from the clip and noise of each release. The package carries its signatures and
-// does not check them. A new certificate has version 2. Version 1 has none of the fields that JSON leaves out when they
-// are zero, and there the ledger may have more of the run than its releases.
+// does not check them.
 type Certificate struct {
-	Version   int    `json:"version"`
+	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
 	Adjacency string `json:"adjacency"` // against which change of it
 	// Adversary says against whom, where releases share noise: see [Shared.Adversary]. Cost.AgainstAll is for the rest.
@@ -109,11 +99,9 @@ type Certificate struct {
 // data set's ledger has, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
-	const version = 2
 	c := &Certificate{
-		Version: version, Unit: certificateUnit, Adjacency: adjacencies[version], About: about,
-		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life,
-		NotCovered: slices.Clone(notCovered[version]),
+		Version: certificateVersion, Unit: certificateUnit, Adjacency: adjacency, About: about,
+		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life, NotCovered: slices.Clone(notCovered),
 	}
 	if c.Rounds, c.Adversary = countRounds(c.Spends), adversary(c.Spends); c.Adversary != "" {
 		c.NotCovered = append(c.NotCovered, notCoveredShared...)
@@ -146,7 +134,7 @@ func adversary(spends []Spend) string {
 // charged returns what this run costs: the larger of its releases and of what the ledger has of it.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
-	if c.Version == 1 || c.Lifetime == nil {
+	if c.Lifetime == nil {
 		return made
 	}
 	reserved := c.Lifetime.spends(c.RunID)
@@ -157,14 +145,8 @@ func (c *Certificate) charged() Total {
 	return Total{max(made.Rho, sum.Rho), max(made.All, sum.All)}
 }
 
-// verifyReserved compares the releases with what the lifetime has reserved for the run, which costs sum.
-func (c *Certificate) verifyReserved(reserved []Spend, sum Total) error {
-	if c.Version == 1 {
-		if own := sumSpends(c.Spends); sum.Rho < own.Rho { // NaN if they are not valid
-			return fmt.Errorf("this run has rho %v in the ledger, and %v by its own count", sum.Rho, own.Rho)
-		}
-		return nil
-	}
+// verifyReserved compares the releases with what the lifetime has reserved for the run.
+func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
 		err = fmt.Errorf("the ledger has %d releases of this run, and the certificate %d and %d reserved_unmade",
@@ -216,30 +198,12 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	if err == nil {
 		var again []byte
 		again, err = json.Marshal(c)
-		err = errors.Join(err, sameNames(data, again), c.verifyFields())
+		err = errors.Join(err, sameNames(data, again))
 	}
 	if err != nil {
 		return nil, within("certificate", err)
 	}
 	return c, nil
-}
-
-// verifyFields reports the fields that the certificate's version does not have.
-func (c *Certificate) verifyFields() error {
-	if c.Version != 1 {
-		return nil
-	}
-	var f faults
-	absent := func(absent bool, name string) {
-		f.want(absent, "unknown field %s: version 1 does not have it", name)
-	}
-	absent(c.ReservedUnmade == 0, "reserved_unmade")
-	absent(c.EpsilonZeroOut == 0, "epsilon_zero_out")
-	absent(c.Head == "", "head")
-	absent(len(c.Countersigned) == 0, "countersigned")
-	absent(c.Signature == "", "signature")
-	absent(c.Lifetime == nil || c.Lifetime.EpsilonZeroOut == 0, "lifetime.epsilon_zero_out")
-	return errors.Join(f...)
 }
 
 // signedTag begins what a member signs, so that no signature of another kind can stand for a certificate's.
@@ -270,11 +234,10 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 // cost may be stated lower than it is; it may be stated up to 1e-6 of it too high. (An epsilon may be 1e-11 lower,
 // which [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
 func (c *Certificate) Verify() error {
-	adjacency, known := adjacencies[c.Version]
-	if !known {
-		return fmt.Errorf("dpmech: certificate: version: is %d, want 1 or 2", c.Version)
+	if c.Version != certificateVersion {
+		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)
 	}
-	f := faults{c.verifyFields()}
+	var f faults
 	f.want(c.Unit == certificateUnit, "unit: is %q, want %q", c.Unit, certificateUnit)
 	f.want(c.Adjacency == adjacency, "adjacency: is %q, want %q", c.Adjacency, adjacency)
 	want := adversary(c.Spends)
@@ -295,12 +258,12 @@ func (c *Certificate) Verify() error {
 	for i, s := range c.NotCovered {
 		f.at(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
 	}
-	wanted := notCovered[c.Version]
-	if c.Version > 1 && c.Signature == "" {
-		wanted = append(slices.Clone(wanted), NotSigned)
+	wanted := slices.Clone(notCovered)
+	if c.Signature == "" {
+		wanted = append(wanted, NotSigned)
 	}
 	if want != "" {
-		wanted = append(slices.Clone(wanted), notCoveredShared...)
+		wanted = append(wanted, notCoveredShared...)
 	}
 	for _, s := range wanted {
 		f.want(slices.Contains(c.NotCovered, s), "not_covered: lacks %q", s)
@@ -311,7 +274,7 @@ func (c *Certificate) Verify() error {
 	} else {
 		n := countRounds(c.Spends)
 		f.want(c.Rounds == n, "rounds: is %d, and the releases are %d", c.Rounds, n)
-		f.at("this run", c.Cost.verify(c.charged(), c.Version))
+		f.at("this run", c.Cost.verify(c.charged()))
 		f.at("this run", c.Cost.withinLimit(c.Limit))
 	}
 	if c.Lifetime != nil {

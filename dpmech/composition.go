@@ -209,7 +209,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 		sum := sumSpends(r.Spends)
 		f.want(r.Rho == sum.Rho, "%s: rho is stated as %v, and is %v", where, r.Rho, sum.Rho)
 		if r.RunID == c.RunID {
-			f.at(where, c.verifyReserved(r.Spends, sum))
+			f.at(where, c.verifyReserved(r.Spends))
 		}
 		all = all.plus(sum)
 		rounds += int64(countRounds(r.Spends))
@@ -220,5 +220,5 @@ func (life *Lifetime) verify(c *Certificate) error {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(all, c.Version), life.Cost.withinLimit(life.Limit))...)
+	return errors.Join(append(f, life.Cost.verify(all), life.Cost.withinLimit(life.Limit))...)
 }

@@ -17,7 +17,7 @@ type Cost struct {
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
 	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
 	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. JSON leaves it out
-	// where it is 0, and in version 1 of a certificate.
+	// where it is 0.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out,omitempty"`
 	// AgainstAll is the spend against all other members together, who know all the noise that is shared; nil where none
 	// is, and the two are the same.
@@ -51,11 +51,8 @@ func costOf(rho, delta float64) Cost {
 }
 
 // verify compares a cost with what follows from a spend.
-func (c Cost) verify(t Total, version int) error {
+func (c Cost) verify(t Total) error {
 	want := costOf(t.Rho, c.Delta)
-	if version == 1 {
-		want.EpsilonZeroOut = 0
-	}
 	var wrong faults
 	switch shared := t.All != t.Rho; {
 	case shared && c.AgainstAll == nil:
@@ -63,7 +60,7 @@ func (c Cost) verify(t Total, version int) error {
 	case c.AgainstAll != nil:
 		wrong.want(shared, "unknown field against_all: no noise is shared")
 		wrong.want(c.AgainstAll.Delta == c.Delta, "against_all: delta is %v, and %v before", c.AgainstAll.Delta, c.Delta)
-		wrong.at("against_all", c.AgainstAll.verify(Total{t.All, t.All}, version))
+		wrong.at("against_all", c.AgainstAll.verify(Total{t.All, t.All}))
 	}
 	for i, f := range []struct {
 		name       string

@@ -29,8 +29,7 @@ func (c *Certificate) Text() string {
 	p.item("guarantee", "epsilon %s at delta %v. %s can raise the "+
 		"odds of any guess about its data by a factor of at most e^epsilon, except with a probability of about delta",
 		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta, whoever)
-	p.cost(c.Cost, c.Version)
-	p.all(c.Cost, c.Version)
+	p.cost(c.Cost)
 	if c.Slack != 0 {
 		p.item("slack", "%v, the distance of the noise from the ideal", c.Slack)
 	}
@@ -51,8 +50,7 @@ func (c *Certificate) Text() string {
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s at delta %v",
 			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta)
-		p.cost(life.Cost, c.Version)
-		p.all(life.Cost, c.Version)
+		p.cost(life.Cost)
 		p.limit("limit of all", life.Limit)
 		for _, r := range life.Runs {
 			p.item("", "- run %s, member %s: %d releases, rho %.6g", r.Run, r.Member, countRounds(r.Spends), r.Rho)
@@ -62,10 +60,8 @@ func (c *Certificate) Text() string {
 	p.WriteByte('\n')
 	p.list("taken as public", c.ConditionalOn)
 	p.list("not covered", c.NotCovered)
-	if c.Version > 1 {
-		p.WriteByte('\n')
-		p.item("signed", "%s", c.signedText())
-	}
+	p.WriteByte('\n')
+	p.item("signed", "%s", c.signedText())
 	return p.String()
 }
 
@@ -134,24 +130,17 @@ func visible(r rune) rune {
 	return '?'
 }
 
-// cost writes the other ways to state a cost.
-func (p *page) cost(c Cost, version int) {
-	zeroOut := ""
-	if version > 1 {
-		zeroOut = "; under the weaker zero-out adjacency, in which the data set is replaced by none, epsilon " +
-			FormatEpsilon(c.EpsilonZeroOut, decimals)
-	}
+// cost writes the other ways to state a cost, and that against all other members together, where it is another one.
+func (p *page) cost(c Cost) {
 	p.item("also stated as", "%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
-		"by the formula of the SPADE-DFL paper epsilon %s%s",
-		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals), zeroOut)
-}
-
-// all writes the cost against all other members together, where that is another one.
-func (p *page) all(c Cost, version int) {
+		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the data set is "+
+		"replaced by none, epsilon %s",
+		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
+		FormatEpsilon(c.EpsilonZeroOut, decimals))
 	if all := c.AgainstAll; all != nil {
 		p.item("against all", "epsilon %s at delta %v against all other members together, who know the noise that they "+
 			"share with this one", FormatEpsilon(all.EpsilonGDP, decimals), all.Delta)
-		p.cost(*all, version)
+		p.cost(*all)
 	}
 }
 

@@ -50,8 +50,6 @@ func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) [
 	}
 	x := &auditor{fleet: f, c: c, keys: keys}
 	switch {
-	case c.Version < 2:
-		x.differ("version", c.Version, "2: version 1 has no signature, and does not show who wrote it")
 	case f.Privacy.NonPrivate:
 		x.differ("privacy", "NOT PRIVATE in the fleet", "a fleet whose members have certificates")
 	case !slices.Contains(f.Members, c.Member):

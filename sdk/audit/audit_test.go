@@ -263,7 +263,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			p.EffectiveSigma = 4
 		},
 		"(zcdp), and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
-		"effective sigma is 7, want sigma (4) or more, and at most":          func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
+		"effective_sigma is 7, want sigma (4) or more, and at most":          func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
 	} {
 		other := *w.fleet
 		change(&other.Privacy)
@@ -464,7 +464,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		t.Errorf("not private: %v", err)
 	}
 	w.fleet.Run = ""
-	if _, err := Certificate(w.fleet, good, pins); err == nil || !strings.Contains(err.Error(), `run "" has 0 bytes`) {
+	if _, err := Certificate(w.fleet, good, pins); err == nil || !strings.Contains(err.Error(), `run is "", want 1..64 bytes`) {
 		t.Errorf("no fleet: %v", err)
 	}
 }

@@ -381,7 +381,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 			l.path, life.Ledger.Seq))
 	}
 	now := l.log.spent.Lifetime(life.Ledger, c.Delta)
-	if more := now.Rounds(c.RunID) - life.Rounds(c.RunID); more > 0 && c.Version > 1 {
+	if more := now.Rounds(c.RunID) - life.Rounds(c.RunID); more > 0 {
 		err = errors.Join(err, fmt.Errorf("state: certificate: the ledger has %d further releases of this run, "+
 			"reserved since the certificate was made: %s", more, l.path))
 	}

@@ -113,10 +113,6 @@ func (o *privacyOptions) summary(v *verification, ledger *state.Ledger) string {
 	if others != "" {
 		text += "not countersigned by " + others + "\n"
 	}
-	if c.Version == 1 {
-		text += "Version 1: that the releases are all that the ledger has of this run was not part of it, and is not " +
-			"verified.\n"
-	}
 	if c.Simulated {
 		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
 	}
