@@ -2,6 +2,8 @@
 // embedws weighs beyond it is what this module costs an embedder who has these libraries already.
 package main
 
+//lint:file-ignore SA1019 see transport/ws/conn.go
+
 import (
 	"context"
 	"crypto/tls"
