@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport", "zoest"},
 	"sdk/device":    {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "sdk/task", "transport"},
 	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
-	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
+	"tinytest": {"sdk", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
 		"transport"},
 }
 

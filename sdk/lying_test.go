@@ -1,4 +1,4 @@
-package tinytest
+package sdk_test
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A Lie returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
-type Lie func(to string, m admm.Message) []admm.Message
+// lieFunc returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
+type lieFunc func(to string, m admm.Message) []admm.Message
 
-// Jump moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
+// jumpAt moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
 // run on a grid later releases go on from there.
-func Jump(release int, by int32) Lie {
+func jumpAt(release int, by int32) lieFunc {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
 		case m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage:
@@ -32,9 +32,9 @@ func Jump(release int, by int32) Lie {
 	}
 }
 
-// Contradict makes a release twice, the second time with another first coordinate.
-func Contradict(release int) Lie {
-	jump := Jump(release, 1)
+// contradict makes a release twice, the second time with another first coordinate.
+func contradict(release int) lieFunc {
+	jump := jumpAt(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
 		first := m
 		first.Vector, first.Grid = slices.Clone(m.Vector), slices.Clone(m.Grid)
@@ -45,31 +45,32 @@ func Contradict(release int) Lie {
 	}
 }
 
-// Liar returns the transport of a member of a real fleet that is bad: everything that it sends goes through a lie. With
-// the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
+// newLyingTransport returns the transport of a bad member of a real fleet: everything that it sends goes through a lie.
+// With the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
 // without keys. The returned transport closes inner.
-func Liar(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, lie Lie) (transport.Transport,
-	error) {
+func newLyingTransport(
+	inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, lie lieFunc,
+) (transport.Transport, error) {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
 		return nil, err
 	}
-	l := &liar{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
+	l := &lyingTransport{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
 		told: map[string]map[int]signed.Release{}, truth: map[int]signed.Release{}}
 	if n, ok := inner.(transport.Notifier); ok {
 		return struct {
-			*liar
+			*lyingTransport
 			transport.Notifier
 		}{l, n}, nil
 	}
 	return l, nil
 }
 
-type liar struct {
+type lyingTransport struct {
 	transport.Transport
 	key   ed25519.PrivateKey
 	scope signed.Scope
-	lie   Lie
+	lie   lieFunc
 
 	mu    sync.Mutex // guards what follows
 	codec *wire.Codec
@@ -78,7 +79,7 @@ type liar struct {
 }
 
 // Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
-func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
+func (l *lyingTransport) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
 		if err == nil {
@@ -91,7 +92,7 @@ func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
 }
 
 // spared returns what the member is to hear of a frame, nil for nothing.
-func (l *liar) spared(frame []byte) []byte {
+func (l *lyingTransport) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var m admm.Message
@@ -112,7 +113,7 @@ func (l *liar) spared(frame []byte) []byte {
 }
 
 // Send leaves what it cannot read as it is.
-func (l *liar) Send(ctx context.Context, to string, frame []byte) error {
+func (l *lyingTransport) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {
 		errs = append(errs, l.Transport.Send(ctx, to, f))
@@ -120,7 +121,7 @@ func (l *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(errs...)
 }
 
-func (l *liar) forge(to string, frame []byte) (frames [][]byte) {
+func (l *lyingTransport) forge(to string, frame []byte) (frames [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var m admm.Message
@@ -137,7 +138,7 @@ func (l *liar) forge(to string, frame []byte) (frames [][]byte) {
 }
 
 // sign signs a release as it is told.
-func (l *liar) sign(to string, m *admm.Message) {
+func (l *lyingTransport) sign(to string, m *admm.Message) {
 	r, err := signed.Parse(m.Signed.Own)
 	if l.key == nil || err != nil {
 		return
