@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,8 @@ func ReadJSON(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("not valid UTF-8")
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
+	if !json.Valid(data) {
+		err := json.Unmarshal(data, new(any))
 		at := len(data)
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			at = min(int(syntax.Offset), len(data))
@@ -30,16 +31,29 @@ func ReadJSON(data []byte, v any) error {
 		line := 1 + bytes.Count(data[:at], []byte("\n"))
 		return fmt.Errorf("line %d, column %d: %w", line, at-1-bytes.LastIndexByte(data[:at], '\n'), err)
 	}
-	if err := uniqueNames(whole); err != nil {
+	if err := uniqueNames(data); err != nil {
 		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(v)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Errorf("%s: found %s, want %s", wrong.Field, wrong.Value, jsonWords(wrong.Type.Kind()))
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("%s: found %s, want %s", jsonPlace(wrong.Field), wrong.Value, jsonWords(wrong.Type.Kind()))
+	}
+	if err != nil {
+		if text, ok := strings.CutPrefix(err.Error(), "json: "); ok {
+			return errors.New(text)
+		}
 	}
 	return err
+}
+
+// jsonPlace returns a place as the file has it: without the names of embedded types.
+func jsonPlace(field string) string {
+	names := slices.DeleteFunc(strings.Split(field, "."), func(name string) bool {
+		return strings.ContainsFunc(name, unicode.IsUpper)
+	})
+	return cmp.Or(strings.Join(names, "."), "the whole")
 }
 
 // jsonWords says what a Go type is in JSON.

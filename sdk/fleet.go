@@ -142,13 +142,10 @@ func (f *Fleet) wire() Wire {
 	return w
 }
 
-// maxName bounds the length of names and of the run id, in bytes.
-const maxName = 64
-
 // validName reports whether s can be a member's name or a run's id. It goes into ledgers, certificates and logs, which
 // people read.
 func validName(s string) bool {
-	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
+	return s != "" && len(s) <= wire.MaxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
@@ -205,7 +202,7 @@ func (f *faults) add(err error) {
 // plan checks the fleet and works out what its members share.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
-	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", maxName)
+	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", wire.MaxName)
 	errs.add(Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
 	if f.X0 != nil && len(f.X0) != f.Dim {
@@ -259,7 +256,7 @@ func (f *Fleet) network(errs *faults) *plan {
 		j, taken := p.number[name]
 		if !validName(name) || taken { // asked first: a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
-			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", maxName)
+			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", wire.MaxName)
 			errs.refuse(taken, field, name, "another name than members[%d] has", j)
 		}
 		p.number[name] = i

@@ -41,10 +41,12 @@ var mayImport = map[string][]string{
 		"zoest", "zoest/setting", "dpmech", "transport"},
 	"sdk/audit":     {"sdk", "sdk/signed", "dpmech"},
 	"sdk/monitor":   {"sdk", "sdk/signed", "sdk/state", "dpmech"},
-	"sdk/fleetfile": {"sdk", "sdk/scorer", "sdk/state", "sdk/wire", "sdk/task", "transport", "zoest"},
-	"sdk/device":    {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "sdk/task", "transport"},
+	"sdk/fleetfile": {"dpmech", "sdk", "sdk/scorer", "sdk/state", "sdk/wire", "transport", "zoest"},
+	"sdk/builtin":   {"sdk", "sdk/fleetfile", "sdk/task", "sdk/wire"},
+	"sdk/broker":    {"sdk/fleetfile"},
+	"sdk/device":    {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/state", "transport"},
 	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
-	"tinytest": {"sdk", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
+	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
 		"transport"},
 }
 

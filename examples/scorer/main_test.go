@@ -213,10 +213,11 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 		Samples() int
 		Close() error
 	}
-	if file.Oracle.Stream != nil {
-		oracle, err = scorer.OpenStream(t.Context(), *file.Oracle.Stream)
-	} else {
-		oracle, err = scorer.OpenOneShot(*file.Oracle.OneShot, fleet.Fleet.Dim)
+	switch o := file.Oracle.(type) {
+	case *fleetfile.Stream:
+		oracle, err = scorer.OpenStream(t.Context(), scorer.StreamConfig(*o))
+	case *fleetfile.OneShot:
+		oracle, err = scorer.OpenOneShot(scorer.OneShotConfig(*o), fleet.Fleet.Dim)
 	}
 	if err != nil {
 		t.Fatal(err)

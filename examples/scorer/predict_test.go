@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -60,7 +60,7 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 			weights[j] /= 10
 		}
 	}
-	file := &fleetfile.Model{Run: "r", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: weights}
+	file := &builtin.Model{Run: "r", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: weights}
 	text, err := file.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	back, err := fleetfile.ParseModel(text)
+	back, err := builtin.ParseModel(text)
 	if err != nil {
 		t.Fatal(err)
 	}

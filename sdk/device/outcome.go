@@ -103,9 +103,9 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
 			o.Local = &Local{Accuracy: 100 * accuracy, Majority: 100 * test.Majority(), Samples: test.Len()}
-		} else if m, err := test.Errors(model); err == nil {
+		} else if m, err := test.Deviations(model); err == nil {
 			o.LocalErrors = &LocalErrors{
-				RMSE: m.RMSE.Value, MAE: m.MAE.Value, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE, Samples: m.Samples,
+				RMSE: m.RMSE, MAE: m.MAE, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE, Samples: m.Samples,
 			}
 		}
 	}

@@ -7,5 +7,8 @@
 // the device: who this node is, its key, its folder and its oracle.
 //
 // Both files are strict JSON, without comments. Unknown and repeated fields, wrong types and text behind the end are
-// refused. Every fault of a file is reported at once, with its place, what was found and what was wanted.
+// refused. All wrong values of a file are reported together, each with its place, what was found and what was wanted.
+//
+// Kinds of oracle and of transport register themselves, see [RegisterOracle]: a program that imports package builtin or
+// package broker for its effect can read node files that name them.
 package fleetfile

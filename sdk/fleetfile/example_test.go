@@ -2,7 +2,6 @@ package fleetfile_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -59,47 +58,4 @@ func Example() {
 	peer := file.Peers("a")[0]
 	fmt.Println(node.Name, "talks to", peer.Name, "at", peer.Addresses[0])
 	// Output: a talks to b at wss://b.example:7443/
-}
-
-// Every fault of a file is told at once.
-func ExampleParseNode() {
-	_, err := fleetfile.ParseNode([]byte(`{
-		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80", "color": "red",
-		"oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:patients.csv", "label": "outcome", "pca": -1}}
-	}`), ".")
-	fmt.Println(err)
-	// Output:
-	// fleetfile: state is missing, want a path
-	// fleetfile: oracle.builtin.pca is -1, want a whole number, 0..2147483647
-	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are
-	// fleetfile: color is unknown, want only version, name, fleet, key, listen, state, ledger, oracle, http, metrics, table, memory_limit, memory, average, linger_seconds, resend_seconds, patience, transport, proxy, proxy_credentials
-}
-
-// A model that a fleet has trained says how likely a patient's event is, and which column has moved that most.
-func ExampleReadModel() {
-	file, err := fleetfile.ReadModel("testdata/model.json")
-	if err != nil {
-		log.Fatal(err)
-	}
-	model, err := file.Predictor()
-	if err != nil {
-		log.Fatal(err)
-	}
-	said, err := model.PredictRow(map[string]string{
-		"age_years": "71", "systolic_mmhg": "128", "bmi_kg_m2": "27.5", "glucose_mmol_l": "6.6", "hdl_mmol_l": "1.1",
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%s: %.3f\n", file.Task.Classes[1], said.Probability[1])
-	for k, column := range file.Task.Columns {
-		fmt.Printf("%+.3f by %s\n", said.Contribution[k], column.Name)
-	}
-	// Output:
-	// yes: 0.825
-	// +1.245 by age_years
-	// -0.831 by systolic_mmhg
-	// -0.184 by bmi_kg_m2
-	// +0.459 by glucose_mmol_l
-	// +0.862 by hdl_mmol_l
 }

@@ -170,13 +170,13 @@ func TestMarshalRefuses(t *testing.T) {
 		"2 members have keys and addresses":     func(f *File) { f.Members = f.Members[:2] },
 		`member 0 is "z", want "a"`:             func(f *File) { f.Members[0].Name = "z" },
 		"X0File is empty":                       func(f *File) { f.X0File = "" },
-		"unsupported value: NaN":                func(f *File) { f.Fleet.Method.Gain = math.NaN() },
+		"method.gain is NaN, want":              func(f *File) { f.Fleet.Method.Gain = math.NaN() },
 		"method.tau is 0, want":                 func(f *File) { f.Fleet.Method.Tau = 0 },
 		"members[2].keys has 0 keys":            func(f *File) { f.Members[2].Keys = nil },
 		"members[1].addresses is empty, and so": func(f *File) { f.Members[1].Addresses = nil },
 		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
-		"method.eta has 0 values, want one":     func(f *File) { f.Fleet.Method.Eta = nil },
-		`estimator "Estimator(7)", want`:        func(f *File) { f.Fleet.Method.Estimator = 7 },
+		"method.eta is a list of 0 values":      func(f *File) { f.Fleet.Method.Eta = nil },
+		`estimator is "Estimator(7)", want`:     func(f *File) { f.Fleet.Method.Estimator = 7 },
 		"choose one of {NonPrivate":             func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
@@ -233,11 +233,11 @@ func TestWriteAndRead(t *testing.T) {
 	if _, err := Read(filepath.Join(dir, "none.json")); err == nil || !strings.Contains(err.Error(), "a fleet file") {
 		t.Errorf("no fleet file: %v", err)
 	}
-	if err := os.Truncate(path, maxFile+1); err != nil {
+	if err := os.Truncate(path, MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Read(path); err == nil || !strings.Contains(err.Error(),
-		fmt.Sprintf("of %d bytes, want a fleet file of at most", maxFile+1)) {
+		fmt.Sprintf("of %d bytes, want a fleet file of at most", MaxFile+1)) {
 		t.Errorf("a huge file: %v", err)
 	}
 }
@@ -465,7 +465,7 @@ func TestWhoListens(t *testing.T) {
 			n.Listen = ":0"
 		}
 		if !test.cHas && !test.bHas {
-			n.NATS, n.Listen = &NATS{}, ""
+			n.Transport, n.Listen = "a broker", ""
 		}
 		if err := n.CheckIdentity(f, keyOf(test.self)); !says(err, test.found) {
 			t.Errorf("%+v: node: %v", test, err)

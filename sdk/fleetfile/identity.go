@@ -62,7 +62,7 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		return fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s for it",
 			n.Name, transport.FormatKey(own), strings.Join(pins, " or "))
 	}
-	if n.NATS != nil || n.Listen != "" {
+	if n.Transport != nil || n.Listen != "" {
 		return nil
 	}
 	for _, p := range f.Peers(n.Name) {

@@ -7,39 +7,38 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
+	"strings"
 )
 
 // Metrics says where a collector of metrics on another machine finds those of a node, and how it shows who it is: by a
 // token, by a certificate, or by both.
 type Metrics struct {
-	Listen string // host:port
+	Listen string `json:"listen"` // host:port
 
-	Token                       string // path of a file with the token, of 16 bytes or more; empty for none
-	Certificate, CertificateKey string // paths of PEM files: the node's own for TLS, with an Ed25519 key; empty, on loopback only, for none
-	ClientCA                    string // path of a PEM file with who signs the collector's certificate; empty for none
+	Token          string `json:"token_file"`           // path of a file with the token, of 16 bytes or more; empty for none
+	Certificate    string `json:"certificate_file"`     // path of a PEM file, the node's own for TLS; empty, on loopback only, for none
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its Ed25519 key, likewise
+	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with who signs the collector's certificate; empty for none
 }
 
-// metrics reads the object of a node's metrics.
-func (o *object) metrics(dir string) *Metrics {
-	m := new(Metrics)
-	o.need("listen").hostPort(&m.Listen, "host:port", anything[string])
-	o.may("token_file").path(&m.Token, dir)
-	o.may("certificate_file").path(&m.Certificate, dir)
-	o.may("certificate_key_file").path(&m.CertificateKey, dir)
-	o.may("client_ca_file").path(&m.ClientCA, dir)
-	host, _, _ := net.SplitHostPort(m.Listen)
-	local := host == "localhost" || net.ParseIP(host).IsLoopback()
+// validate checks what a node file in the folder dir says, and resolves its paths.
+func (m *Metrics) validate(dir string) (errs faults) {
+	for _, path := range []*string{&m.Token, &m.Certificate, &m.CertificateKey, &m.ClientCA} {
+		*path = Resolve(dir, *path)
+	}
+	errs.when(m.Listen == "", "metrics.listen is missing, want host:port")
+	errs.when(m.Listen != "" && !hostPort(m.Listen), "metrics.listen is %q, want host:port", m.Listen)
 	switch {
 	case m.Token == "" && m.ClientCA == "":
-		o.c.fault("metrics has neither token_file nor client_ca_file, want one or both: whoever asks has to say who they are")
+		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: whoever asks has to say who they "+
+			"are")
 	case (m.Certificate == "") != (m.CertificateKey == ""):
-		o.c.fault("metrics has one of certificate_file and certificate_key_file, want both or none")
-	case m.Certificate == "" && (!local || m.ClientCA != ""):
-		o.c.fault("metrics has no certificate_file, want one with certificate_key_file: without TLS a token can be read on " +
-			"the way, and a collector has no certificate")
+		errs.when(true, "metrics has one of certificate_file and certificate_key_file, want both or none")
+	case m.Certificate == "" && (!loopback(m.Listen) || m.ClientCA != ""):
+		errs.when(true, "metrics has no certificate_file, want one with certificate_key_file: without TLS a token can be read "+
+			"on the way, and a collector has no certificate")
 	}
-	return m
+	return errs
 }
 
 // Open reads the files: the token, empty for none, and what TLS is to use, nil for none.
@@ -63,7 +62,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.ClientCA == "" {
 		return token, config, nil
 	}
-	text, err := ReadFile(m.ClientCA, maxFile, "certificates in PEM")
+	text, err := ReadFile(m.ClientCA, MaxFile, "certificates in PEM")
 	if err != nil {
 		return "", nil, err
 	}
@@ -81,7 +80,7 @@ func (m *Metrics) certificate() (own tls.Certificate, err error) {
 	if err != nil {
 		return own, err
 	}
-	text, err := ReadFile(m.Certificate, maxFile, "certificates in PEM")
+	text, err := ReadFile(m.Certificate, MaxFile, "certificates in PEM")
 	if err != nil {
 		return own, err
 	}
@@ -102,4 +101,18 @@ func (m *Metrics) certificate() (own tls.Certificate, err error) {
 	}
 	own.PrivateKey = key
 	return own, nil
+}
+
+// ReadSecret reads a file with a secret on one line, of at most 16 KiB, without white space around it. On systems with
+// file modes it refuses one that anybody but its owner may read or write. kind is what errors call the file; they never
+// contain what is in it.
+func ReadSecret(path, kind string) (string, error) {
+	data, err := ReadFile(path, maxKeyFile, kind)
+	if err != nil {
+		return "", err
+	}
+	if err := checkOwners(path, kind, "the secret in it", "have another secret made"); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(data)), nil
 }

@@ -26,8 +26,8 @@ func TestMetricsFaults(t *testing.T) {
 		`{"listen": ":9", "token_file": "t", "certificate_file": "c"}`: "one of certificate_file and certificate_key_file",
 		`{"listen": "9", "token_file": "t"}`:                           "want host:port",
 		`{"token_file": "t"}`:                                          "listen is missing",
-		`{"listen": "localhost:9", "token": "secret"}`:                 "metrics.token is unknown",
-		`7`: "metrics is 7",
+		`{"listen": "localhost:9", "token": "secret"}`:                 `unknown field "token"`,
+		`7`: "metrics: found number, want an object",
 	} {
 		if _, err := node(metrics); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", metrics, err, want)

@@ -2,49 +2,68 @@ package fleetfile
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Node is the content of a node file. Its paths are ready to be opened: relative paths in the file start from its
 // folder, which is put before them.
 type Node struct {
-	Name   string // the member that this node is
-	Fleet  string // path of the fleet file
-	Key    string // path of the secret key
-	Listen string // host:port; empty if this node only dials out
-	State  string // path of the folder of the node's state
-	Ledger string // path of the lifetime ledger of its data set; empty in a run that is not private
-	Oracle Oracle
-	HTTP   string // host:port on loopback; empty for none
+	Name   string `json:"name"`   // the member that this node is
+	Fleet  string `json:"fleet"`  // path of the fleet file
+	Key    string `json:"key"`    // path of the secret key
+	Listen string `json:"listen"` // host:port; empty if this node only dials out
+	State  string `json:"state"`  // path of the folder of the node's state
+	Ledger string `json:"ledger"` // path of the lifetime ledger of its data set; empty in a run that is not private
+	Oracle Oracle `json:"-"`      // of a kind of [RegisterOracle]
+	HTTP   string `json:"http"`   // host:port on loopback; empty for none
 	// Metrics is where a collector of metrics on another machine finds them; nil for nowhere.
-	Metrics *Metrics
-	NATS    *NATS  // the broker in place of connections with the neighbors; nil for websockets
-	Proxy   *Proxy // through which the node dials; nil for that of the environment
+	Metrics   *Metrics `json:"metrics"`
+	Transport any      `json:"-"` // of a kind of [RegisterTransport]; nil for websockets
+	Proxy     *Proxy   `json:"-"` // through which the node dials; nil for that of the environment
 
 	// FleetText, if not nil, is the content of the fleet file; Fleet then says only in which folder its start vector is. A
 	// node file cannot have it: it is for programs that were given the text.
-	FleetText []byte
+	FleetText []byte `json:"-"`
 
-	SeededTable bool          // "table": "seeded", see [sdk.Config]
-	MemoryLimit int64         // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
-	Forget      bool          // "memory": "forgotten", see ForgetMemory of [sdk.Config]
-	Average     bool          // keep the running mean of the released models
-	Linger      time.Duration // "linger_seconds", see [sdk.Config]; 0 if it is not given
-	ResendAfter time.Duration // "resend_seconds", see [sdk.Config]; 0 if it is not given
-	Patience    time.Duration // "patience", such as "15m", see [sdk.Config]; 0 if it is not given
+	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
+	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
+	Forget      bool          `json:"-"`       // "memory": "forgotten", see ForgetMemory of [sdk.Config]
+	Average     bool          `json:"average"` // keep the running mean of the released models
+	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if it is not given
+	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if it is not given
+	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if it is not given
 }
 
-// ReadNode reads a node file of at most 16 MiB, and reports every fault of it at once. It opens none of the files that
-// it names.
+// nodeForm is a node file, with what a [Node] has in another form.
+type nodeForm struct {
+	Version int `json:"version"`
+	Node
+	Oracle           json.RawMessage `json:"oracle"`
+	Transport        json.RawMessage `json:"transport"`
+	Proxy            string          `json:"proxy"`
+	ProxyCredentials string          `json:"proxy_credentials"`
+	Table            string          `json:"table"`
+	Memory           string          `json:"memory"`
+	MemoryLimit      *int64          `json:"memory_limit"`
+	Linger           *float64        `json:"linger_seconds"`
+	ResendAfter      *float64        `json:"resend_seconds"`
+	Patience         *string         `json:"patience"`
+}
+
+// ReadNode reads a node file of at most 16 MiB, and reports all wrong values at once. It opens none of the files that it
+// names.
 func ReadNode(path string) (*Node, error) {
-	data, err := ReadFile(path, maxFile, "a node file")
+	data, err := ReadFile(path, MaxFile, "a node file")
 	if err != nil {
 		return nil, err
 	}
@@ -55,45 +74,61 @@ func ReadNode(path string) (*Node, error) {
 func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, "", dir) }
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
-	n := &Node{}
-	err := (&codec{name: name}).read(data, func(v *value) {
-		v.object("a node file, an object", func(o *object) {
-			if !o.version() {
-				return
-			}
-			o.need("name").name(&n.Name)
-			o.need("fleet").path(&n.Fleet, dir)
-			o.need("key").path(&n.Key, dir)
-			o.may("listen").hostPort(&n.Listen, "host:port", anything[string])
-			o.need("state").path(&n.State, dir)
-			o.may("ledger").path(&n.Ledger, dir)
-			o.need("oracle").oracle(&n.Oracle, dir)
-			const loopback = "host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are"
-			o.may("http").hostPort(&n.HTTP, loopback, func(host string) bool {
-				return host == "localhost" || net.ParseIP(host).IsLoopback()
-			})
-			o.may("metrics").object(`{"listen": "host:port", "token_file": "..."}`, func(o *object) { n.Metrics = o.metrics(dir) })
-			table := ""
-			o.may("table").choice(&table, "dense", "seeded")
-			n.SeededTable = table == "seeded"
-			limit, memory := 0, ""
-			o.may("memory_limit").integer(&limit, 1, math.MaxInt)
-			n.MemoryLimit = int64(limit)
-			o.may("memory").choice(&memory, "kept", "forgotten")
-			n.Forget = memory == "forgotten"
-			o.may("average").boolean(&n.Average)
-			o.may("linger_seconds").seconds(&n.Linger)
-			o.may("resend_seconds").seconds(&n.ResendAfter)
-			o.may("patience").duration(&n.Patience, 2*time.Minute)
-			o.may("transport").object(`{"nats": "tls://host:port"}`, func(o *object) { n.NATS = o.broker(dir) })
-			o.proxy(n, dir)
-			if n.NATS != nil && n.Listen != "" {
-				o.c.fault("listen is %q, want it left out: nobody dials a node whose transport is nats", n.Listen)
-			}
-		})
-	})
-	if err != nil {
-		return nil, err
+	var form nodeForm
+	if err := Decode(data, MaxFile, version, &form); err != nil {
+		return nil, In(name, err)
+	}
+	n := &form.Node
+	var errs faults
+	errs.when(n.Name == "" || len(n.Name) > wire.MaxName, "name is %.80q, want a name of 1..%d bytes", n.Name, wire.MaxName)
+	for _, path := range []struct{ field, path string }{{"fleet", n.Fleet}, {"key", n.Key}, {"state", n.State}} {
+		errs.when(path.path == "", "%s is missing, want a path", path.field)
+		errs.when(strings.ContainsRune(path.path, 0), "%s is %q, want a path", path.field, path.path)
+	}
+	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger} {
+		*path = Resolve(dir, *path)
+	}
+	errs.when(form.Oracle == nil, "oracle is missing, want an object with one of %s", oracles.names())
+	if form.Oracle != nil {
+		var err error
+		n.Oracle, err = oracles.read(form.Oracle, dir)
+		errs = append(errs, each(err)...)
+	}
+	if form.Transport != nil {
+		var err error
+		n.Transport, err = transports.read(form.Transport, dir)
+		errs = append(errs, each(err)...)
+		errs.when(n.Listen != "", "listen is %q, want it left out: nobody dials a node with another transport than websockets",
+			n.Listen)
+	}
+	errs.when(n.Listen != "" && !hostPort(n.Listen), "listen is %q, want host:port", n.Listen)
+	errs.when(n.HTTP != "" && !(hostPort(n.HTTP) && loopback(n.HTTP)), "http is %q, want host:port on loopback, such as "+
+		"127.0.0.1:0: whoever reaches it need not say who they are", n.HTTP)
+	if n.Metrics != nil {
+		errs = append(errs, n.Metrics.validate(dir)...)
+	}
+	errs = append(errs, n.setProxy(form.Proxy, form.ProxyCredentials, dir)...)
+	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
+	errs.when(!slices.Contains([]string{"", "kept", "forgotten"}, form.Memory), "memory is %q, want kept or forgotten",
+		form.Memory)
+	n.SeededTable, n.Forget = form.Table == "seeded", form.Memory == "forgotten"
+	if limit := form.MemoryLimit; limit != nil {
+		errs.when(*limit < 1, "memory_limit is %d, want 1 byte or more", *limit)
+		n.MemoryLimit = *limit
+	}
+	if text := form.Patience; text != nil {
+		const least = 2 * time.Minute
+		var err error
+		n.Patience, err = time.ParseDuration(*text)
+		errs.when(err != nil || n.Patience < least, "patience is %q, want a duration of at least %v, such as \"15m\"", *text, least)
+	}
+	var errLinger, errResend error
+	n.Linger, errLinger = seconds(form.Linger)
+	n.ResendAfter, errResend = seconds(form.ResendAfter)
+	errs.when(errLinger != nil, "linger_seconds %w", errLinger)
+	errs.when(errResend != nil, "resend_seconds %w", errResend)
+	if len(errs) > 0 {
+		return nil, In(name, errors.Join(errs...))
 	}
 	return n, nil
 }
@@ -128,9 +163,9 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // fleet reads the fleet file.
 func (n *Node) fleet() (*File, error) {
 	if n.FleetText == nil {
-		return read(n.Fleet, n.NATS == nil)
+		return read(n.Fleet, n.Transport == nil)
 	}
-	return parse(n.FleetText, "", folder(filepath.Dir(n.Fleet)), n.NATS == nil)
+	return parse(n.FleetText, "", folder(filepath.Dir(n.Fleet)), n.Transport == nil)
 }
 
 // Certificate returns where the node keeps its certificate.
@@ -145,14 +180,8 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// path is the path of a file or folder that starts from dir.
-func (v *value) path(to *string, dir string) {
-	v.text(to, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })
-	*to = resolve(dir, *to)
-}
-
-// resolve returns a path as the process can open it.
-func resolve(dir, path string) string {
+// Resolve returns a path in a file of the folder dir as the process can open it. No path stays none.
+func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -160,32 +189,29 @@ func resolve(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// hostPort is a TCP address whose host is good.
-func (v *value) hostPort(to *string, want string, good func(host string) bool) {
-	v.text(to, want, func(s string) bool {
-		host, port, err := net.SplitHostPort(s)
-		if err != nil || !good(host) {
-			return false
-		}
+// hostPort reports whether text is a TCP address.
+func hostPort(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
-		return err == nil
-	})
+	}
+	return err == nil
 }
 
-// seconds is a duration.
-func (v *value) seconds(to *time.Duration) {
+// loopback reports whether a TCP address can be reached from this machine alone.
+func loopback(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// seconds returns a duration of so many seconds, 0 if it is not given.
+func seconds(s *float64) (time.Duration, error) {
 	const most = 7 * 24 * 60 * 60
-	var s float64
-	v.number(&s, fmt.Sprintf("a number of seconds, 0.001..%d", most), within(0.001, most))
-	*to = time.Duration(s * float64(time.Second))
-}
-
-// duration is a duration as Go writes it, of at least so much.
-func (v *value) duration(to *time.Duration, least time.Duration) {
-	var s string
-	v.text(&s, fmt.Sprintf("a duration of at least %v, such as \"15m\"", least), func(s string) bool {
-		d, err := time.ParseDuration(s)
-		*to = d
-		return err == nil && d >= least
-	})
+	if s == nil {
+		return 0, nil
+	}
+	if !(*s >= 0.001 && *s <= most) {
+		return 0, fmt.Errorf("is %v, want a number of seconds, 0.001..%d", *s, most)
+	}
+	return time.Duration(*s * float64(time.Second)), nil
 }

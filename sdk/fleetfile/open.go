@@ -1,14 +1,11 @@
 package fleetfile
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -20,8 +17,8 @@ type Source struct {
 	// waiting, and a built-in model a few in a row; 0 leaves that to the SDK.
 	Window int
 
-	// Test is the model on samples that were held back; nil if there are none, or the losses come from a program.
-	Test *task.Model
+	// Test judges models on samples that were held back; nil if there are none, or the losses come from a program.
+	Test Judge
 	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
 	// say. It comes from the data directly.
 	Asked func() float64
@@ -32,7 +29,23 @@ type Source struct {
 	Close         func() error // lets go of the oracle, and ends its processes; never nil
 }
 
-// ErrMismatch is what [errors.Is] finds in an error of [Oracle.Open] if node file, fleet file and data do not fit
+// Judge says how good a model is on samples that were held back.
+type Judge interface {
+	Len() int // how many samples
+	MeanLoss(x []float32) float64
+	Accuracy(x []float32) float64                // NaN where a number is predicted
+	Majority() float64                           // the accuracy of always saying the most frequent class
+	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
+}
+
+// Deviations says how far predictions of a number are off, root mean square and mean absolute, and how far always saying
+// the mean of the samples would be.
+type Deviations struct {
+	RMSE, MAE, MeanRMSE, MeanMAE float64
+	Samples                      int
+}
+
+// ErrMismatch is what [errors.Is] finds in an error of Open of an [Oracle] if node file, fleet file and data do not fit
 // together. All other errors are about data that cannot be read, or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
@@ -42,32 +55,8 @@ type mismatch struct{ error }
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
 func (m mismatch) Unwrap() error        { return m.error }
 
-func mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
-
-// Open loads and prepares the data of a built-in model, or starts a program and reads its greeting. ctx bounds that
-// start and nothing else. The caller calls Close once.
-func (o Oracle) Open(ctx context.Context, fleet *File) (*Source, error) {
-	dim := fleet.Fleet.Dim
-	switch {
-	case o.Builtin != nil:
-		return o.Builtin.openWithin(ctx, fleet)
-	case o.OneShot != nil:
-		program, err := scorer.OpenOneShot(*o.OneShot, dim)
-		if err != nil {
-			return nil, fmt.Errorf("oracle.oneshot: %w", err)
-		}
-		return ofProgram(program, program.Samples(), o.OneShot.Workers, program.Close), nil
-	}
-	program, err := scorer.OpenStream(ctx, *o.Stream)
-	if err != nil {
-		return nil, fmt.Errorf("oracle.stream: %w", err)
-	}
-	if program.Dim() != dim {
-		err := mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", program.Dim(), dim)
-		return nil, errors.Join(err, program.Close())
-	}
-	return ofProgram(program, program.Samples(), o.Stream.Workers, program.Close), nil
-}
+// Mismatchf returns an [ErrMismatch] with a text of its own.
+func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
 // External is a source whose losses come from a program of somebody else's. Its Close does nothing.
 func External(program zoest.BatchOracle, samples int) *Source {
@@ -94,92 +83,4 @@ func ofProgram(program asked, samples, workers int, end func() error) *Source {
 		s.Window = 2 * workers
 	}
 	return s
-}
-
-// openWithin is open for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
-// process.
-func (b *Builtin) openWithin(ctx context.Context, fleet *File) (*Source, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var source *Source
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		source, err = b.open(fleet)
-	}()
-	select {
-	case <-done:
-		return source, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// open builds the model over a node's data.
-func (b *Builtin) open(fleet *File) (*Source, error) {
-	recipe, err := fleet.Task()
-	if err != nil {
-		return nil, mismatch{err}
-	}
-	model := b.Model
-	var set *task.Set
-	var given []string
-	switch {
-	case recipe == nil && !b.FitOwn:
-		return nil, mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
-			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
-			`which the certificate lists as uncharged`)
-	case recipe != nil && b.FitOwn:
-		return nil, mismatchf(`oracle.builtin.fit is "own", want it and all else ` +
-			`but data, test_fraction, seed and share left out: ` +
-			`the task in the fleet file says for all nodes how to prepare data`)
-	case recipe != nil && !strings.HasPrefix(b.Spec.Source, recipe.Source+":"):
-		return nil, mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
-			b.Spec.Source, recipe.Source)
-	case b.FitOwn && model.Fits(b.Spec.Target != "") != nil:
-		return nil, mismatchf("oracle.builtin: %w", model.Fits(b.Spec.Target != ""))
-	case recipe != nil:
-		model = recipe.Model
-		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		if b.Spec.Whole {
-			set, err = recipe.ApplyWhole(b.Spec.Source, b.Spec.Seed)
-		} else {
-			set, err = recipe.Apply(b.Spec.Source, b.Spec.TestFraction, b.Spec.Seed)
-		}
-	default:
-		set, err = task.Load(b.Spec)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, what := range set.Fitted {
-		given = append(given, "uncharged, by own data: "+what)
-	}
-	train := set.Train
-	if s := b.Share; s != nil {
-		parts, err := s.Partition.Assign(train.Y, train.Classes, s.Of, b.Spec.Seed)
-		if err != nil {
-			return nil, mismatchf("oracle.builtin.share: %w", err)
-		}
-		train = train.Select(parts[s.Number])
-		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
-	}
-	oracle := model.New(train)
-	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
-		return nil, mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
-			oracle.Dim(), model, train.Classes, train.Dim, dim)
-	}
-	if model.Name == task.PerceptronModel && !moves(fleet.Fleet.X0) {
-		return nil, mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
-	}
-	src := &Source{
-		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()),
-		ConditionalOn: given, Close: func() error { return nil },
-	}
-	if !b.Spec.Whole || set.Test.Len() > 0 {
-		src.Test = model.New(set.Test)
-	}
-	return src, nil
 }

@@ -15,20 +15,16 @@ type Proxy struct {
 	Credentials string // path of the file with "user:password"; empty if the proxy asks for none
 }
 
-// proxy reads the fields of a node's proxy.
-func (o *object) proxy(n *Node, dir string) {
-	address, credentials := o.may("proxy"), o.may("proxy_credentials")
-	if !address.present() {
-		absent("there is no proxy", credentials)
-		return
+// setProxy takes what a node file in the folder dir says of a proxy.
+func (n *Node) setProxy(address, credentials, dir string) (errs faults) {
+	if address == "" {
+		errs.when(credentials != "", "proxy_credentials is %q, want it left out: there is no proxy", credentials)
+		return errs
 	}
-	n.Proxy = new(Proxy)
-	credentials.path(&n.Proxy.Credentials, dir)
-	if address.text(&n.Proxy.URL, "http://host:port", func(s string) bool { return s != "" }) {
-		if _, err := parseProxy(n.Proxy.URL); err != nil {
-			o.c.fault("%s %w", address.at(), err)
-		}
-	}
+	n.Proxy = &Proxy{address, Resolve(dir, credentials)}
+	_, err := parseProxy(address)
+	errs.when(err != nil, "proxy %w", err)
+	return errs
 }
 
 // parseProxy reads a URL without credentials. The error leaves the URL out, which may contain a password.

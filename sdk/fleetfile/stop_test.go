@@ -25,14 +25,14 @@ func TestStop(t *testing.T) {
 		t.Errorf("%v, read %+v", err, back)
 	}
 	for wrong, want := range map[string]string{
-		`{}`:                          "stop.members is missing",
+		`{}`:                          "stop.members is 0",
 		`{"members": 0}`:              "stop.members is 0, want",
 		`{"members": 9}`:              "stop.members is 9, want",
 		`{"members": 4}`:              "stop.members is 4, want 1..3",
-		`{"members": "2"}`:            "stop.members is",
-		`{"members": 2, "by": ["a"]}`: "stop.by is unknown, want only members",
-		`2`:                           "stop is 2, want",
-		`null`:                        "stop is null, want",
+		`{"members": "2"}`:            "stop.members: found string",
+		`{"members": 2, "by": ["a"]}`: `unknown field "by"`,
+		`2`:                           "stop: found number, want an object",
+		`null`:                        "has null, want a value",
 	} {
 		bad := strings.Replace(string(text), `{"members": 2}`, wrong, 1)
 		if _, err := parse([]byte(bad), "", load, false); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,8 +8,8 @@ import (
 
 // Standardizer brings columns to mean 0 and variance 1.
 type Standardizer struct {
-	Mean []float64
-	Std  []float64 // population standard deviation; 0 for a column that is constant
+	Mean []float64 `json:"mean"`
+	Std  []float64 `json:"std"` // population standard deviation; 0 for a column that is constant
 }
 
 // FitStandardizer measures the columns of a training set.
@@ -73,10 +73,10 @@ func columnMeans(d *Data) []float64 {
 
 // PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
 type PCA struct {
-	Mean       []float64   // of the training columns
-	Components [][]float64 // orthonormal, by falling variance; the entry of largest magnitude is positive
-	Variances  []float64   // of the training set along each component, before scaling
-	Scale      float64     // one factor for all components
+	Mean       []float64   `json:"mean"`       // of the training columns
+	Components [][]float64 `json:"components"` // orthonormal, by falling variance; the entry of largest magnitude is positive
+	Variances  []float64   `json:"-"`          // of the training set along each component, before scaling
+	Scale      float64     `json:"scale"`      // one factor for all components
 }
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.

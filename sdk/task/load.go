@@ -19,44 +19,45 @@ type Spec struct {
 	// are scaled to [0, 1].
 	//
 	// FILE has a header line. Its categories are read from the whole file: like its columns, they count as public.
-	Source string
+	Source string `json:"data"`
 
 	// For CSV only, names of columns: the one that holds the class (required), those to leave out, and those that
 	// become one 0/1 column for each of their values.
-	Label  string
-	Drop   []string
-	OneHot []string
+	Label  string   `json:"label"`
+	Drop   []string `json:"drop"`
+	OneHot []string `json:"onehot"`
 
 	// Target is the column that holds the number to predict, in place of Label. Its range is taken from all rows: the
 	// mean with two standard deviations to each side, within the least and the largest. What is beyond counts as its end.
-	Target string
+	Target string `json:"target"`
 
 	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors. "indicator:a,b"
 	// also tells of gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all of them.
-	Missing string
+	Missing string `json:"missing"`
 
 	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
 	// number if all are numbers. Labels that differ in capital letters alone are the same, unless both are in the list;
 	// without a list the first one in the file gives the name.
-	Labels []string
+	Labels []string `json:"labels"`
 
 	// PCA is the number of principal components to project on, 0 for none.
-	PCA int
+	PCA int `json:"pca"`
 
 	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones at the end.
 	// Nil means yes for CSV and synthetic data, no for IDX.
-	Standardize, Bias *bool
+	Standardize *bool `json:"standardize"`
+	Bias        *bool `json:"bias"`
 
 	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set of its
 	// own.
-	TestFraction float64
+	TestFraction float64 `json:"test_fraction"`
 
 	// Whole sets no sample aside: Test is empty, unless the source has a test set of its own. It is for data whose owner
 	// has set some aside already, and for [Fit] on a small table that is all public.
-	Whole bool
+	Whole bool `json:"-"`
 
 	// Seed picks the test samples and generates synthetic data.
-	Seed uint64
+	Seed uint64 `json:"seed"`
 }
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].

@@ -21,15 +21,15 @@ const (
 type Missing struct {
 	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of zeros
 	// and ones that tell where; or "drop", which leaves out rows with any. With each, rows without a label are left out.
-	Rule string
+	Rule string `json:"rule"`
 
 	// Fill is what stands for a missing number in each column, and for the zeros and ones of a missing category. It is
 	// nil with "drop".
-	Fill []float64
+	Fill []float64 `json:"fill,omitempty"`
 
 	// Columns are those of the file that are told of, with "indicator": those with a missing cell where it was fitted, and
 	// those that were named.
-	Columns []string
+	Columns []string `json:"columns,omitempty"`
 }
 
 func checkRule(rule string) error {

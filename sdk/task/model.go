@@ -44,8 +44,8 @@ const leak = 0.125 // the slope of a hidden unit below zero
 // (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
 // every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
-	Name   string // "softmax", "linear" or "perceptron"
-	Hidden int    // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
+	Name   string `json:"model"`            // "softmax", "linear" or "perceptron"
+	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
 }
 
 // Validate reports an unknown name, and a number of hidden units that does not go with the name.

@@ -44,6 +44,12 @@ const (
 	maxShards = 1000000
 )
 
+// UnmarshalText is [ParsePartition] for files.
+func (p *Partition) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePartition(string(text))
+	return err
+}
+
 // ParsePartition reads a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
 	fault := func(format string, args ...any) (Partition, error) {

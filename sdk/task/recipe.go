@@ -18,30 +18,30 @@ const (
 // Recipe is preprocessing that [Fit] has fitted once, on public data. It turns a device's own file of the same form
 // into the columns that a fleet's model needs. It is public: all members have it in their fleet file.
 type Recipe struct {
-	FittedOn string // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
+	FittedOn string `json:"fitted_on"` // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
 
-	Source  string   // what a device's data must be: "csv", "idx" or "synthetic"
-	Columns []Column // CSV and generated data: the columns to take, in this order; others are left out
-	Pixels  int      // IDX: of each image
+	Source  string   `json:"source"`            // what a device's data must be: "csv", "idx" or "synthetic"
+	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to take, in this order; others are left out
+	Pixels  int      `json:"pixels,omitempty"`  // IDX: of each image
 
-	Label   string   // CSV: the column that holds the class or the target; else empty
-	Classes []string // the labels that are classes 0, 1, ..., found in large and small letters; none with a Target
-	Subset  bool     // samples with other labels are left out; if false they are an error
-	Target  *Range   // of the numbers to predict; nil where there are classes
+	Label   string   `json:"label,omitempty"`   // CSV: the column that holds the class or the target; else empty
+	Classes []string `json:"classes,omitempty"` // the labels that are classes 0, 1, ..., found in large and small letters; none with a Target
+	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are left out; if false they are an error
+	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil where there are classes
 
-	Missing     *Missing      // nil makes missing cells an error
-	Standardize *Standardizer // nil for none
-	PCA         *PCA          // nil for none; Variances are not used
-	Bias        bool          // a column of ones at the end
-	Model       ModelSpec     // what is trained on it
+	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
+	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none
+	PCA         *PCA          `json:"pca,omitempty"`         // nil for none; Variances are not used
+	Bias        bool          `json:"bias,omitempty"`        // a column of ones at the end
+	Model       ModelSpec     `json:"-"`                     // what is trained on it
 }
 
 // Column is a column of a data file that is learned from.
 type Column struct {
-	Name string
+	Name string `json:"name"`
 	// Categories turns the column into one column of zeros and ones for each of these values, in this order; another
 	// value is an error. Nil takes its cells as numbers.
-	Categories []string
+	Categories []string `json:"categories,omitzero"`
 }
 
 // Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the
@@ -253,10 +253,14 @@ func (r *Recipe) Validate() error {
 	}
 	want(!isCSV || r.Label != "", "label is missing, want the column that holds the class")
 	want(isCSV || r.Label == "", "label is %q, want it left out: the source is %s", r.Label, r.Source)
+	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
+	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
 	used := map[string]bool{"": true, r.Label: true}
 	for i, c := range r.Columns {
 		want(!used[c.Name], "columns[%d].name is %q, want a name that no other column and not the label has", i, c.Name)
 		used[c.Name] = true
+		want(trimmed(c.Name), "columns[%d].name is %q, want the name without spaces around it", i, c.Name)
+		want(trimmed(c.Categories...), "columns[%d].categories are %q, want values without spaces around them", i, c.Categories)
 		want(c.Categories == nil || distinct(c.Categories, 1),
 			"columns[%d].categories has %d values, want 1 to %d, each once", i, len(c.Categories), maxValues)
 	}
@@ -297,6 +301,11 @@ func (r *Recipe) Validate() error {
 	want(n <= maxParameters || r.Model.Validate() != nil,
 		"the model has about %d parameters, want at most %d", n, maxParameters)
 	return errors.Join(faults...)
+}
+
+// trimmed reports whether no text has spaces around it: cells are read without, so others would never be found.
+func trimmed(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return s != strings.TrimSpace(s) })
 }
 
 func finite(v []float64) bool {

@@ -13,7 +13,10 @@ var sides = []string{"low", "high"}
 
 // Range is where a target is expected: Low counts as 0 and High as 1, and what is beyond as the nearer of the two. It
 // is public.
-type Range struct{ Low, High float64 }
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
 
 // rangeOf returns the range of some targets, see Spec.Target.
 func rangeOf(targets []float32) (*Range, error) {

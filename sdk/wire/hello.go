@@ -17,8 +17,8 @@ const maxHello = 384
 // maxSections is how many sections of the fleet file a [Hello] may tell of.
 const maxSections = 16
 
-// maxName bounds the run's id and the members' names, in bytes.
-const maxName = 64
+// MaxName bounds the run's id and the members' names, in bytes.
+const MaxName = 64
 
 // Hello is what each end of a connection says first. It binds the connection to one run, one fleet file, one
 // direction and one version of the frames, so that what is meant for another is refused before it can do harm. Its
@@ -84,9 +84,9 @@ func checkNames(h Hello) error {
 func checkName(field, s string) error {
 	switch {
 	case s == "":
-		return fmt.Errorf("%s: found an empty string, wanted 1..%d bytes", field, maxName)
-	case len(s) > maxName:
-		return fmt.Errorf("%s: found %d bytes, wanted 1..%d", field, len(s), maxName)
+		return fmt.Errorf("%s: found an empty string, wanted 1..%d bytes", field, MaxName)
+	case len(s) > MaxName:
+		return fmt.Errorf("%s: found %d bytes, wanted 1..%d", field, len(s), MaxName)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("%s: found %q, wanted valid UTF-8", field, s)
 	}

@@ -88,7 +88,7 @@ const maxCut = 0x7f7fffff
 // Bounds of the bytes of a snapshot that are not numbers of a vector.
 const (
 	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
-	nameBytes   = 1 + 2 + maxName                                              // key, head and text
+	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
 	edgeBytes   = 1 + nameBytes + 5*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
@@ -287,8 +287,8 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 	if r.Must(snapFleet, "fleet") {
 		copy(s.Fleet[:], r.Bytes("fleet", len(s.Fleet), len(s.Fleet)))
 	}
-	r.Text(&s.Member, r.Must(snapMember, "member"), "member", maxName)
-	r.Text(&s.Build, r.Must(snapBuild, "build"), "build", maxName)
+	r.Text(&s.Member, r.Must(snapMember, "member"), "member", MaxName)
+	r.Text(&s.Build, r.Must(snapBuild, "build"), "build", MaxName)
 	st.Round = int(r.Uint64(snapRound, "round", maxRound))
 	st.X = r.Floats(st.X, r.Must(snapX, "x"), "x", 1, MaxDim)
 	dim := len(st.X)
@@ -327,7 +327,7 @@ func readSnapshot(r *cbor.Reader, s *Snapshot) {
 func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
 	e.Peer = 0
 	pairs := r.Map("map", edgeQuiet)
-	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", maxName)
+	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", MaxName)
 	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
 	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
 	e.PeerZ = r.Floats(e.PeerZ, r.At(edgePeerZ), "peer z", dim, dim)

@@ -134,7 +134,7 @@ func (c *checkup) everything(ctx context.Context, path string, offline, edges bo
 			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
 		}
 	}
-	if node.NATS == nil {
+	if node.Transport == nil {
 		c.ways(node, file)
 	}
 	switch known := err == nil && errProxy == nil; {
@@ -165,7 +165,7 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	began := time.Now()
 	var own *fleetfile.Source
 	errOracle := errGap
-	if s := node.Oracle.Stream; s == nil || s.Command[0] != gap {
+	if s, stream := node.Oracle.(*fleetfile.Stream); !stream || s.Command[0] != gap {
 		own, errOracle = node.Oracle.Open(within, file)
 	}
 	loaded := time.Since(began)

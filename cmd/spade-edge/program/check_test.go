@@ -80,7 +80,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		"no state folder":  {"a.state", "a.key/x", exitFailed, "state", "a.key"},
 		"not a state":      {"a.state", ".", exitDone, "state", "is new"},
 		"no such memory":   {`"version"`, `"memory": "forgotten", "version"`, exitUsage, "settings", "ForgetMemory is set"},
-		"unknown settings": {`"version"`, `"color": 1, "version"`, exitUsage, "node file", "color is unknown"},
+		"unknown settings": {`"version"`, `"color": 1, "version"`, exitUsage, "node file", "unknown field \"color\""},
 	} {
 		path := tr.path("node.json")
 		if !strings.Contains(string(whole), c.old) {

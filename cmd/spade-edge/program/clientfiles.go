@@ -3,7 +3,7 @@ package program
 import (
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -12,7 +12,7 @@ func (o *options) readTask(file string) (err error) {
 	if file == "" {
 		return nil
 	}
-	if o.recipe, err = fleetfile.ReadTask(file); err != nil {
+	if o.recipe, err = builtin.ReadTask(file); err != nil {
 		return err
 	}
 	o.model.Name, o.model.Hidden = o.recipe.Model.Name, o.recipe.Model.Hidden

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -116,11 +117,11 @@ func (d *desk) makeData(t *testing.T) {
 		t.Fatal(log)
 	}
 	d.write(t, "task.json", text)
-	recipe, err := fleetfile.ParseTask([]byte(text))
+	recipe, err := builtin.ParseTask([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := (&fleetfile.Model{Run: "cohort", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: make([]float32, recipe.Dim())}).Marshal()
+	model, err := (&builtin.Model{Run: "cohort", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: make([]float32, recipe.Dim())}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -97,7 +98,7 @@ func exportModel(_ context.Context, c *cmdline) error {
 	if cert != nil {
 		r.Certificate = copied
 	}
-	whole := &fleetfile.Model{
+	whole := &builtin.Model{
 		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
 		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
 	}
@@ -129,7 +130,7 @@ func exportModel(_ context.Context, c *cmdline) error {
 			t.row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
 		case r.Format != "json":
 			t.row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
-		case whole.NoTask == fleetfile.OwnFit:
+		case whole.NoTask == builtin.OwnFit:
 			t.row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
 		default:
 			t.row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
@@ -139,17 +140,17 @@ func exportModel(_ context.Context, c *cmdline) error {
 }
 
 // recipeOf completes a model file with the preprocessing, or with why it has none.
-func recipeOf(m *fleetfile.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
-	b := node.Oracle.Builtin
+func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
+	b := builtin.Of(node)
 	switch {
 	case b == nil:
-		m.NoTask = fleetfile.Program
+		m.NoTask = builtin.Program
 	case !b.FitOwn:
-		m.Task, err = file.Task()
+		m.Task, err = builtin.Task(file.Fleet)
 	case ownFit:
 		m.Task, err = task.Fit(b.Spec, b.Model, "the own data of a member")
 	default:
-		m.NoTask = fleetfile.OwnFit
+		m.NoTask = builtin.OwnFit
 	}
 	if ownFit && (b == nil || !b.FitOwn) {
 		return usageError{errors.New(`-own-fit: the node file has no "fit": "own"`)}
@@ -157,7 +158,7 @@ func recipeOf(m *fleetfile.Model, node *fleetfile.Node, file *fleetfile.File, ow
 	return err
 }
 
-func (r *exported) encode(m *fleetfile.Model) ([]byte, error) {
+func (r *exported) encode(m *builtin.Model) ([]byte, error) {
 	var b []byte
 	switch r.Format {
 	case "json":

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -107,7 +107,7 @@ func fitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []by
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
 		return nil, nil, withFlags(err)
 	}
-	text, err = fleetfile.MarshalTask(recipe)
+	text, err = builtin.MarshalTask(recipe)
 	return text, recipe, err
 }
 

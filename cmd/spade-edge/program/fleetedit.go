@@ -367,7 +367,7 @@ func (e *fleetEdit) move() error {
 
 // relisten lets a node listen at its new address, if it listened at the old one.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
-	if len(addresses) == 0 || n.node.NATS != nil {
+	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil
 	}
 	listen, was := listenAt(addresses[0]), n.field("listen")

@@ -8,11 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -80,7 +82,7 @@ func (e *fleetEdit) start() (x []float32, err error) {
 		x = kept.Model
 		e.note("the start is release %d of %q", kept.Round, kept.Member)
 	case format == "json":
-		m, err := fleetfile.ReadModel(e.from)
+		m, err := builtin.ReadModel(e.from)
 		if err != nil {
 			return nil, usageError{err}
 		}
@@ -113,12 +115,12 @@ func (e *fleetEdit) start() (x []float32, err error) {
 }
 
 // sameTask refuses a model whose numbers mean something else than those of the fleet's model.
-func (e *fleetEdit) sameTask(m *fleetfile.Model) error {
+func (e *fleetEdit) sameTask(m *builtin.Model) error {
 	if m.Task == nil || e.file.Fleet.Task == nil {
 		return nil
 	}
-	text, err := fleetfile.MarshalTask(m.Task)
-	if err == nil && !bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(e.file.Fleet.Task)) {
+	own, err := builtin.Task(e.file.Fleet)
+	if err == nil && !reflect.DeepEqual(m.Task, own) {
 		err = usageError{fmt.Errorf("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
 			"numbers mean something else", e.from)}
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/sdk/broker"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -118,8 +120,8 @@ func (o *initOptions) read(c *cmdline) (err error) {
 	}
 	o.spec.Whole = !o.deal
 	if o.taskFile != "" {
-		if o.recipe, err = fleetfile.ReadTask(o.taskFile); err == nil {
-			o.task, err = fleetfile.MarshalTask(o.recipe)
+		if o.recipe, err = builtin.ReadTask(o.taskFile); err == nil {
+			o.task, err = builtin.MarshalTask(o.recipe)
 		}
 	}
 	if err == nil && o.membersFile != "" {
@@ -231,7 +233,7 @@ func (o *initOptions) checkPlaces(f *faults) {
 			}
 		}
 	case o.given["nats"]:
-		if err := fleetfile.CheckBroker(o.nats); err != nil {
+		if err := broker.Check(o.nats); err != nil {
 			f.add("-nats %w", err)
 		}
 		for i := range o.members {

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -195,19 +196,9 @@ func (r *inspection) nodeFile(path string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	var oracle string
-	switch {
-	case n.Oracle.Builtin != nil:
-		oracle = "a built-in model on " + n.Oracle.Builtin.Spec.Source
-	case n.Oracle.OneShot != nil:
-		oracle = "started for each loss: " + strings.Join(n.Oracle.OneShot.Command, " ")
-	case n.Oracle.Stream != nil:
-		oracle = fmt.Sprintf("%d running side by side: %s", n.Oracle.Stream.Workers, strings.Join(n.Oracle.Stream.Command,
-			" "))
-	}
-	var broker, proxy string // addresses, which have no credentials in a node file
-	if n.NATS != nil {
-		broker = n.NATS.URL
+	var meeting, proxy string // addresses, which have no credentials in a node file
+	if b := broker.Of(n); b != nil {
+		meeting = b.URL
 	}
 	if n.Proxy != nil {
 		proxy = n.Proxy.URL
@@ -217,7 +208,7 @@ func (r *inspection) nodeFile(path string) error {
 	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{
 		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
-		{"oracle", oracle}, {"broker", broker}, {"proxy", proxy},
+		{"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", proxy},
 	} {
 		if f.value != "" {
 			r.row(f.name, "%s", f.value)

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
 // modelFile says what is in a model file, and whether the certificate in it is right and the model's.
 func (r *inspection) modelFile(path string) error {
-	m, err := fleetfile.ReadModel(path)
+	m, err := builtin.ReadModel(path)
 	if err != nil {
 		return usageError{err}
 	}

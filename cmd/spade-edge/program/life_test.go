@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -225,12 +226,12 @@ func TestInitMembers(t *testing.T) {
 	// A device's own data and program: nothing is loaded, and the gap that is left is named.
 	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-members", members, "-data", "csv:not-here.csv", "-label", "y", "-dim", "20", "-non-private")
 	node, err := fleetfile.ReadNode(made.Nodes[0].File)
-	if err != nil || node.Oracle.Builtin == nil || node.Oracle.Builtin.Share != nil || node.Oracle.Builtin.Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || node.Ledger != "" {
+	if err != nil || builtin.Of(node) == nil || builtin.Of(node).Share != nil || builtin.Of(node).Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || node.Ledger != "" {
 		t.Errorf("node %+v, error %v", node, err)
 	}
 	into(t, &made, exitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-workers", "2", "-dim", "20")
 	node, err = fleetfile.ReadNode(made.Nodes[0].File)
-	if err != nil || node.Oracle.Stream == nil || strings.Join(node.Oracle.Stream.Command, "|") != "./scorer|-fast" || node.Oracle.Stream.Workers != 2 {
+	if o, ok := node.Oracle.(*fleetfile.Stream); err != nil || !ok || strings.Join(o.Command, "|") != "./scorer|-fast" || o.Workers != 2 {
 		t.Errorf("node %+v, error %v", node, err)
 	}
 	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")
@@ -255,7 +256,7 @@ func TestInitTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := f.Task()
+	task, err := builtin.Task(f.Fleet)
 	if err != nil || task == nil || task.FittedOn != "generated patients" || f.Fleet.Dim != task.Dim() || !slices.Equal(f.Fleet.X0, task.Start(1)) {
 		t.Errorf("task %+v, error %v", task, err)
 	}

@@ -38,6 +38,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -73,7 +74,7 @@ var endings = []struct {
 	{sdk.ErrRecoverAnew, exitMismatch, "; run -recover does that"},
 	{fleetfile.ErrNoLedger, exitFailed, newLedger},
 	{state.ErrNoLedger, exitFailed, newLedger},
-	{fleetfile.ErrZeroStart, exitFailed, "; spade-edge fit -x0 FILE writes one"},
+	{builtin.ErrZeroStart, exitFailed, "; spade-edge fit -x0 FILE writes one"},
 }
 
 const newLedger = "; create one with: spade-edge privacy -new-ledger FILE -dataset NAME"

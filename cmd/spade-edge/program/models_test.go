@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -117,8 +118,8 @@ func TestRunByTask(t *testing.T) {
 
 // What a node fits on its own data, having asked for it by name, its certificate calls uncharged.
 func TestRunFitOwn(t *testing.T) {
-	b := &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: task.SoftmaxModel}, Spec: task.Spec{Source: "synthetic:clinical"}}
-	own, err := (fleetfile.Oracle{Builtin: b}).Open(t.Context(), &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
+	b := &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: task.SoftmaxModel}, Spec: task.Spec{Source: "synthetic:clinical"}}
+	own, err := b.Open(t.Context(), &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,15 +158,15 @@ func TestBuiltinMistakes(t *testing.T) {
 	clinic := task.Spec{Source: "synthetic:clinical"}
 	for want, c := range map[string]struct {
 		fleet *fleetfile.File
-		b     *fleetfile.Builtin
+		b     *builtin.Oracle
 	}{
-		"oracle.builtin.fit is missing, and the fleet file has no task":                                     {bare, &fleetfile.Builtin{Spec: clinic}},
-		`oracle.builtin.fit is "own", want it and all else`:                                                 {tasked, &fleetfile.Builtin{FitOwn: true, Model: recipe.Model, Spec: clinic}},
-		`oracle.builtin.data is "csv:x", want data from synthetic`:                                          {tasked, &fleetfile.Builtin{Spec: task.Spec{Source: "csv:x"}}},
-		"oracle.builtin.model is perceptron, but x0":                                                        {&fleetfile.File{Fleet: &sdk.Fleet{Dim: 22}}, &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
-		"oracle.builtin has 22 parameters (perceptron of 3 hidden units: 2 classes, 6 columns), but dim of": {bare, &fleetfile.Builtin{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
+		"oracle.builtin.fit is missing, and the fleet file has no task":                                     {bare, &builtin.Oracle{Spec: clinic}},
+		`oracle.builtin.fit is "own", want it and all else`:                                                 {tasked, &builtin.Oracle{FitOwn: true, Model: recipe.Model, Spec: clinic}},
+		`oracle.builtin.data is "csv:x", want data from synthetic`:                                          {tasked, &builtin.Oracle{Spec: task.Spec{Source: "csv:x"}}},
+		"oracle.builtin.model is perceptron, but x0":                                                        {&fleetfile.File{Fleet: &sdk.Fleet{Dim: 22}}, &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
+		"oracle.builtin has 22 parameters (perceptron of 3 hidden units: 2 classes, 6 columns), but dim of": {bare, &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 	} {
-		if _, err := (&fleetfile.Oracle{Builtin: c.b}).Open(t.Context(), c.fleet); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.b.Open(t.Context(), c.fleet); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		} else if code := exitCode(err, "run", &bytes.Buffer{}); code != exitUsage {
 			t.Errorf("exit code %d for %v", code, err)
@@ -182,7 +183,7 @@ func TestFit(t *testing.T) {
 	if code != exitDone || !strings.Contains(log, "x0             a start is needed") {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
-	recipe, err := fleetfile.ParseTask([]byte(text))
+	recipe, err := builtin.ParseTask([]byte(text))
 	if err != nil || recipe.Dim() != 57 || recipe.FittedOn != "patients of nobody" {
 		t.Fatalf("recipe %+v, %v", recipe, err)
 	}
@@ -221,7 +222,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("init: exit code %d, %s", code, log)
 	}
 	node, err := fleetfile.ReadNode(filepath.Join(ward, "a", "node.json"))
-	if err != nil || !node.Oracle.Builtin.Spec.Whole {
+	if err != nil || !builtin.Of(node).Spec.Whole {
 		t.Fatalf("node %+v, %v", node, err)
 	}
 	fleet, err := fleetfile.Read(filepath.Join(ward, "fleet.json"))

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -31,7 +31,7 @@ type Applied struct {
 	Classes []string `json:"classes,omitempty"`
 	Target  string   `json:"target,omitempty"` // the column whose number is predicted, in place of classes
 
-	file      *fleetfile.Model
+	file      *builtin.Model
 	predictor *task.Predictor
 	seed      uint64
 }
@@ -71,7 +71,7 @@ func apply(c *cmdline, f func(a *Applied) error) (*Applied, error) {
 		return nil, usageError{fmt.Errorf("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json",
 			path)}
 	}
-	if a.file, err = fleetfile.ReadModel(path); err != nil {
+	if a.file, err = builtin.ReadModel(path); err != nil {
 		return nil, usageError{err}
 	}
 	if a.predictor, err = a.file.Predictor(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -108,7 +108,7 @@ func TestPredictFaults(t *testing.T) {
 		for j := range x {
 			x[j] = float32(j) / 8
 		}
-		b, err := (&fleetfile.Model{Run: "r", Member: "a", Round: 3, Rounds: 5, Task: r, Weights: x}).Marshal()
+		b, err := (&builtin.Model{Run: "r", Member: "a", Round: 3, Rounds: 5, Task: r, Weights: x}).Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestPredictFaults(t *testing.T) {
 		t.Errorf("exit code %d, %+v\n%s%s", code, judged.Regression, out, log)
 	}
 
-	program := fleetfile.Model{Run: "pumps", Member: "a", Round: 1, Rounds: 1, NoTask: fleetfile.Program, Weights: []float32{1}}
+	program := builtin.Model{Run: "pumps", Member: "a", Round: 1, Rounds: 1, NoTask: builtin.Program, Weights: []float32{1}}
 	b, err := program.Marshal()
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ type Answer struct {
 var Websockets = &Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
-		if node.NATS != nil {
+		if node.Transport != nil {
 			return errNATS
 		}
 		return nil

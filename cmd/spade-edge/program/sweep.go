@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -144,7 +144,7 @@ func (o *options) planSweep(seeds []uint64, epsilons []float64) (runs []*sweepRu
 
 // simulateAll makes all runs, as many at a time as there are processors, and returns the model for -save. The first
 // error ends all. What is said of the run beforehand is that of the first one.
-func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.Writer) (saved *fleetfile.Model, err error) {
+func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.Writer) (saved *builtin.Model, err error) {
 	first, err := prompt(ctx, func() (*problem, error) { return runs[0].options.build("simulate") })
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (r *sweepRun) savedBy(runs []*sweepRun) bool {
 
 // modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
 // simulation comes from its seed, and the preprocessing was fitted on everybody's data.
-func (p *problem) modelFile(model []float32) (*fleetfile.Model, error) {
+func (p *problem) modelFile(model []float32) (*builtin.Model, error) {
 	recipe := p.opt.recipe
 	source, where, _ := strings.Cut(p.opt.spec.Source, ":")
 	words := strings.ToValidUTF8("the training part of "+source+" "+filepath.Base(where)+", in a simulation", "?")
@@ -244,14 +244,14 @@ func (p *problem) modelFile(model []float32) (*fleetfile.Model, error) {
 		}
 	}
 	last := p.fleet.Method.Last()
-	return &fleetfile.Model{
+	return &builtin.Model{
 		Run: p.fleet.Run, Fleet: p.fleet.Hash(), Member: p.fleet.Members[0], Round: last, Rounds: last, NonPrivate: true,
 		Task: recipe, Weights: model,
 	}, nil
 }
 
 // write writes the files that are asked for.
-func (w *outputs) write(runs []*sweepRun, groups [][]*sweepRun, saved *fleetfile.Model) error {
+func (w *outputs) write(runs []*sweepRun, groups [][]*sweepRun, saved *builtin.Model) error {
 	var all []written
 	if w.csv != "" {
 		all = append(all, written{w.csv, rowsOf(runs)})

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
 // Each round of a run that tests look at has its line; TestProgressLines looks at what users see.
@@ -68,13 +68,13 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	// The model of the first seed at the last epsilon can be applied.
-	m, err := fleetfile.ReadModel(model)
+	m, err := builtin.ReadModel(model)
 	if err != nil || m.Member != "node-0" || !m.NonPrivate || m.Round != 13 {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	single := filepath.Join(dir, "single.json")
 	outcome(t, with(small, "-seed", "3", "-epsilon", "2", "-save", single)...)
-	if other, err := fleetfile.ReadModel(single); err != nil || sdk.ModelHash(other.Weights) != sdk.ModelHash(m.Weights) {
+	if other, err := builtin.ReadModel(single); err != nil || sdk.ModelHash(other.Weights) != sdk.ModelHash(m.Weights) {
 		t.Errorf("the model of the run alone is another: %v", err)
 	}
 	if code, text := said("evaluate", single, "-data", "synthetic:clinical"); code != exitDone || !strings.Contains(text, "accuracy  ") {

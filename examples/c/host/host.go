@@ -15,6 +15,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	_ "github.com/spade-dfl/spade-edge/sdk/broker"  // node files that name a broker are read, and refused with a reason
+	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // built-in models, for node files that have one
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -88,7 +90,7 @@ func Open(files Files, loss Loss, samples int) (*Node, error) {
 	if err != nil {
 		return nil, usage{err}
 	}
-	if file.NATS != nil {
+	if file.Transport != nil {
 		return nil, Usagef("transport is nats, want it left out: this library has websockets only")
 	}
 	if loss == nil && samples != 0 {

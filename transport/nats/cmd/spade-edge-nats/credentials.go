@@ -7,12 +7,13 @@ import (
 
 	client "github.com/nats-io/nats.go"
 
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 // credentials returns what the client needs to be known to a broker. All files are read now, for their faults, and again
 // for each connection, so that they can be replaced while a node runs.
-func credentials(n *fleetfile.NATS) (options []client.Option, err error) {
+func credentials(n *broker.NATS) (options []client.Option, err error) {
 	var errs []error
 	add := func(field, path, kind string, option func() (client.Option, error)) {
 		if path == "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/program"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -24,7 +25,7 @@ var overNATS = program.Program{
 			return nil, err
 		}
 		cfg.Logger = log
-		log.Info("meeting", "broker", d.File.NATS.URL, "stream", nats.Stream(cfg.Run),
+		log.Info("meeting", "broker", broker.Of(d.File).URL, "stream", nats.Stream(cfg.Run),
 			"publishing on", nats.Subjects(cfg.Run, cfg.Name))
 		return nats.New(cfg)
 	},
@@ -35,21 +36,21 @@ func main() { overNATS.Main() }
 
 // accept says whether a node meets its neighbors at a broker, with credentials that can be read.
 func accept(node *fleetfile.Node) error {
-	if node.NATS == nil {
+	if broker.Of(node) == nil {
 		return errors.New(`transport is missing, want {"nats": "tls://host:port"}; ` +
 			"spade-edge runs a node over websockets")
 	}
-	_, err := credentials(node.NATS)
+	_, err := credentials(broker.Of(node))
 	return err
 }
 
 // config is what a node needs to meet its neighbors.
 func config(d *device.Device) (nats.Config, error) {
 	f, name := d.Fleet.Fleet, d.File.Name
-	options, err := credentials(d.File.NATS)
+	options, err := credentials(broker.Of(d.File))
 	return nats.Config{
 		Name: name, Key: d.Key, Peers: d.Fleet.Peers(name), Run: f.Run, Fleet: f.Hash(),
-		URLs: []string{d.File.NATS.URL}, Proxy: d.Proxy, Options: options, MaxFrame: wire.MaxFrame(f.Dim),
+		URLs: []string{broker.Of(d.File).URL}, Proxy: d.Proxy, Options: options, MaxFrame: wire.MaxFrame(f.Dim),
 		Hello: f.Hello(name), CheckHello: f.CheckHello(name),
 	}, err
 }
@@ -66,24 +67,24 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 	if err != nil {
 		return []program.Answer{{Who: "broker", Err: err, Code: 2}}
 	}
-	broker := program.Answer{Who: "broker", Err: a.Err}
+	met := program.Answer{Who: "broker", Err: a.Err}
 	through := ""
 	if a.Proxy != "" {
 		through = " through the proxy " + a.Proxy
 	}
 	switch {
 	case a.Refused:
-		broker.Code = 1
+		met.Code = 1
 	case a.Err != nil:
-		broker.Err = fmt.Errorf("not reachable (yet): %s%s: %w", d.File.NATS.URL, through, a.Err)
+		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", broker.Of(d.File).URL, through, a.Err)
 	case a.Stream:
-		broker.Text = fmt.Sprintf("lets this node in at %s%s, in %v, and has a stream of the run", a.Where, through,
+		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v, and has a stream of the run", a.Where, through,
 			a.Took.Round(100*time.Microsecond))
 	default:
-		broker.Text = fmt.Sprintf("lets this node in at %s%s, in %v; the first member makes the stream", a.Where, through,
+		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v; the first member makes the stream", a.Where, through,
 			a.Took.Round(100*time.Microsecond))
 	}
-	all = append(all, broker)
+	all = append(all, met)
 	for _, p := range a.Peers {
 		answer := program.Answer{Who: fmt.Sprintf("neighbor %q", p.Name), Err: p.Refused}
 		switch {

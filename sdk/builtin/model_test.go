@@ -1,4 +1,4 @@
-package fleetfile
+package builtin
 
 import (
 	"bytes"
@@ -65,22 +65,24 @@ func TestModelFaults(t *testing.T) {
 	}
 	for input, want := range map[string][]string{
 		"":     {"unexpected end"},
-		"[]":   {"the file is an array, want a model file"},
+		"[]":   {"found array, want an object"},
 		"{}":   {"version is missing"},
-		bare(): {"no_task is missing, want own fit or program", "model has 0 numbers, want at least one"},
-		edit(`"round": 3`, `"round": 4`, `"averaged": false`, `"averaged": 0`, `"done": true`, `"done": true, "extra": 1`): {
-			"rounds is 3, want at least 4", "averaged is 0, want true or false", "extra is unknown"},
-		edit(`"done": true`, `"done": false`):                       {"done is false, want true if round is rounds"},
-		edit("[0.33333334", "[1e39"):                                {"model[0] is 1e39, want a number that float32 can hold"},
-		edit("[0.33333334", `["0.33333334"`):                        {`model[0] is "0.33333334"`},
-		edit("[0.33333334", "[0.5"):                                 {"model_sha256 is", "that of the numbers in model"},
-		edit("[0.33333334, ", "["):                                  {"model has 2 numbers, want the 3 of the task"},
-		edit("01ab", "01AB"):                                        {"fleet is", "lower case"},
-		edit("01ab", "1ab"):                                         {"fleet is"},
-		edit(`"certificate": {"unit":"<all>"}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
-		edit(`"task": {`, `"no_task": "program", "task": {`):        {"no_task is \"program\", want it left out: there is a task"},
-		edit(`"source": "csv"`, `"source": "sql"`):                  {"task.source is \"sql\""},
-		edit(`"version": 1`, `"version": 2`):                        {"version is 2, want 1"},
+		bare(): {"no_task is \"\", want own fit or program", "model has 0 numbers, want at least one"},
+		edit(`"round": 3`, `"round": 4`, `"averaged": false`, `"averaged": true`, `"done": true`, `"done": false`): {
+			"rounds is 3, want at least 4"},
+		edit(`"averaged": false`, `"averaged": 0`):                   {"averaged: found number, want true or false"},
+		edit(`"done": true`, `"done": true, "extra": 1`):             {`unknown field "extra"`},
+		edit(`"done": true`, `"done": false`):                        {"done is false, want true if round is rounds"},
+		edit("[0.33333334", "[1e39"):                                 {"model: found number 1e39, want a number"},
+		edit("[0.33333334", `["0.33333334"`):                         {"model: found string, want a number"},
+		edit("[0.33333334", "[0.5"):                                  {"model_sha256 is", "that of the numbers in model"},
+		edit("[0.33333334, ", "["):                                   {"model has 2 numbers, want the 3 of the task"},
+		edit("01ab", "01AB"):                                         {"fleet is", "lower case"},
+		edit("01ab", "1ab"):                                          {"fleet is"},
+		edit(`"certificate": {"unit": "<all>"}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
+		edit(`"task": {`, `"no_task": "program", "task": {`):         {"no_task is \"program\", want it left out: there is a task"},
+		edit(`"source": "csv"`, `"source": "sql"`):                   {"task: task: recipe: source is \"sql\""},
+		edit(`"version": 1`, `"version": 2`):                         {"version is 2, want 1"},
 	} {
 		_, err := ParseModel([]byte(input))
 		for _, w := range want {

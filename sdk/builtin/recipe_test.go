@@ -1,7 +1,8 @@
-package fleetfile
+package builtin
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"math"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -47,15 +50,25 @@ func recipes() []*task.Recipe {
 	}
 }
 
-// withTask is a fleet of the sample's with a recipe for its three parameters.
-func withTask() *File {
-	f := sample()
+// withTask is a fleet of one with a recipe for its three parameters.
+func withTask() *fleetfile.File {
 	text, err := MarshalTask(recipes()[0])
 	if err != nil {
 		panic(err)
 	}
-	f.Fleet.Task = bytes.TrimSpace(text)
-	return f
+	var task bytes.Buffer
+	if err := json.Compact(&task, text); err != nil {
+		panic(err)
+	}
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	return &fleetfile.File{
+		Fleet: &sdk.Fleet{
+			Run: "solo", Dim: 3, Members: []string{"me"},
+			Method:  sdk.Method{Rounds: 1, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{1}, Mu: []float64{1}},
+			Privacy: sdk.Privacy{NonPrivate: true}, Task: task.Bytes(),
+		},
+		Members: []fleetfile.Member{{Name: "me", Keys: []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}}},
+	}
 }
 
 // A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its
@@ -98,32 +111,34 @@ func TestTaskRoundTrip(t *testing.T) {
 
 // A fleet file carries it, written for people; the fleet has the same hash however the file writes it.
 func TestFleetTask(t *testing.T) {
+	bare := withTask()
+	bare.Fleet.Task = nil
 	f := withTask()
 	text, err := f.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := parse(text, "", load, false)
+	back, err := fleetfile.Parse(text, "")
 	if err != nil || !reflect.DeepEqual(back, f) {
 		t.Fatalf("read %+v, %v\n%s", back, err, text)
 	}
-	if r, err := back.Task(); err != nil || !reflect.DeepEqual(r, recipes()[0]) {
+	if r, err := Task(back.Fleet); err != nil || !reflect.DeepEqual(r, recipes()[0]) {
 		t.Errorf("recipe %+v, %v", r, err)
 	}
-	if r, err := sample().Task(); r != nil || err != nil {
+	if r, err := Task(bare.Fleet); r != nil || err != nil {
 		t.Errorf("a recipe in a fleet without a task: %+v, %v", r, err)
 	}
 	var packed bytes.Buffer
 	if err := json.Compact(&packed, text); err != nil {
 		t.Fatal(err)
 	}
-	again, err := parse(packed.Bytes(), "", load, false)
-	if err != nil || again.Fleet.Hash() != f.Fleet.Hash() || f.Fleet.Hash() == sample().Fleet.Hash() {
-		t.Errorf("hash %x, then %x, without a task %x; %v", f.Fleet.Hash(), again.Fleet.Hash(), sample().Fleet.Hash(), err)
+	again, err := fleetfile.Parse(packed.Bytes(), "")
+	if err != nil || again.Fleet.Hash() != f.Fleet.Hash() || f.Fleet.Hash() == bare.Fleet.Hash() {
+		t.Errorf("hash %x, then %x, without a task %x; %v", f.Fleet.Hash(), again.Fleet.Hash(), bare.Fleet.Hash(), err)
 	}
 	turned := strings.NewReplacer(`"source": "csv",`, "", `"model": "softmax"`,
 		`"source": "csv", "model": "softmax"`).Replace(string(text))
-	if again, err = parse([]byte(turned), "", load, false); err != nil || again.Fleet.Hash() != f.Fleet.Hash() {
+	if again, err = fleetfile.Parse([]byte(turned), ""); err != nil || again.Fleet.Hash() != f.Fleet.Hash() {
 		t.Errorf("another hash when fields change places, %v", err)
 	}
 	f.Fleet.Task = []byte(`{"fitted_on": 7}`)
@@ -139,30 +154,40 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []change{
-		one("", "[]", "the file is an array, want a recipe"),
+		one("", "[]",
+			`the whole: found array, want an object`),
 		one("", "{", "unexpected end"),
-		one("", "{}", "fitted_on is missing").and("source is missing").and("classes is missing").and("model is missing, " +
-			"want softmax, perceptron or linear"),
+		one("", "{}",
+			`task: fitted_on is "", want 1 to 200 bytes of UTF-8, all printable, that say on which data`).
+			and(`task: model "", want softmax or perceptron, or linear for a target`).
+			and(`source is "", want csv, idx or synthetic`).
+			and(`classes has 0 labels, want 2 to 1000, none of them empty and each once`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
 			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
-		one(`"source": "csv"`, `"source": "CSV"`, `source is "CSV", want csv, idx or synthetic`),
+		one(`"source": "csv"`, `"source": "CSV"`,
+			`source is "CSV", want csv, idx or synthetic`).
+			and(`label is "outcome", want it left out: the source is CSV`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is there twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
-			`source is missing`).and(`"Source" is unknown, want only fitted_on, source, columns, pixels`),
+			`unknown field "Source", want a name of small letters`),
 		one(`"source": "csv"`, `"source": "idx"`,
 			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it left out`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
 			`pixels is 4, want it left out: the source is csv`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
-		one(`{"name": "age"}`, `"age"`, `columns[0] is "age", want {"name": "..."}`),
-		one(`{"name": "age"}`, `{"name": " age"}`, `columns[0].name is " age", want the name of a column`),
+		one(`{"name": "age"}`, `"age"`,
+			`columns: found string, want an object`),
+		one(`{"name": "age"}`, `{"name": " age"}`,
+			`columns[0].name is " age", want the name without spaces around it`),
 		one(`{"name": "age"}`, `{"name": "outcome"}`,
 			`columns[0].name is "outcome", want a name that no other column and not the label has`),
-		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`, `columns[0].scale is unknown, want only name, categories`),
+		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`,
+			`unknown field "scale"`),
 		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, each once`),
-		one(`"north", "süd"`, `"north", 7`, `columns[1].categories[2] is 7, want a value`),
+		one(`"north", "süd"`, `"north", 7`,
+			`columns.categories: found number, want a string`),
 		one(`["", "north", "süd"]`, `[]`,
 			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and(
 			"pca.components[1]"),
@@ -170,20 +195,29 @@ func TestTaskFaults(t *testing.T) {
 		one(`["no", "yes", "?"]`, `["no"]`, `classes has 1 labels, want 2 to 1000`),
 		one(`["no", "yes", "?"]`, `["no", "no"]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", ""]`, `classes has 2 labels, want`),
-		one(`["no", "yes", "?"]`, `["no", " yes"]`, `classes[1] is " yes", want a label, without spaces`),
-		one(`"subset": true`, `"subset": 1`, `subset is 1, want true or false`),
+		one(`["no", "yes", "?"]`, `["no", " yes"]`,
+			`classes are ["no" " yes"], want labels without spaces around them`),
+		one(`"subset": true`, `"subset": 1`,
+			`subset: found number, want true or false`),
 		one(`[0.1, `, `[`, `standardize has 3 means and 4 deviations, want one for each of 4 columns`),
-		one(`[0.1, `, `["0.1", `, `standardize.mean[0] is "0.1", want a number`),
+		one(`[0.1, `, `["0.1", `,
+			`standardize.mean: found string, want a number`),
 		one(`[0, 1.79`, `[-1, 1.79`, `standardize has a number that is not finite, or a negative deviation`),
-		one(`[0, 1.79`, `[0, 1e999, 1.79`, `standardize.std[1] is 1e999, want a number`),
-		one(`"std"`, `"stds"`, "standardize.std is missing").and("standardize.stds is unknown"),
+		one(`[0, 1.79`, `[0, 1e999, 1.79`,
+			`standardize.std: found number 1e999, want a number`),
+		one(`"std"`, `"stds"`,
+			`unknown field "stds"`),
 		one(`-4e+21`, `-4e+21, 1`, `pca.mean has 5 numbers, want one for each of 4 columns`),
 		one(`[0, 1, 0, 0]`, `[0, 1, 0]`, `pca.components[1] has 3 numbers, want one for each of 4 columns`),
-		one(`[0, 1, 0, 0]`, `7`, `pca.components[1] is 7, want an array of numbers`),
+		one(`[0, 1, 0, 0]`, `7`,
+			`pca.components: found number, want an array`),
 		one(`"scale": 1.4142135623730951`, `"scale": 0`, `pca.scale is 0, want a positive number`),
-		one(`"bias": true`, `"bias": "yes"`, `bias is "yes", want true or false`),
-		one(`"model": "perceptron"`, `"model": "softmax"`, `hidden is 5, want it left out: softmax has no hidden units`),
-		one(`"hidden": 5`, `"hidden": 0`, `hidden is 0, want a whole number, 1..256`),
+		one(`"bias": true`, `"bias": "yes"`,
+			`bias: found string, want true or false`),
+		one(`"model": "perceptron"`, `"model": "softmax"`,
+			`task: softmax with 5 hidden units, want none: it is a linear model`),
+		one(`"hidden": 5`, `"hidden": 0`,
+			`task: perceptron of 0 hidden units, want 1 to 256`),
 	} {
 		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
 	}
@@ -193,11 +227,15 @@ func TestTaskFaults(t *testing.T) {
 	}
 	for _, c := range []change{
 		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two finite numbers"),
-		one(`"low": -0.1`, `"low": "x"`, `target.low is "x", want a number`),
+		one(`"low": -0.1`, `"low": "x"`,
+			`target.low: found string, want a number`),
 		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none beside target"),
 		one(`"linear"`, `"softmax"`, "model softmax is for classes, want linear or perceptron for a target"),
-		one(`"linear"`, `"linear", "hidden": 2`, "hidden is 2, want it left out: linear has no hidden units"),
-		one(`"indicator"`, `"guess"`, `missing.rule is "guess", want mean, median, indicator or drop`),
+		one(`"linear"`, `"linear", "hidden": 2`,
+			`task: linear with 2 hidden units, want none: it is a linear model`),
+		one(`"indicator"`, `"guess"`,
+			`task: missing "guess", want mean, median, indicator or drop`).
+			and(`missing.columns[0] is "ward", want names of columns in their order, with indicator only`),
 		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want names of columns in their order, with indicator only`),
 		one(`"indicator"`, `"drop"`, `missing.fill has 3 numbers, want 0`).and("missing.columns[0]"),
 		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names of columns in their order`),
@@ -212,19 +250,21 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []change{
-		one(`"source": "csv"`, `"source": 1`, "task.source is 1, want csv, idx or synthetic"),
+		one(`"source": "csv"`, `"source": 1`,
+			`task: source: found number, want a string`),
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "0"]`, "task: task: recipe: classes has 2 labels"),
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want the 3 of dim"),
-		one(`"task": {`, `"task": {"fit": 1,`, "task.fit is unknown, want only fitted_on"),
+		one(`"task": {`, `"task": {"fit": 1,`,
+			`task: unknown field "fit"`),
 		one(`"task": {`, `"task": null, "tusk": {`,
-			"task is null, want a recipe, an object with fitted_on, source, classes, model and more").and("tusk is unknown"),
+			`unknown field "tusk"`),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want"),
 	} {
-		c.check(t, string(fleet), func(s string) error { _, err := parse([]byte(s), "", load, false); return err })
+		c.check(t, string(fleet), func(s string) error { _, err := fleetfile.Parse([]byte(s), ""); return err })
 	}
 
 	// A perceptron cannot leave zero.
-	f := plain()
+	f := withTask()
 	r := *recipes()[0]
 	r.Model = task.ModelSpec{Name: "perceptron", Hidden: 2}
 	task, err := MarshalTask(&r)

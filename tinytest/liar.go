@@ -1,4 +1,4 @@
-package sdk_test
+package tinytest
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// lieFunc returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
-type lieFunc func(to string, m admm.Message) []admm.Message
+// A Lie returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
+type Lie func(to string, m admm.Message) []admm.Message
 
-// jumpAt moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
+// Jump moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
 // run on a grid later releases go on from there.
-func jumpAt(release int, by int32) lieFunc {
+func Jump(release int, by int32) Lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
 		case m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage:
@@ -32,9 +32,9 @@ func jumpAt(release int, by int32) lieFunc {
 	}
 }
 
-// contradict makes a release twice, the second time with another first coordinate.
-func contradict(release int) lieFunc {
-	jump := jumpAt(release, 1)
+// Contradict makes a release twice, the second time with another first coordinate.
+func Contradict(release int) Lie {
+	jump := Jump(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
 		first := m
 		first.Vector, first.Grid = slices.Clone(m.Vector), slices.Clone(m.Grid)
@@ -45,32 +45,31 @@ func contradict(release int) lieFunc {
 	}
 }
 
-// newLyingTransport returns the transport of a bad member of a real fleet: everything that it sends goes through a lie.
-// With the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
+// Liar returns the transport of a member of a real fleet that is bad: everything that it sends goes through a lie. With
+// the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
 // without keys. The returned transport closes inner.
-func newLyingTransport(
-	inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, lie lieFunc,
-) (transport.Transport, error) {
+func Liar(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, lie Lie) (transport.Transport,
+	error) {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
 		return nil, err
 	}
-	l := &lyingTransport{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
+	l := &liar{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
 		told: map[string]map[int]signed.Release{}, truth: map[int]signed.Release{}}
 	if n, ok := inner.(transport.Notifier); ok {
 		return struct {
-			*lyingTransport
+			*liar
 			transport.Notifier
 		}{l, n}, nil
 	}
 	return l, nil
 }
 
-type lyingTransport struct {
+type liar struct {
 	transport.Transport
 	key   ed25519.PrivateKey
 	scope signed.Scope
-	lie   lieFunc
+	lie   Lie
 
 	mu    sync.Mutex // guards what follows
 	codec *wire.Codec
@@ -79,7 +78,7 @@ type lyingTransport struct {
 }
 
 // Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
-func (l *lyingTransport) Recv(ctx context.Context) (string, []byte, error) {
+func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
 		if err == nil {
@@ -92,7 +91,7 @@ func (l *lyingTransport) Recv(ctx context.Context) (string, []byte, error) {
 }
 
 // spared returns what the member is to hear of a frame, nil for nothing.
-func (l *lyingTransport) spared(frame []byte) []byte {
+func (l *liar) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var m admm.Message
@@ -113,7 +112,7 @@ func (l *lyingTransport) spared(frame []byte) []byte {
 }
 
 // Send leaves what it cannot read as it is.
-func (l *lyingTransport) Send(ctx context.Context, to string, frame []byte) error {
+func (l *liar) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {
 		errs = append(errs, l.Transport.Send(ctx, to, f))
@@ -121,7 +120,7 @@ func (l *lyingTransport) Send(ctx context.Context, to string, frame []byte) erro
 	return errors.Join(errs...)
 }
 
-func (l *lyingTransport) forge(to string, frame []byte) (frames [][]byte) {
+func (l *liar) forge(to string, frame []byte) (frames [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var m admm.Message
@@ -138,7 +137,7 @@ func (l *lyingTransport) forge(to string, frame []byte) (frames [][]byte) {
 }
 
 // sign signs a release as it is told.
-func (l *lyingTransport) sign(to string, m *admm.Message) {
+func (l *liar) sign(to string, m *admm.Message) {
 	r, err := signed.Parse(m.Signed.Own)
 	if l.key == nil || err != nil {
 		return

@@ -1,0 +1,100 @@
+package builtin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+func init() {
+	fleetfile.RegisterOracle("builtin", parse)
+	fleetfile.RegisterTask(checkTask)
+}
+
+// Oracle is a built-in model on a data set.
+type Oracle struct {
+	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
+	// false both come from the task in the fleet file, and of Spec only Source, TestFraction, Whole and Seed are given.
+	FitOwn bool
+	Model  task.ModelSpec // empty unless FitOwn
+	Spec   task.Spec      // the data set, its paths resolved
+	Share  *Share         // nil: all of it is this node's
+}
+
+// Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with
+// the seed of the Spec. It is for trials, in which all nodes have the same files.
+type Share struct {
+	Partition task.Partition `json:"partition"`
+	Of        int            `json:"of"`     // how many parts there are
+	Number    int            `json:"number"` // which one, 0 to Of-1
+}
+
+// Of returns a node's built-in model, or nil if its losses come from elsewhere.
+func Of(node *fleetfile.Node) *Oracle {
+	o, _ := node.Oracle.(*Oracle)
+	return o
+}
+
+// String names the data.
+func (o *Oracle) String() string { return "a built-in model on " + o.Spec.Source }
+
+// oracleForm is the section of a node file.
+type oracleForm struct {
+	Builtin struct {
+		Fit string `json:"fit"`
+		task.ModelSpec
+		task.Spec
+		TestFraction *float64 `json:"test_fraction"`
+		Share        *Share   `json:"share"`
+	} `json:"builtin"`
+}
+
+func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
+	var form oracleForm
+	if err := fleetfile.ReadSection("oracle", section, &form); err != nil {
+		return nil, err
+	}
+	f := &form.Builtin
+	o := &Oracle{FitOwn: f.Fit == "own", Model: f.ModelSpec, Spec: f.Spec, Share: f.Share}
+	var errs []error
+	when := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	when(f.Fit != "" && f.Fit != "own", `oracle.builtin.fit is %q, want own`, f.Fit)
+	when(o.Spec.Source == "", "oracle.builtin.data is missing, want idx:DIR, csv:FILE or synthetic:clinical")
+	if held := f.TestFraction; held != nil {
+		when(!(*held >= 0 && *held < 1), "oracle.builtin.test_fraction is %v, want a number above 0 and below 1, or 0 to train "+
+			"on all", *held)
+		o.Spec.TestFraction, o.Spec.Whole = *held, *held == 0
+	}
+	if s := f.Share; s != nil {
+		when(s.Of < 1, "oracle.builtin.share.of is %d, want 1 or more", s.Of)
+		when(s.Of >= 1 && (s.Number < 0 || s.Number >= s.Of), "oracle.builtin.share.number is %d, want a whole number, 0..%d",
+			s.Number, s.Of-1)
+	}
+	switch rest := f.Spec; {
+	case len(errs) > 0:
+	case o.FitOwn:
+		errs = append(errs, within("oracle.builtin", errors.Join(o.Model.Validate(), o.Spec.Validate())))
+	default:
+		rest.Source, rest.Seed = "", 0
+		when(!reflect.DeepEqual(rest, task.Spec{}) || o.Model != task.ModelSpec{}, "oracle.builtin has a model or preprocessing, "+
+			"want only data, test_fraction, seed and share: the task in the fleet file has the rest for all nodes, unless "+
+			`there is "fit": "own"`)
+		errs = append(errs, within("oracle.builtin", task.CheckSource(o.Spec.Source)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if kind, path, _ := strings.Cut(o.Spec.Source, ":"); kind != "synthetic" {
+		o.Spec.Source = kind + ":" + fleetfile.Resolve(dir, path)
+	}
+	return o, nil
+}

@@ -1,0 +1,52 @@
+package builtin_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// All wrong values of a file are reported together.
+func Example() {
+	_, err := fleetfile.ParseNode([]byte(`{
+		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80", "table": "round",
+		"oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:patients.csv", "label": "outcome", "pca": -1}}
+	}`), ".")
+	fmt.Println(err)
+	// Output:
+	// fleetfile: state is missing, want a path
+	// fleetfile: oracle.builtin: task: pca -1, want a number of components, or 0 for none
+	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are
+	// fleetfile: table is "round", want dense or seeded
+}
+
+// A model that a fleet has trained says how likely a patient's event is, and which column has moved that most.
+func ExampleReadModel() {
+	file, err := builtin.ReadModel("testdata/model.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	model, err := file.Predictor()
+	if err != nil {
+		log.Fatal(err)
+	}
+	said, err := model.PredictRow(map[string]string{
+		"age_years": "71", "systolic_mmhg": "128", "bmi_kg_m2": "27.5", "glucose_mmol_l": "6.6", "hdl_mmol_l": "1.1",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s: %.3f\n", file.Task.Classes[1], said.Probability[1])
+	for k, column := range file.Task.Columns {
+		fmt.Printf("%+.3f by %s\n", said.Contribution[k], column.Name)
+	}
+	// Output:
+	// yes: 0.825
+	// +1.245 by age_years
+	// -0.831 by systolic_mmhg
+	// -0.184 by bmi_kg_m2
+	// +0.459 by glucose_mmol_l
+	// +0.862 by hdl_mmol_l
+}

@@ -1,0 +1,72 @@
+package builtin
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the
+// same when that is read.
+func FuzzTask(f *testing.F) {
+	for _, r := range recipes() {
+		text, err := MarshalTask(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ParseTask(data)
+		if err != nil {
+			return
+		}
+		if err := r.Validate(); err != nil || r.Dim() < 1 {
+			t.Fatalf("accepted, though %v; %d parameters", err, r.Dim())
+		}
+		text, err := MarshalTask(r)
+		if err != nil {
+			t.Fatalf("no text for %+v: %v", r, err)
+		}
+		back, err := ParseTask(text)
+		if err != nil || !reflect.DeepEqual(back, r) {
+			t.Fatalf("%+v was read back as %+v, %v\n%s", r, back, err, text)
+		}
+	})
+}
+
+// Whatever the bytes are, reading them ends in an error or in a node that names all it needs.
+func FuzzNode(f *testing.F) {
+	f.Add([]byte(nodeText))
+	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`,
+		`{"oneshot": ["./scorer", "{params}", "{sample}"], "samples": 5, "memory_mib": 64}`,
+		`{"stream": ["scorer"], "format": "cbor", "timeout_seconds": 5, "start_seconds": 0.5}`,
+		`{"builtin": {"data": "synthetic:clinical"}}`,
+		`{"builtin": {"fit": "own", "model": "perceptron", "hidden": 4, "data": "synthetic:clinical"}}`} {
+		f.Add([]byte(`{"version": 1, "name": "a", "fleet": "f", "key": "k", "state": "s", "oracle": ` + oracle + `}`))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := fleetfile.ParseNode(data, "dir")
+		if err != nil {
+			return
+		}
+		if n.Name == "" || n.Fleet == "" || n.Key == "" || n.State == "" || n.Oracle == nil || n.Oracle.String() == "" {
+			t.Fatalf("accepted %+v", n)
+		}
+		switch o := n.Oracle.(type) {
+		case *Oracle:
+			if o.FitOwn && (o.Spec.Validate() != nil || o.Model.Validate() != nil) || task.CheckSource(o.Spec.Source) != nil {
+				t.Fatalf("accepted %+v", o)
+			}
+		case *fleetfile.Stream:
+			if len(o.Command) == 0 {
+				t.Fatalf("accepted %+v", o)
+			}
+		}
+		if again, err := fleetfile.ParseNode(data, "dir"); err != nil || !reflect.DeepEqual(again, n) {
+			t.Fatalf("read again: %+v, %v", again, err)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package builtin
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// maxModel is the most bytes of a model file that is read: about 20 million parameters.
+const maxModel = 256 << 20
+
+// Why a model file has no task.
+const (
+	OwnFit  = "own fit" // each member prepares its data with what it has fitted on them
+	Program = "program" // the losses come from a program, which knows what the numbers mean
+)
+
+// ErrNoTask is what [errors.Is] finds in the error of [Model.Predictor] if the file does not say how to prepare data.
+var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
+
+// Model is what a model file says: a member's model at some round, and all that it takes to apply it.
+type Model struct {
+	Run    string   // as in the fleet file
+	Fleet  [32]byte // [sdk.Fleet.Hash]
+	Member string   // whose release it is
+
+	Round      int  // the release, of Rounds in the whole run, cool-down included
+	Rounds     int  // at least 1
+	Averaged   bool // the mean of the releases so far in place of the last one
+	NonPrivate bool // the run had no privacy
+
+	Task   *task.Recipe // how to prepare data, and which model it is; nil if NoTask says why it is not there
+	NoTask string       // [OwnFit] or [Program]; empty if there is a task
+
+	Certificate json.RawMessage // what the run has leaked, an object in one line; nil if there is none
+	Weights     []float32       // finite; with a task, as many as Task.Dim
+}
+
+// modelForm is a model file.
+type modelForm struct {
+	Version     int             `json:"version"`
+	Run         string          `json:"run"`
+	Fleet       string          `json:"fleet"` // in hexadecimal digits
+	Member      string          `json:"name"`
+	Round       int             `json:"round"`
+	Rounds      int             `json:"rounds"`
+	Done        bool            `json:"done"` // Round is Rounds
+	Averaged    bool            `json:"averaged"`
+	NonPrivate  bool            `json:"non_private"`
+	Task        json.RawMessage `json:"task,omitempty"`
+	NoTask      string          `json:"no_task,omitempty"`
+	Certificate json.RawMessage `json:"certificate,omitempty"`
+	Sum         string          `json:"model_sha256"`
+	Weights     []float32       `json:"model"`
+}
+
+// ReadModel reads a model file of at most 256 MiB, and reports all wrong values at once.
+func ReadModel(path string) (*Model, error) {
+	data, err := fleetfile.ReadFile(path, maxModel, "a model file")
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseModel(data)
+	return m, fleetfile.In(path, err)
+}
+
+// ParseModel is [ReadModel] for the content of a file.
+func ParseModel(data []byte) (*Model, error) {
+	m, err := parseModel(data)
+	return m, fleetfile.In("", err)
+}
+
+func parseModel(data []byte) (*Model, error) {
+	var form modelForm
+	if err := fleetfile.Decode(data, maxModel, 1, &form); err != nil {
+		return nil, err
+	}
+	m := &Model{Run: form.Run, Member: form.Member, Round: form.Round, Rounds: form.Rounds, Averaged: form.Averaged,
+		NonPrivate: form.NonPrivate, NoTask: form.NoTask, Weights: form.Weights}
+	var errs []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	fleet, err := hex.DecodeString(form.Fleet)
+	want(err == nil && len(fleet) == len(m.Fleet) && hex.EncodeToString(fleet) == form.Fleet,
+		"fleet is %.80q, want a SHA-256 of 64 lower case hexadecimal digits", form.Fleet)
+	copy(m.Fleet[:], fleet)
+	want(m.Round == m.Rounds == form.Done, "done is %v, want true if round is rounds, and else false", form.Done)
+	if form.Task != nil {
+		if m.Task, err = parseTask(form.Task); err != nil {
+			errs, m.NoTask = append(errs, within("task", err)), cmp.Or(m.NoTask, Program) // no consequence is reported
+		}
+	}
+	if form.Certificate != nil {
+		var line bytes.Buffer
+		_ = json.Compact(&line, form.Certificate) // the file is well formed
+		m.Certificate = line.Bytes()
+	}
+	sum := sdk.ModelHash(m.Weights)
+	want(sum == form.Sum, "model_sha256 is %.80q, want %s, that of the numbers in model", form.Sum, sum)
+	if err := errors.Join(append(errs, m.Validate())...); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Validate reports all wrong values at once. It names fields as the file does.
+func (m *Model) Validate() error {
+	var errs []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
+		want(name.is != "" && len(name.is) <= wire.MaxName, "%s is %.80q, want a name of 1..%d bytes", name.field, name.is, wire.MaxName)
+	}
+	want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
+	want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
+	want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
+	want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
+		OwnFit, Program)
+	want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
+	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
+	want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
+	want(len(m.Weights) > 0, "model has 0 numbers, want at least one")
+	if m.Task != nil {
+		if err := m.Task.Validate(); err != nil {
+			errs = append(errs, within("task", err))
+		} else {
+			want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want the %d of the task", len(m.Weights), m.Task.Dim())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It refuses what that would refuse.
+func (m *Model) Marshal() ([]byte, error) {
+	if err := m.Validate(); err != nil {
+		return nil, fleetfile.In("", err)
+	}
+	form := modelForm{1, m.Run, hex.EncodeToString(m.Fleet[:]), m.Member, m.Round, m.Rounds, m.Round == m.Rounds, m.Averaged,
+		m.NonPrivate, nil, m.NoTask, m.Certificate, sdk.ModelHash(m.Weights), m.Weights}
+	if m.Task != nil {
+		text, err := MarshalTask(m.Task)
+		if err != nil {
+			return nil, err
+		}
+		form.Task = text
+	}
+	text, err := fleetfile.Encode(form)
+	if err == nil {
+		_, err = parseModel(text) // text that is not UTF-8
+	}
+	if err != nil {
+		return nil, fleetfile.In("", err)
+	}
+	return text, nil
+}
+
+// Predictor returns what applies the model. It fails with [ErrNoTask] if the file has no task.
+func (m *Model) Predictor() (*task.Predictor, error) {
+	switch m.NoTask {
+	case Program:
+		return nil, fmt.Errorf("%w: the losses of run %q came from a program of each member's own (a scorer), "+
+			"which alone knows what the %d numbers mean", ErrNoTask, m.Run, len(m.Weights))
+	case OwnFit:
+		return nil, fmt.Errorf("%w: each member of run %q has fitted that on its own data (\"fit\": \"own\" in the node file), "+
+			"and what comes from data stays out of the file unless it is asked for", ErrNoTask, m.Run)
+	}
+	return m.Task.Predictor(m.Weights)
+}

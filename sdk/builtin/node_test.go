@@ -1,0 +1,233 @@
+package builtin
+
+import (
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/spade-dfl/spade-edge/sdk/broker"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// nodeText is a node file in which everything is given.
+const nodeText = `{
+  "version": 1,
+  "name": "a",
+  "fleet": "fleet.json",
+  "key": "/etc/spade/node.key",
+  "listen": "0.0.0.0:7443",
+  "state": "state/",
+  "ledger": "../ledger.json",
+  "oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:data/patients.csv", "label": "outcome", ` +
+	`"drop": ["id"], "onehot": ["ward"],
+    "labels": ["no", "yes"], "pca": 4, "standardize": false, "bias": true, "test_fraction": 0.25, "seed": 3,
+    "share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}}},
+  "http": "127.0.0.1:0",
+  "table": "seeded",
+  "memory_limit": 700,
+  "memory": "forgotten",
+  "average": true,
+  "linger_seconds": 1.5,
+  "resend_seconds": 2
+}`
+
+func TestNode(t *testing.T) {
+	n, err := fleetfile.ParseNode([]byte(nodeText), "dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "/etc/spade/node.key"
+	if runtime.GOOS == "windows" {
+		key = filepath.Join("dir", key) // without a drive it is no absolute path there
+	}
+	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
+		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||
+		!n.SeededTable || n.MemoryLimit != 700 || !n.Forget || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
+		t.Errorf("node %+v", n)
+	}
+	b := Of(n)
+	if b == nil {
+		t.Fatalf("oracle %+v", n.Oracle)
+	}
+	s := b.Spec
+	if !b.FitOwn || b.Model != (task.ModelSpec{Name: "softmax"}) {
+		t.Errorf("builtin %+v", b)
+	}
+	if s.Source != "csv:"+filepath.Join("dir", "data", "patients.csv") || s.Label != "outcome" ||
+		!reflect.DeepEqual(s.Drop, []string{"id"}) ||
+		!reflect.DeepEqual(s.OneHot, []string{"ward"}) || !reflect.DeepEqual(s.Labels, []string{"no", "yes"}) || s.PCA != 4 ||
+		s.Standardize == nil || *s.Standardize || s.Bias == nil || !*s.Bias || s.TestFraction != 0.25 || s.Seed != 3 {
+		t.Errorf("spec %+v", s)
+	}
+	if b.Share == nil || b.Share.Of != 8 || b.Share.Number != 3 || b.Share.Partition.String() != "dirichlet:0.1" {
+		t.Errorf("share %+v", b.Share)
+	}
+	for text, want := range map[string]fleetfile.Oracle{
+		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, ` +
+			`"memory_mib": 512, "environment": ["PYTHONPATH"]}`: &fleetfile.Stream{
+			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond,
+				Memory: 512 << 20, Environment: []string{"PYTHONPATH"}},
+			Format: scorer.CBOR, Start: time.Minute},
+		`{"stream": ["scorer"]}`: &fleetfile.Stream{Program: scorer.Program{Command: []string{"scorer"}, Dir: "dir", Workers: 1}},
+		`{"oneshot": ["./scorer", "-x", "{sample}"], "samples": 120, "workers": 3, "timeout_seconds": 2, "memory_mib": 1}`: &fleetfile.OneShot{
+			Program: scorer.Program{Command: []string{"./scorer", "-x", "{sample}"}, Dir: "dir", Workers: 3,
+				Timeout: 2 * time.Second, Memory: 1 << 20},
+			Samples: 120},
+		`{"builtin": {"data": "csv:/x", "seed": 2}}`: &Oracle{Spec: task.Spec{Source: "csv:" + fleetfile.Resolve("", "/x"), Seed: 2}},
+	} {
+		n, err := fleetfile.ParseNode([]byte(`{"version":1,"name":"a","fleet":"f","key":"k","state":"s","oracle":`+text+`}`), "dir")
+		if err != nil || !reflect.DeepEqual(n.Oracle, want) {
+			t.Errorf("oracle %+v, %v, want %+v", n.Oracle, err, want)
+		}
+	}
+}
+
+func TestNodeFaults(t *testing.T) {
+	start := strings.Index(nodeText, `{"builtin"`)
+	oracle := nodeText[start : start+strings.Index(nodeText[start:], "\n  \"http\"")]
+	oracle = strings.TrimSuffix(oracle, ",")
+	for _, c := range []change{
+		one("", "{", "unexpected end of JSON input"),
+		one("", "7",
+			`the whole: found number, want an object`),
+		one("", "{}",
+			`version is missing, want 1`),
+		one(`"version": 1`, `"version": 3`, "version is 3, want 1"),
+		one(`"name": "a"`, `"name": []`,
+			`name: found array, want a string`),
+		one(`"name": "a"`, `"name": "a", "members": []`,
+			`unknown field "members"`),
+		one(`"fleet": "fleet.json"`, `"fleet": ""`,
+			`fleet is missing, want a path`),
+		one(`"key": "/etc/spade/node.key"`, `"key": "a\u0000b"`, "key is").mend("want a path"),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": "7443"`, `listen is "7443", want host:port`),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": ":70000"`, `listen is ":70000", want host:port`),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": null`,
+			`line 6 has null, want a value, or the field left out`),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {}`,
+			`transport has [], want exactly one of the kinds that this program has: nats`),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": "nats"`,
+			`transport is "nats", want an object`),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "user": "me"}`,
+			`transport: unknown field "user"`),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "https://x"}`,
+			"transport.nats is not of the form tls://host:port"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x/path"}`,
+			"transport.nats is not of the form tls://host:port"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "token_file": "t", "user_file": "u"}`,
+			"transport has 2 of credentials, nkey_file, user_file and token_file, want at most one"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "certificate_file": "c.pem"}`,
+			"transport has one of certificate_file and certificate_key_file, want both or none"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "ws://x", "ca_file": "ca.pem"}`,
+			"transport.nats is ws://, want tls:// or wss://"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "nats://x:1", "credentials": 7}`,
+			`transport: credentials: found number, want a string`),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://me:secret@x"}`, "transport.nats has a user in it"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy": "ftp://p:1"`, "proxy is not the URL of a proxy: want http://host:port"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://p:1/path"`, "want nothing but a host and a port after http://"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://me:secret@p"`, "proxy has a user in it"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://me:secret@%"`, "proxy is not a URL"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy_credentials": "p.txt"`, "want it left out: there is no proxy"),
+		one(`"listen": "0.0.0.0:7443"`, `"listen": ":1", "transport": {"nats": "tls://x"}`,
+			`listen is ":1", want it left out`),
+		one(`"state": "state/"`, `"state": false`,
+			`state: found bool, want a string`),
+		one(`"http": "127.0.0.1:0"`, `"http": "0.0.0.0:80"`, `http is "0.0.0.0:80", want host:port on loopback`),
+		one(`"http": "127.0.0.1:0"`, `"http": ":80"`, "want host:port on loopback"),
+		one(`"http": "127.0.0.1:0"`, `"http": "10.0.0.1:80"`, "want host:port on loopback"),
+		one(`"table": "seeded"`, `"table": "round"`, `table is "round", want dense or seeded`),
+		one(`"resend_seconds": 2`, `"patience": 900`, "patience: found number, want a string"),
+		one(`"resend_seconds": 2`, `"patience": "1m59s"`, `patience is "1m59s", want a duration of at least 2m0s`),
+		one(`"memory_limit": 700`, `"memory_limit": 0`, "memory_limit is 0, want 1 byte or more"),
+		one(`"linger_seconds": 1.5`, `"linger_seconds": 0`, "linger_seconds is 0, want a number of seconds, 0.001..604800"),
+		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
+		one(`"average": true`, `"average": "yes"`,
+			`average: found string, want true or false`),
+		one(`"memory": "forgotten"`, `"memory": "lost"`, `memory is "lost", want kept or forgotten`),
+		one(`"resend_seconds": 2`, `"resend_seconds": "2s"`,
+			`resend_seconds: found string, want a number`),
+		// the oracle
+		one(oracle, `"builtin"`,
+			`oracle is "builtin", want an object`),
+		one(oracle, `{}`,
+			`oracle has [], want exactly one of the kinds that this program has: builtin, oneshot, stream`),
+		one(oracle, `{"oneshot": ["a", "{sample}"], "stream": ["b"], "samples": 1}`,
+			`oracle has ["oneshot" "samples" "stream"], want exactly one of the kinds that this program has: builtin, onesh`),
+		one(oracle, `{"oneshot": []}`,
+			`oracle.oneshot: scorer: Command is [], want a program and its arguments`).
+			and(`oracle.oneshot: scorer: Samples is 0, want 1..2147483647`),
+		one(oracle, `{"oneshot": "./scorer", "samples": 1}`,
+			`oracle: oneshot: found string, want an array`),
+		one(oracle, `{"oneshot": ["./scorer", "{sample}", 7], "samples": 1}`,
+			`oracle: oneshot: found number, want a string`),
+		one(oracle, `{"oneshot": ["./scorer", "{params}"], "samples": 0}`,
+			`oracle.oneshot: scorer: Command is ["./scorer" "{params}"], want an argument with {sample}, which stands for t`).
+			and(`oracle.oneshot: scorer: Samples is 0, want 1..2147483647`),
+		one(oracle, `{"stream": [""]}`,
+			`oracle.stream: scorer: Command is [""], want a program and its arguments`),
+		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1", "memory_mib": 0}`,
+			`oracle: timeout_seconds: found string, want a number`),
+		one(oracle, `{"stream": ["a"], "samples": 7}`,
+			`oracle: unknown field "samples"`),
+		one(oracle, `{"oneshot": ["a", "{sample}"], "samples": 7, "format": "json", "start_seconds": 1}`,
+			`oracle: unknown field "format"`),
+		one(`"seed": 3,`, `"seed": 3}, "workers": 2, "builtin_": {`,
+			`oracle: unknown field "workers"`),
+		one(oracle, `{"grpc": "x"}`,
+			`oracle has ["grpc"], want exactly one of the kinds that this program has: builtin, oneshot, stream`),
+		one(oracle, `{"builtin": {}}`, "oracle.builtin.data is missing, want idx:DIR"),
+		one(oracle, `{"builtin": {"fit": "own"}}`,
+			`oracle.builtin.data is missing, want idx:DIR, csv:FILE or synthetic:clinical`),
+		one(oracle, `{"builtin": {"data": "csv:x"}, "stream": ["a"]}`,
+			`oracle has ["builtin" "stream"], want exactly one of the kinds that this program has: builtin, oneshot, stream`),
+		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: data "x", want idx:DIR, csv:FILE or`),
+		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`,
+			`oracle: unknown field "color"`),
+		// the built-in one
+		one(`"fit": "own"`, `"fit": "all"`,
+			`oracle.builtin.fit is "all", want own`),
+		one(`"model": "softmax"`, `"model": "cnn"`,
+			`oracle.builtin: task: model "cnn", want softmax or perceptron, or linear for a target`),
+		one(`"model": "softmax"`, `"model": "softmax", "hidden": 3`,
+			`oracle.builtin: task: softmax with 3 hidden units, want none: it is a linear model`),
+		one(`"model": "softmax"`, `"model": "perceptron"`,
+			`oracle.builtin: task: perceptron of 0 hidden units, want 1 to 256`),
+		one(`"model": "softmax"`, `"model": "perceptron", "hidden": 257`,
+			`oracle.builtin: task: perceptron of 257 hidden units, want 1 to 256`),
+		one(`"data": "csv:data/patients.csv"`, `"data": "patients.csv"`,
+			`oracle.builtin: task: data "patients.csv", want idx:DIR`).and(`label "outcome"`),
+		one(`"data": "csv:data/patients.csv"`, `"data": "csv:"`, `names nothing behind the colon`),
+		one(`"label": "outcome",`, ``, "oracle.builtin: task: label is missing"),
+		one(`"drop": ["id"]`, `"drop": ["outcome"]`,
+			`oracle.builtin: task: drop "outcome": that column is already in label`),
+		one(`"drop": ["id"]`, `"drop": "id"`,
+			`oracle: builtin.drop: found string, want an array`),
+		one(`"labels": ["no", "yes"]`, `"labels": ["no"]`, `oracle.builtin: task: labels ["no"], want at least two`),
+		one(`"pca": 4`, `"pca": -4`,
+			`oracle.builtin: task: pca -4, want a number of components, or 0 for none`),
+		one(`"standardize": false`, `"standardize": 0`,
+			`oracle: builtin.standardize: found number, want true or false`),
+		one(`"bias": true`, `"bias": "on"`,
+			`oracle: builtin.bias: found string, want true or false`),
+		one(`"test_fraction": 0.25`, `"test_fraction": 1`,
+			"oracle.builtin.test_fraction is 1, want a number above 0 and below 1"),
+		one(`"seed": 3`, `"seed": -3`,
+			`oracle: builtin.seed: found number -3, want a whole number`),
+		one(`"seed": 3`, `"sead": 3`,
+			`oracle: unknown field "sead"`),
+		one(`"partition": "dirichlet:0.1"`, `"partition": "dirichlet"`,
+			`oracle: task: partition dirichlet: concentration "", want a number from 0.001 to 1e+06`),
+		one(`"of": 8`, `"of": 0`,
+			`oracle.builtin.share.of is 0, want 1 or more`),
+		one(`"number": 3`, `"number": 8`, "oracle.builtin.share.number is 8, want a whole number, 0..7"),
+		one(`"share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}`, `"share": "3/8"`,
+			`oracle: builtin.share: found string, want an object`),
+	} {
+		c.check(t, nodeText, func(s string) error { _, err := fleetfile.ParseNode([]byte(s), "dir"); return err })
+	}
+}

@@ -1,0 +1,112 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// judge is a model on samples that were held back.
+type judge struct{ *task.Model }
+
+// Deviations judges a model that predicts a number.
+func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
+	m, err := j.Errors(x)
+	if err != nil {
+		return nil, err
+	}
+	return &fleetfile.Deviations{RMSE: m.RMSE.Value, MAE: m.MAE.Value, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE,
+		Samples: m.Samples}, nil
+}
+
+// Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
+// process.
+func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var source *fleetfile.Source
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		source, err = o.open(fleet)
+	}()
+	select {
+	case <-done:
+		return source, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// open builds the model over a node's data.
+func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
+	recipe, err := Task(fleet.Fleet)
+	if err != nil {
+		return nil, fleetfile.Mismatchf("%w", err)
+	}
+	model := o.Model
+	var set *task.Set
+	var given []string
+	switch {
+	case recipe == nil && !o.FitOwn:
+		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
+			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
+			`which the certificate lists as uncharged`)
+	case recipe != nil && o.FitOwn:
+		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it and all else ` +
+			`but data, test_fraction, seed and share left out: ` +
+			`the task in the fleet file says for all nodes how to prepare data`)
+	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
+		return nil, fleetfile.Mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
+			o.Spec.Source, recipe.Source)
+	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
+		return nil, fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
+	case recipe != nil:
+		model = recipe.Model
+		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
+		if o.Spec.Whole {
+			set, err = recipe.ApplyWhole(o.Spec.Source, o.Spec.Seed)
+		} else {
+			set, err = recipe.Apply(o.Spec.Source, o.Spec.TestFraction, o.Spec.Seed)
+		}
+	default:
+		set, err = task.Load(o.Spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, what := range set.Fitted {
+		given = append(given, "uncharged, by own data: "+what)
+	}
+	train := set.Train
+	if s := o.Share; s != nil {
+		parts, err := s.Partition.Assign(train.Y, train.Classes, s.Of, o.Spec.Seed)
+		if err != nil {
+			return nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
+		}
+		train = train.Select(parts[s.Number])
+		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
+	}
+	oracle := model.New(train)
+	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
+		return nil, fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
+			oracle.Dim(), model, train.Classes, train.Dim, dim)
+	}
+	if standsStill(model, fleet.Fleet.X0) {
+		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
+	}
+	src := &fleetfile.Source{
+		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()),
+		ConditionalOn: given, Close: func() error { return nil },
+	}
+	if !o.Spec.Whole || set.Test.Len() > 0 {
+		src.Test = judge{model.New(set.Test)}
+	}
+	return src, nil
+}

@@ -1,0 +1,126 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// recipeForm is a recipe in a file. Its model's fields stand beside the others.
+type recipeForm struct {
+	*task.Recipe
+	task.ModelSpec
+}
+
+// Task returns the recipe by which members prepare their data, or nil if the fleet has none.
+func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
+	if fleet.Task == nil {
+		return nil, nil
+	}
+	return ParseTask(fleet.Task)
+}
+
+// ReadTask reads a file with a recipe, of at most 16 MiB, and reports all wrong values at once.
+func ReadTask(path string) (*task.Recipe, error) {
+	data, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a recipe")
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseTask(data)
+	return r, fleetfile.In(path, err)
+}
+
+// ParseTask is [ReadTask] for the content of a file: an object as it stands in a fleet file under "task".
+func ParseTask(data []byte) (*task.Recipe, error) {
+	r, err := parseTask(data)
+	return r, fleetfile.In("", err)
+}
+
+func parseTask(data []byte) (*task.Recipe, error) {
+	r := new(task.Recipe)
+	form := recipeForm{Recipe: r}
+	if err := fleetfile.Decode(data, fleetfile.MaxFile, 0, &form); err != nil {
+		return nil, err
+	}
+	r.Model = form.ModelSpec
+	r.Columns, r.Classes = someOf(r.Columns), someOf(r.Classes)
+	if m := r.Missing; m != nil {
+		m.Fill, m.Columns = someOf(m.Fill), someOf(m.Columns)
+	}
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// someOf returns a list, nil for an empty one.
+func someOf[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// MarshalTask returns the text of a recipe, from which [ParseTask] makes an equal one: it is what belongs in
+// [sdk.Fleet].Task. Each column and each component of a projection has a line of its own. It refuses a recipe that is
+// not valid.
+func MarshalTask(r *task.Recipe) ([]byte, error) {
+	err := r.Validate()
+	if err != nil {
+		return nil, fleetfile.In("", err)
+	}
+	text, err := fleetfile.Encode(recipeForm{r, r.Model})
+	if err == nil {
+		_, err = parseTask(text) // text that is not UTF-8
+	}
+	if err != nil {
+		return nil, fleetfile.In("", err)
+	}
+	return text, nil
+}
+
+// ErrZeroStart is what [errors.Is] finds in an error that says: the model is a perceptron and x0 is zero.
+var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
+
+// standsStill reports a perceptron that starts at zero.
+func standsStill(m task.ModelSpec, x0 []float32) bool {
+	return m.Name == task.PerceptronModel && !slices.ContainsFunc(x0, func(x float32) bool { return x != 0 })
+}
+
+// checkTask refuses a fleet's task that is no recipe, or one for another model.
+func checkTask(fleet *sdk.Fleet) error {
+	if fleet.Task == nil {
+		return nil
+	}
+	recipe, err := parseTask(fleet.Task)
+	if err != nil {
+		return within("task", err)
+	}
+	var errs []error
+	if dim := recipe.Dim(); dim != fleet.Dim {
+		errs = append(errs, fmt.Errorf("task is for a model of %d parameters, want the %d of dim", dim, fleet.Dim))
+	}
+	if standsStill(recipe.Model, fleet.X0) {
+		errs = append(errs, ErrZeroStart)
+	}
+	return errors.Join(errs...)
+}
+
+// within puts a place before each of the errors that are joined in err.
+func within(place string, err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, e := range all.Unwrap() {
+			errs = append(errs, within(place, e))
+		}
+		return errors.Join(errs...)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", place, err)
+}

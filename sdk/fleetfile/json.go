@@ -1,0 +1,190 @@
+package fleetfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// MaxFile bounds what is read of a fleet file, a node file or a recipe, in bytes.
+const MaxFile = 16 << 20
+
+// maxFaults is how many errors of a file are reported in full; the rest is counted.
+const maxFaults = 50
+
+// version is the version of both formats.
+const version = 1
+
+// faults are what is wrong with a file.
+type faults []error
+
+// when adds a fault if something is the case.
+func (f *faults) when(is bool, format string, args ...any) {
+	if is {
+		*f = append(*f, fmt.Errorf(format, args...))
+	}
+}
+
+// at adds a fault with its place, if there is one.
+func (f *faults) at(place string, err error) {
+	if err != nil {
+		*f = append(*f, fmt.Errorf("%s: %w", place, err))
+	}
+}
+
+// In says of every error in err in which file it is: "fleetfile: name: error". name may be empty.
+func In(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if name != "" {
+		name += ": "
+	}
+	var all []error
+	found := each(err)
+	for i, e := range found {
+		if i == maxFaults {
+			all = append(all, fmt.Errorf("fleetfile: %sand %d faults more", name, len(found)-i))
+			break
+		}
+		all = append(all, fmt.Errorf("fleetfile: %s%w", name, e))
+	}
+	return errors.Join(all...)
+}
+
+// each returns the errors that are joined in err.
+func each(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		all = append(all, each(e)...)
+	}
+	return all
+}
+
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses null, and unless
+// versions is 0 another version than that.
+func Decode(data []byte, limit, versions int, form any) error {
+	if len(data) > limit {
+		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
+	}
+	var head struct {
+		Version json.RawMessage `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err == nil && versions != 0 && string(head.Version) != strconv.Itoa(versions) {
+		if head.Version == nil {
+			return fmt.Errorf("version is missing, want %d", versions)
+		}
+		return fmt.Errorf("version is %.60s, want %d, the version that this program reads", head.Version, versions)
+	}
+	if err := dpmech.ReadJSON(data, form); err != nil {
+		return err
+	}
+	quoted := false
+	for i, c := range data { // the file is well formed
+		switch {
+		case c == '"' && !(quoted && escaped(data[:i])):
+			quoted = !quoted
+		case c == 'n' && !quoted:
+			return fmt.Errorf("line %d has null, want a value, or the field left out", 1+bytes.Count(data[:i], []byte("\n")))
+		}
+	}
+	return nil
+}
+
+// escaped reports whether a text ends in an odd number of backslashes.
+func escaped(text []byte) bool {
+	return (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 1
+}
+
+// Encode writes a form as JSON text for people: each field of an object that is not short, and each element of an array
+// of arrays or objects, is a line.
+func Encode(form any) ([]byte, error) {
+	var compact, text bytes.Buffer
+	enc := json.NewEncoder(&compact)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(form); err != nil {
+		return nil, err
+	}
+	layOut(&text, bytes.TrimSpace(compact.Bytes()), "\n")
+	text.WriteByte('\n')
+	return text.Bytes(), nil
+}
+
+// layOut writes a compact JSON value in lines that begin with indent.
+func layOut(to *bytes.Buffer, compact []byte, indent string) {
+	object := compact[0] == '{' && len(compact) > 2
+	short := len(compact) <= 40 && len(indent) > 1 && !bytes.ContainsAny(compact[1:], "[{")
+	if short || !object && !(compact[0] == '[' && (compact[1] == '[' || compact[1] == '{')) {
+		oneLine(to, compact)
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(compact))
+	_, _ = dec.Token() // the text is well formed
+	to.WriteByte(compact[0])
+	for i := 0; dec.More(); i++ {
+		if i > 0 {
+			to.WriteByte(',')
+		}
+		to.WriteString(indent + "  ")
+		if object {
+			name, _ := dec.Token()
+			fmt.Fprintf(to, "%q: ", name)
+		}
+		var value json.RawMessage
+		_ = dec.Decode(&value)
+		if object {
+			layOut(to, value, indent+"  ")
+		} else {
+			oneLine(to, value)
+		}
+	}
+	to.WriteString(indent)
+	to.WriteByte(compact[len(compact)-1])
+}
+
+// oneLine writes a compact JSON value with a space after commas and colons.
+func oneLine(to *bytes.Buffer, compact []byte) {
+	quoted := false
+	for i, c := range compact {
+		to.WriteByte(c)
+		if c == '"' && !(quoted && escaped(compact[:i])) {
+			quoted = !quoted
+		} else if !quoted && (c == ',' || c == ':') {
+			to.WriteByte(' ')
+		}
+	}
+}
+
+// lean returns an object without the fields that are zero.
+func lean(object any) (json.RawMessage, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	_, _ = dec.Token()
+	out := []byte{'{'}
+	for dec.More() {
+		var value json.RawMessage
+		name, _ := dec.Token()
+		_ = dec.Decode(&value)
+		if s := string(value); s == "0" || s == "false" || s == `""` {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(fmt.Appendf(out, "%q:", name), value...)
+	}
+	return append(out, '}'), nil
+}

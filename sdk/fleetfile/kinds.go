@@ -1,0 +1,82 @@
+package fleetfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// kinds are the ways to read a section of a node file, by the name of the field that stands for each.
+type kinds[T any] struct {
+	section string
+	parse   map[string]func(section json.RawMessage, dir string) (T, error)
+}
+
+var (
+	oracles    = kinds[Oracle]{"oracle", map[string]func(json.RawMessage, string) (Oracle, error){}}
+	transports = kinds[any]{"transport", map[string]func(json.RawMessage, string) (any, error){}}
+	taskChecks []func(fleet *sdk.Fleet) error
+)
+
+// RegisterOracle makes a kind of oracle known, as the init function of a package does. A node file has the kind if its
+// section "oracle" has a field of that name. parse is given the whole section, and the folder from which paths in it
+// start; it reports all faults.
+func RegisterOracle(kind string, parse func(section json.RawMessage, dir string) (Oracle, error)) {
+	oracles.register(kind, parse)
+}
+
+// RegisterTransport makes a kind of transport other than websockets known, likewise. What parse returns becomes
+// [Node.Transport].
+func RegisterTransport(kind string, parse func(section json.RawMessage, dir string) (any, error)) {
+	transports.register(kind, parse)
+}
+
+// RegisterTask makes a check known that every fleet with a task has to pass. Without one a task may be any object.
+func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(taskChecks, check) }
+
+func checkTask(fleet *sdk.Fleet) (errs faults) {
+	for _, check := range taskChecks {
+		if err := check(fleet); fleet.Task != nil && err != nil {
+			errs = append(errs, each(err)...)
+		}
+	}
+	return errs
+}
+
+func (k kinds[T]) register(kind string, parse func(json.RawMessage, string) (T, error)) {
+	if k.parse[kind] != nil {
+		panic(fmt.Sprintf("fleetfile: %s %q is registered twice", k.section, kind))
+	}
+	k.parse[kind] = parse
+}
+
+// names lists the kinds for a message.
+func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k.parse)), ", ") }
+
+// read reads a section by the one kind that it names.
+func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
+	var fields map[string]json.RawMessage
+	if err := dpmech.ReadJSON(section, &fields); err != nil || fields == nil {
+		return t, fmt.Errorf("%s is %.60s, want an object", k.section, section)
+	}
+	has := slices.Sorted(maps.Keys(fields))
+	named := slices.DeleteFunc(slices.Clone(has), func(name string) bool { return k.parse[name] == nil })
+	if len(named) != 1 {
+		return t, fmt.Errorf("%s has %q, want exactly one of the kinds that this program has: %s", k.section, has,
+			k.names())
+	}
+	return k.parse[named[0]](section, dir)
+}
+
+// ReadSection reads a section of a node file into form, as [dpmech.ReadJSON] does.
+func ReadSection(name string, section json.RawMessage, form any) error {
+	if err := dpmech.ReadJSON(section, form); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
