@@ -178,16 +178,14 @@ func (r *run) receive() {
 
 // loop drives the machine until the run is over.
 func (r *run) loop() error {
-	wait := r.cfg.ResendAfter
-	tick := time.NewTimer(wait)
-	defer tick.Stop()
-	moved := true // since the last tick
-	fed := false  // since the last query
+	p := &pace{wait: r.cfg.ResendAfter, moved: true}
+	p.tick = time.NewTimer(p.wait)
+	defer p.tick.Stop()
 	r.giveUp()
 	for {
-		if moved && wait > r.cfg.ResendAfter {
-			wait = r.cfg.ResendAfter
-			tick.Reset(wait)
+		if p.moved && p.wait > r.cfg.ResendAfter {
+			p.wait = r.cfg.ResendAfter
+			p.tick.Reset(p.wait)
 		}
 		r.stopEarly()
 		if r.machine.Alone() && !r.status.Done {
@@ -211,57 +209,81 @@ func (r *run) loop() error {
 		case duties.Reserve > 0:
 			continue
 		case duties.Released > 0:
-			moved, r.idle = true, 0
+			p.moved, r.idle = true, 0
 			continue
 		case len(duties.Queries) > 0:
-			// One frame is taken in between two queries: a neighbor with a flood of them must not stop the work.
-			moved, r.idle = true, 0
-			inbox := r.inbox
-			if fed {
-				inbox = nil
-			}
-			select {
-			case in := <-inbox:
-				fed = true
-				err = r.take(in)
-			case <-r.ctx.Done():
-				err = context.Cause(r.ctx)
-			case peer := <-r.opened: // it may lack the last release, and would wait for it until the next
-				r.reached(peer)
-			default:
-				fed = false
-				err = r.answer(duties.Queries)
-			}
+			p.moved, r.idle = true, 0
+			err = r.work(duties.Queries, p)
 		default:
-			select {
-			case in := <-r.inbox:
-				err = r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
-			case <-r.ctx.Done():
-				err = context.Cause(r.ctx)
-			case peer := <-r.opened:
-				r.reached(peer)
-			case <-tick.C:
-				if !moved {
-					r.machine.Tick()
-					r.showAgain()
-					r.reportWaiting()
-					wait = r.patience(wait)
-				}
-				moved = false
-				tick.Reset(wait)
-				if r.final.IsZero() && r.machine.Status().Complete {
-					r.final = time.Now()
-				}
-				if !r.final.IsZero() && time.Since(r.final) >= r.cfg.Linger { // as long as neighbors may expect to be served
-					r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
-					return nil
-				}
+			var over bool
+			if over, err = r.rest(p); over {
+				return nil
 			}
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// pace is how often the loop repeats itself.
+type pace struct {
+	tick  *time.Timer
+	wait  time.Duration // until the next tick
+	moved bool          // the node has got on since the last tick
+	fed   bool          // a frame has been taken since the last query
+}
+
+// work answers queries. One frame is taken in between two: a neighbor with a flood of them must not stop the work.
+func (r *run) work(queries []zoest.Query, p *pace) error {
+	inbox := r.inbox
+	if p.fed {
+		inbox = nil
+	}
+	select {
+	case in := <-inbox:
+		p.fed = true
+		return r.take(in)
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	case peer := <-r.opened: // it may lack the last release, and would wait for it until the next
+		r.reached(peer)
+		return nil
+	default:
+		p.fed = false
+		return r.answer(queries)
+	}
+}
+
+// rest waits for something to happen. The run is over when the model has been final for as long as neighbors may expect
+// to be served.
+func (r *run) rest(p *pace) (over bool, err error) {
+	select {
+	case in := <-r.inbox:
+		return false, r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
+	case <-r.ctx.Done():
+		return false, context.Cause(r.ctx)
+	case peer := <-r.opened:
+		r.reached(peer)
+		return false, nil
+	case <-p.tick.C:
+	}
+	if !p.moved {
+		r.machine.Tick()
+		r.showAgain()
+		r.reportWaiting()
+		p.wait = r.repeatAfter(p.wait)
+	}
+	p.moved = false
+	p.tick.Reset(p.wait)
+	if r.final.IsZero() && r.machine.Status().Complete {
+		r.final = time.Now()
+	}
+	if r.final.IsZero() || time.Since(r.final) < r.cfg.Linger {
+		return false, nil
+	}
+	r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
+	return true, nil
 }
 
 // reached sends what a neighbor may lack, now that the way to it has opened.
@@ -278,11 +300,11 @@ func (r *run) reached(name string) {
 	r.machine.Reached(j)
 }
 
-// patience returns how long to wait after messages have been sent again, when that had last been tried after wait:
+// repeatAfter returns how long to wait after messages have been sent again, when that had last been tried after wait:
 // twice as long, up to 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and
 // devices that wait can sleep; one that comes back probes, and a connection that opens is served at once. A node
 // that has finished leaves at a tick.
-func (r *run) patience(wait time.Duration) time.Duration {
+func (r *run) repeatAfter(wait time.Duration) time.Duration {
 	if r.machine.Status().Complete {
 		return r.cfg.ResendAfter
 	}

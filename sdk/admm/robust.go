@@ -200,18 +200,39 @@ func (m *Machine) absent(i int) bool { return m.gone(i) || m.robust.cut[i] >= li
 
 // bound adds this round's share to what each neighbor has done. If one has done too much, it computes the penalty anew.
 func (m *Machine) bound() {
-	r, d := m.robust, len(m.x)
-	gain := m.gain()
-	next := func(i, c int) float64 { // what i has moved in all, if it is not cut back
-		return float64(r.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
+	r, d, gain := m.robust, len(m.x), m.gain()
+	radius := m.spreadOut(gain)
+	if m.cutBack(radius) {
+		m.boundedPenalty(radius, gain)
+		return
 	}
+	for i := range m.edges {
+		for c := range d {
+			if m.absent(i) {
+				break
+			}
+			r.moved[i*d+c] = float32(m.movedNext(i, c, gain))
+		}
+	}
+}
+
+// movedNext returns what the i-th neighbor has moved in all, with this round, if it is not cut back.
+func (m *Machine) movedNext(i, c int, gain float64) float64 {
+	d := len(m.x)
+	return float64(m.robust.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
+}
+
+// spreadOut computes the median of what the neighbors have done and each one's distance from it, and returns how far from
+// it is too far.
+func (m *Machine) spreadOut(gain float64) (radius float64) {
+	r, d := m.robust, len(m.x)
 	clear(r.distance)
 	own := 0.0 // squared distance of the client itself
 	for c := range d {
 		r.sorted = r.sorted[:0]
 		for i := range m.edges {
 			if !m.absent(i) {
-				r.sorted = append(r.sorted, next(i, c))
+				r.sorted = append(r.sorted, m.movedNext(i, c, gain))
 			}
 		}
 		r.sorted = append(r.sorted, 0)
@@ -223,7 +244,7 @@ func (m *Machine) bound() {
 			if m.absent(i) {
 				continue
 			}
-			off := next(i, c) - centre
+			off := m.movedNext(i, c, gain) - centre
 			r.distance[i] += float64(off * off)
 		}
 		own += float64(centre * centre)
@@ -236,8 +257,12 @@ func (m *Machine) bound() {
 		}
 	}
 	slices.Sort(r.sorted)
-	radius := m.cfg.Robust * r.sorted[len(r.sorted)/2]
-	clipped := false
+	return m.cfg.Robust * r.sorted[len(r.sorted)/2]
+}
+
+// cutBack notes who has gone too far, and reports whether anybody has.
+func (m *Machine) cutBack(radius float64) (clipped bool) {
+	r, d := m.robust, len(m.x)
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
 		if m.absent(i) { // all that it has done is taken out, once
@@ -255,17 +280,12 @@ func (m *Machine) bound() {
 		seen.Aside = float64(r.cut[i]) > radius
 		clipped = clipped || seen.Aside
 	}
-	if !clipped {
-		for i := range m.edges {
-			for c := range d {
-				if m.absent(i) {
-					break
-				}
-				r.moved[i*d+c] = float32(next(i, c))
-			}
-		}
-		return
-	}
+	return clipped
+}
+
+// boundedPenalty computes the penalty anew, without what is too much.
+func (m *Machine) boundedPenalty(radius, gain float64) {
+	r, d := m.robust, len(m.x)
 	clear(m.p)
 	for i := range m.edges {
 		z, moved := part(m.z, i, d), part(r.moved, i, d)
@@ -279,7 +299,7 @@ func (m *Machine) bound() {
 				moved[c] = 0
 				continue
 			}
-			to := next(i, c)
+			to := m.movedNext(i, c, gain)
 			if inside {
 				m.p[c] -= m.pull(z, c)
 			} else {
