@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
@@ -22,7 +21,7 @@ func TestNotifier(t *testing.T) {
 		t.Skip("there is no unixgram")
 	}
 	if runtime.GOOS == "linux" {
-		m := tinytest.NewServiceManager(t, fmt.Sprintf("@spade-edge-%d", os.Getpid()))
+		m := newServiceManager(t, fmt.Sprintf("@spade-edge-%d", os.Getpid()))
 		t.Setenv("NOTIFY_SOCKET", m.LocalAddr().String())
 		t.Setenv("WATCHDOG_USEC", "3000000")
 		t.Setenv("WATCHDOG_PID", fmt.Sprint(os.Getpid()))
@@ -36,7 +35,7 @@ func TestNotifier(t *testing.T) {
 		n.setStatus("one")
 		n.setStatus("two")
 		for _, want := range []string{"READY=1\nSTATUS=x", "STATUS=one", "STATUS=two"} {
-			if got := m.Next(t, time.Minute); got != want {
+			if got := m.next(t, time.Minute); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}
@@ -65,7 +64,7 @@ func TestWatchdog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
 	}
-	m := tinytest.NewServiceManager(t, filepath.Join(t.TempDir(), "notify"))
+	m := newServiceManager(t, filepath.Join(t.TempDir(), "notify"))
 	const every = 100 * time.Millisecond
 	fleet := &sdk.Fleet{
 		Run: "watchdog", Dim: 1, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
@@ -107,11 +106,11 @@ func TestWatchdog(t *testing.T) {
 		defer close(reported)
 		d.report(ctx)
 	}()
-	for m.Next(t, 10*every) != "" { // until it is silent, as it must become
+	for m.next(t, 10*every) != "" { // until it is silent, as it must become
 	}
 	close(answer)
 	for range 20 {
-		m.Await(t, "WATCHDOG=1")
+		m.await(t, "WATCHDOG=1")
 	}
 	if st := mon.Status(); st.Phase != monitor.Waiting {
 		t.Errorf("phase %s", st.Phase)

@@ -1,34 +1,66 @@
 package program
 
 import (
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/tinytest"
+	"time"
 )
 
 // A node tells its service manager that it is ready, what it does, that it is alive, and that it ends.
 func TestNotify(t *testing.T) {
 	noWindows(t)
-	m := tinytest.NewServiceManager(t, filepath.Join(t.TempDir(), "notify"))
+	m := newServiceManager(t)
 	t.Setenv("NOTIFY_SOCKET", m.LocalAddr().String())
 	t.Setenv("WATCHDOG_USEC", "200000")
 	tr := newTrial(t, "ab bc", nil)
 	lone := start(t, "run", tr.path("b.json"))
-	if before := m.Await(t, "READY=1"); slices.ContainsFunc(before,
+	if before := m.await(t, "READY=1"); slices.ContainsFunc(before,
 		func(s string) bool { return strings.HasPrefix(s, "WATCHDOG") }) && len(before) > 5 {
 		t.Errorf("before the run begins: %q", before)
 	}
-	m.Await(t, `STATUS=NOT PRIVATE  round 0 of 9, waiting for "a", "c"`)
+	m.await(t, `STATUS=NOT PRIVATE  round 0 of 9, waiting for "a", "c"`)
 	for range 3 {
-		m.Await(t, "WATCHDOG=1")
+		m.await(t, "WATCHDOG=1")
 	}
 	if err := lone.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	m.Await(t, "STOPPING=1")
+	m.await(t, "STOPPING=1")
 	lone.wait(t, exitFailed)
+}
+
+// serviceManager is the socket of a service manager, as systemd's is (sd_notify).
+type serviceManager struct{ *net.UnixConn }
+
+func newServiceManager(t *testing.T) serviceManager {
+	t.Helper()
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return serviceManager{c}
+}
+
+// await reads until a message has a word in it, and returns all messages before it.
+func (m serviceManager) await(t *testing.T, word string) (before []string) {
+	t.Helper()
+	b := make([]byte, 4096)
+	if err := m.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		n, err := m.Read(b)
+		if err != nil {
+			t.Fatalf("no %q after %q: %v", word, before, err)
+		}
+		if strings.Contains(string(b[:n]), word) {
+			return before
+		}
+		before = append(before, string(b[:n]))
+	}
 }
