@@ -53,7 +53,7 @@ func jsonPlace(field string) string {
 	names := slices.DeleteFunc(strings.Split(field, "."), func(name string) bool {
 		return strings.ContainsFunc(name, unicode.IsUpper)
 	})
-	return cmp.Or(strings.Join(names, "."), "the whole")
+	return cmp.Or(strings.Join(names, "."), "the file")
 }
 
 // jsonWords says what a Go type is in JSON.

@@ -17,7 +17,7 @@ func models() []*Model {
 	weights := []float32{1.0 / 3, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
 	return []*Model{
 		{Run: "<heart> & \"soul\"", Fleet: [32]byte{1, 0xab}, Member: "süd", Round: 3, Rounds: 3, Task: recipes()[0],
-			Certificate: json.RawMessage(`{"unit":"<all>"}`), Weights: weights},
+			Certificate: json.RawMessage(`{"unit":"<all>","limit":null}`), Weights: weights},
 		{Run: "r", Member: "a", Round: 1, Rounds: 9, Averaged: true, NonPrivate: true, NoTask: Program,
 			Weights: []float32{math.MaxFloat32}},
 		{Run: "r", Member: "a", Round: 2, Rounds: 9, NoTask: OwnFit, Weights: weights},
@@ -70,19 +70,19 @@ func TestModelFaults(t *testing.T) {
 		bare(): {"no_task is \"\", want own fit or program", "model has 0 numbers, want at least one"},
 		edit(`"round": 3`, `"round": 4`, `"averaged": false`, `"averaged": true`, `"done": true`, `"done": false`): {
 			"rounds is 3, want at least 4"},
-		edit(`"averaged": false`, `"averaged": 0`):                   {"averaged: found number, want true or false"},
-		edit(`"done": true`, `"done": true, "extra": 1`):             {`unknown field "extra"`},
-		edit(`"done": true`, `"done": false`):                        {"done is false, want true if round is rounds"},
-		edit("[0.33333334", "[1e39"):                                 {"model: found number 1e39, want a number"},
-		edit("[0.33333334", `["0.33333334"`):                         {"model: found string, want a number"},
-		edit("[0.33333334", "[0.5"):                                  {"model_sha256 is", "that of the numbers in model"},
-		edit("[0.33333334, ", "["):                                   {"model has 2 numbers, want the 3 of the task"},
-		edit("01ab", "01AB"):                                         {"fleet is", "lower case"},
-		edit("01ab", "1ab"):                                          {"fleet is"},
-		edit(`"certificate": {"unit": "<all>"}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
-		edit(`"task": {`, `"no_task": "program", "task": {`):         {"no_task is \"program\", want it left out: there is a task"},
-		edit(`"source": "csv"`, `"source": "sql"`):                   {"task: task: recipe: source is \"sql\""},
-		edit(`"version": 1`, `"version": 2`):                         {"version is 2, want 1"},
+		edit(`"averaged": false`, `"averaged": 0`):                                  {"averaged: found number, want true or false"},
+		edit(`"done": true`, `"done": true, "extra": 1`):                            {`unknown field "extra"`},
+		edit(`"done": true`, `"done": false`):                                       {"done is false, want true if round is rounds"},
+		edit("[0.33333334", "[1e39"):                                                {"model: found number 1e39, want a number"},
+		edit("[0.33333334", `["0.33333334"`):                                        {"model: found string, want a number"},
+		edit("[0.33333334", "[0.5"):                                                 {"model_sha256 is", "that of the numbers in model"},
+		edit("[0.33333334, ", "["):                                                  {"model has 2 numbers, want the 3 of the task"},
+		edit("01ab", "01AB"):                                                        {"fleet is", "lower case"},
+		edit("01ab", "1ab"):                                                         {"fleet is"},
+		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
+		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want it left out: there is a task"},
+		edit(`"source": "csv"`, `"source": "sql"`):                                  {"task: task: recipe: source is \"sql\""},
+		edit(`"version": 1`, `"version": 2`):                                        {"version is 2, want 1"},
 	} {
 		_, err := ParseModel([]byte(input))
 		for _, w := range want {

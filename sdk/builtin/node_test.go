@@ -94,7 +94,7 @@ func TestNodeFaults(t *testing.T) {
 	for _, c := range []change{
 		one("", "{", "unexpected end of JSON input"),
 		one("", "7",
-			`the whole: found number, want an object`),
+			`the file: found number, want an object`),
 		one("", "{}",
 			`version is missing, want 1`),
 		one(`"version": 1`, `"version": 3`, "version is 3, want 1"),

@@ -46,6 +46,9 @@ func parseTask(data []byte) (*task.Recipe, error) {
 	if err := fleetfile.Decode(data, fleetfile.MaxFile, 0, &form); err != nil {
 		return nil, err
 	}
+	if err := fleetfile.NoNull(data); err != nil {
+		return nil, err
+	}
 	r.Model = form.ModelSpec
 	r.Columns, r.Classes = someOf(r.Columns), someOf(r.Classes)
 	if m := r.Missing; m != nil {

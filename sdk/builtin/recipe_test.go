@@ -155,7 +155,7 @@ func TestTaskFaults(t *testing.T) {
 	}
 	for _, c := range []change{
 		one("", "[]",
-			`the whole: found array, want an object`),
+			`the file: found array, want an object`),
 		one("", "{", "unexpected end"),
 		one("", "{}",
 			`task: fitted_on is "", want 1 to 200 bytes of UTF-8, all printable, that say on which data`).

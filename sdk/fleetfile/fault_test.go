@@ -71,7 +71,7 @@ func TestFleetFaults(t *testing.T) {
 		one("", "null",
 			`version is missing, want 1`),
 		one("", "[1]",
-			`the whole: found array, want an object`),
+			`the file: found array, want an object`),
 		one("", "\xef\xbb\xbf{}", "line 1, column 1: invalid character"),
 		one("", "{\"run\": \"\xff\"}",
 			`version is missing, want 1`),

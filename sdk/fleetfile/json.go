@@ -71,8 +71,8 @@ func each(err error) (all []error) {
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses null, and unless
-// versions is 0 another version than that.
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. Unless versions is 0 it
+// refuses another version than that.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -86,11 +86,21 @@ func Decode(data []byte, limit, versions int, form any) error {
 		}
 		return fmt.Errorf("version is %.60s, want %d, the version that this program reads", head.Version, versions)
 	}
-	if err := dpmech.ReadJSON(data, form); err != nil {
+	return dpmech.ReadJSON(data, form)
+}
+
+// decodeOwn is Decode for a file that people write, which has no null.
+func decodeOwn(data []byte, versions int, form any) error {
+	if err := Decode(data, MaxFile, versions, form); err != nil {
 		return err
 	}
+	return NoNull(data)
+}
+
+// NoNull refuses null anywhere in a JSON text that is well formed: package json takes it as a field left out.
+func NoNull(data []byte) error {
 	quoted := false
-	for i, c := range data { // the file is well formed
+	for i, c := range data {
 		switch {
 		case c == '"' && !(quoted && escaped(data[:i])):
 			quoted = !quoted

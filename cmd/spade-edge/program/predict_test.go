@@ -161,7 +161,7 @@ func TestPredictFaults(t *testing.T) {
 		{exitUsage, "-data is missing", []string{classes}},
 		{exitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
 		{exitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
-		{exitUsage, "run is missing", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
+		{exitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
 		{exitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
 		{exitFailed, `-data "idx:x", want data from csv`, []string{classes, "-data", "idx:x"}},
 		{exitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},

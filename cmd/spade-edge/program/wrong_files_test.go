@@ -93,12 +93,12 @@ func TestWrongFleetFile(t *testing.T) {
 	fleet("privacy.sigma is 0, want more than 0", `"sigma": 1,`, "")
 	fleet("privacy.epsilon_limit is -1, want", `"sigma": 1,`, `"sigma": 1, "epsilon_limit": -1,`)
 	fleet(`accounting "moments", want gdp, zcdp or paper`, `"accounting": "gdp"`, `"accounting": "moments"`)
-	fleet(`members[1].name is "a", want another name than members[0] has`, `"name": "b"`, `"name": "a"`)
+	fleet("members[1] is \"a\", want another name than members[0] has\nedges[0][1] is", `"name": "b"`, `"name": "a"`)
 	fleet("members[0].keys[0]: transport: public key", `"ed25519:`, `"rsa:`)
 	fleet("members[0].addresses[0]: address", "wss://", "https://")
-	fleet(`graph.edges[0] joins "a" with itself`, `["a", "b"]`, `["a", "a"]`)
-	fleet(`graph.edges[0][1] is "z", want the name of a member`, `["a", "b"]`, `["a", "z"]`)
-	fleet("method.tau is 0\nmethod.rho is\nprivacy.clip is", `"tau": 2`, `"tau": 0`, `"rho": 1`, `"rho": -1`, `"clip": 0.2`, `"clip": "x"`)
+	fleet("edges: graph: edge 0: found (0, 0), a self loop", `["a", "b"]`, `["a", "a"]`)
+	fleet(`edges[0][1] is "z", want the name of a member`, `["a", "b"]`, `["a", "z"]`)
+	fleet("method.tau is 0\nmethod.rho is\nprivacy.clip is", `"tau": 2`, `"tau": 0`, `"rho": 1`, `"rho": -1`, `"clip": 0.2`, `"clip": -1`)
 	wrongUse(t, tr.dir, all)
 }
 
@@ -157,15 +157,15 @@ func TestWrongOtherFiles(t *testing.T) {
 		{exitFailed, "no such file", privacy("-new-ledger", "none/x", "-dataset", "x")},
 		{exitFailed, "is a folder", privacy("-verify", "folder")},
 		{exitFailed, "unknown field", privacy("-verify", certificate(`"unit"`, `"units"`))},
-		{exitFailed, "is not right:\nversion: is 9, want 1 or 2", privacy("-verify", certificate(`"version": 2`, `"version": 9`))},
-		{exitUsage, "the file is an array, want a fleet file, an object", privacy("-verify", cert, "-fleet", put("no.fleet", "[]"))},
+		{exitFailed, "is not right:\nversion: is 9, want 2", privacy("-verify", certificate(`"version": 2`, `"version": 9`))},
+		{exitUsage, "found array, want an object", privacy("-verify", cert, "-fleet", put("no.fleet", "[]"))},
 		{exitUsage, "no such file", privacy("-verify", cert, "-fleet", "none.json")},
 		{exitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
 		{exitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
-		task("fitted_on is missing", `"fitted_on": "x",`, ""),
+		task("fitted_on is \"\"", `"fitted_on": "x",`, ""),
 		task(`source is "web", want csv, idx or synthetic`, `"source": "synthetic"`, `"source": "web"`),
-		task(`model is "tree", want softmax, perceptron or linear`, `"softmax"`, `"tree"`),
-		task("color is unknown", `"source"`, `"color": 1, "source"`),
+		task(`model "tree", want softmax or perceptron`, `"softmax"`, `"tree"`),
+		task(`unknown field "color"`, `"source"`, `"color": 1, "source"`),
 		task("line 3, column", `"fitted_on": "x",`, `"fitted_on": "x"`),
 		{exitFailed, "is empty, want a header line", data("empty.csv", "")},
 		{exitFailed, "no rows below the header", data("header.csv", "x,label\n")},

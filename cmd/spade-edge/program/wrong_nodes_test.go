@@ -46,7 +46,7 @@ func TestWrongRun(t *testing.T) {
 		{exitUsage, "transport is nats, which this build does not have; take spade-edge-nats", []string{"run", node(`"listen": "`+listen+`"`, `"transport": {"nats": "tls://x"}`)}},
 		{exitUsage, `"z" is not a member of the fleet, which has ["a" "b"]`, []string{"run", node(`"a"`, `"z"`)}},
 		{exitUsage, "a fleet file: ", []string{"run", node("fleet.json", "none.json")}},
-		{exitUsage, "lazy.json: method.tau is 0, want a whole number", []string{"run", node("fleet.json", "lazy.json")}},
+		{exitUsage, "lazy.json: sdk: fleet: method.tau is 0, want a whole number", []string{"run", node("fleet.json", "lazy.json")}},
 		{exitUsage, "but the fleet file has ed25519:", []string{"run", node("a.key", "b.key")}},
 		{exitUsage, "a key file: ", []string{"run", node("a.key", "none.key")}},
 		{exitUsage, "want it left out: the fleet is not private", []string{"run", node(`"resend_seconds"`, `"ledger": "l", "resend_seconds"`)}},
