@@ -152,7 +152,7 @@ var fileTroubles = map[string]provocation{
 	"version is ..., want 1, the version that this program reads": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 2`))
 	},
-	"... is unknown, want only ...": func(t *testing.T, b *bench) (int, string) {
+	"unknown field ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "color": "red"`))
 	},
 	"... is missing, want ...": func(t *testing.T, b *bench) (int, string) {
