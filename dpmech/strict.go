@@ -28,8 +28,11 @@ func ReadJSON(data []byte, v any) error {
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			at = min(int(syntax.Offset), len(data))
 		}
-		line := 1 + bytes.Count(data[:at], []byte("\n"))
-		return fmt.Errorf("line %d, column %d: %w", line, at-1-bytes.LastIndexByte(data[:at], '\n'), err)
+		column := at - 1 - bytes.LastIndexByte(data[:at], '\n')
+		if !bytes.Contains(data, []byte("\n")) { // the caller knows which line it is
+			return fmt.Errorf("column %d: %w", column, err)
+		}
+		return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(data[:at], []byte("\n")), column, err)
 	}
 	if err := uniqueNames(data); err != nil {
 		return err

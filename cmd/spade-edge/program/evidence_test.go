@@ -148,7 +148,7 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), exitFailed, `unknown field "turn"`},
 		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), exitFailed, "round is 4, and release 3 was signed"},
 		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), exitFailed, "found 197 bytes, want 196"},
-		"an endless one": {good + strings.Repeat("x", 2<<20), exitFailed, "line 2: line 1, column 1: invalid character"},
+		"an endless one": {good + strings.Repeat("x", 2<<20), exitFailed, "line 2: column 1: invalid character"},
 	} {
 		tr.give(t, "a", c.lines)
 		if st := tr.statusJSON(t, "a"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, c.want) {
