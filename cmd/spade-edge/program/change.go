@@ -2,55 +2,42 @@ package program
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// journal is the folder in which a change stands while its files are written. Only whole ones have that name.
-const journal = ".spade-edge-change"
-
-// change is a set of files that are written all or not at all.
+// change is a list of files to write, in order. The fleet file itself is the last one: until it is written, a repeat of
+// the command starts from the same fleet, finds the files before it as it wants them, and writes the rest.
 type change struct {
-	dir   string // where the journal is
 	files []changed
 
 	step func() error // for tests: an error ends the work at that place, as a crash would
 }
 
-// changed is a file of a change, and its JSON in a journal.
+// changed is a file of a change.
 type changed struct {
-	Path string      `json:"path"` // as it can be opened from the change's folder
-	Old  string      `json:"old"`  // SHA-256 of what is there; empty if there is nothing
-	New  []byte      `json:"new"`
-	Mode fs.FileMode `json:"mode"` // of a new file; another keeps its own
-
-	old []byte
+	path     string // as it is opened
+	real     string // without links, so that a link stays one
+	old, new []byte // old is nil if there is no file
+	mode     fs.FileMode
 }
 
-// set adds what a file is to be. A file that is that already is left out.
+// set adds what a file is to be. A file that is that already is left out, and an existing one keeps its mode.
 func (c *change) set(path string, content []byte, mode fs.FileMode) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
-		path = real
-	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(folder, filepath.Base(path))
+	f := changed{path: path, real: path, new: content, mode: mode}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		f.real = real
 	}
 	old, err := os.ReadFile(path)
-	f := changed{New: content, Mode: mode, old: old}
 	switch info, errInfo := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Join(err, errInfo) != nil:
@@ -58,129 +45,31 @@ func (c *change) set(path string, content []byte, mode fs.FileMode) error {
 	case bytes.Equal(old, content):
 		return nil
 	default:
-		f.Old, f.Mode = hexSHA(old), info.Mode().Perm()
+		f.old, f.mode = append([]byte{}, old...), info.Mode().Perm()
 	}
-	if f.Path, err = filepath.Rel(c.dir, path); err != nil { // on another volume
-		return err
+	if !slices.ContainsFunc(c.files, func(g changed) bool { return g.real == f.real }) {
+		c.files = append(c.files, f)
 	}
-	c.files = append(c.files, f)
 	return nil
 }
 
-func hexSHA(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// commit writes the files. They are first written into the journal: from then on a crash only delays the change, which
-// [finishChange] then ends.
+// commit writes the files in order, each whole or not at all.
 func (c *change) commit() error {
-	if len(c.files) == 0 {
-		return nil
-	}
-	text, err := json.Marshal(c.files)
-	if err != nil {
-		return err
-	}
-	stage, err := os.MkdirTemp(c.dir, journal+"-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
-	if err := state.Replace(filepath.Join(stage, "files.json"), text, 0o600); err != nil {
-		return err
-	}
-	if err := c.pause(); err != nil {
-		return err
-	}
-	if err := os.Rename(stage, filepath.Join(c.dir, journal)); err != nil {
-		return fmt.Errorf("somebody else changes files of this fleet: %w", err)
-	}
-	_, err = finishChange(c.dir, c.pause)
-	return err
-}
-
-func (c *change) pause() error {
-	if c.step == nil {
-		return nil
-	}
-	return c.step()
-}
-
-// finishChange ends a change that was begun in a folder, and says what it did; nothing if there was none. If other
-// hands have changed a file before the first one was written, the change is forgotten; later, it is an error.
-func finishChange(dir string, pause func() error) (did string, err error) {
-	folder := filepath.Join(dir, journal)
-	text, err := os.ReadFile(filepath.Join(folder, "files.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	var files []changed
-	if err == nil {
-		err = json.Unmarshal(text, &files)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: the journal of a change cannot be read: %w", folder, err)
-	}
-	var open []changed
-	var foreign []string
-	for _, f := range files {
-		found, sum := filepath.Join(dir, f.Path), ""
-		now, err := os.ReadFile(found)
+	for _, f := range c.files {
+		if c.step != nil {
+			if err := c.step(); err != nil {
+				return err
+			}
+		}
+		err := os.MkdirAll(filepath.Dir(f.real), 0o700)
 		if err == nil {
-			sum = hexSHA(now)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		if sum == f.Old {
-			open = append(open, f)
-		} else if sum != hexSHA(f.New) {
-			foreign = append(foreign, found)
-		}
-	}
-	did = fmt.Sprintf("a change that was interrupted is finished now: %d of %d files were left", len(open), len(files))
-	if len(foreign) > 0 {
-		if len(open)+len(foreign) < len(files) {
-			return "", fmt.Errorf("%s: a change was interrupted when some of its files were written, and since then "+
-				"other hands have changed %s: put that back as it was, or remove the folder and make the rest fit",
-				folder, strings.Join(foreign, ", "))
-		}
-		open, did = nil, "a change that was interrupted is undone, none of its files was written: other hands have "+
-			"changed "+strings.Join(foreign, ", ")
-	}
-	for _, f := range open {
-		path := filepath.Join(dir, f.Path)
-		err := pause()
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o700)
-		}
-		if err == nil {
-			err = state.Replace(path, f.New, f.Mode)
+			err = state.Replace(f.real, f.new, f.mode)
 		}
 		if err != nil {
-			return "", err
+			return fmt.Errorf("%w; the same command again completes the change", err)
 		}
 	}
-	if err := pause(); err != nil {
-		return "", err
-	}
-	old := folder + "-done" // half removed it is no journal any more
-	if err := errors.Join(os.RemoveAll(old), os.Rename(folder, old), os.RemoveAll(old)); err != nil {
-		return "", err
-	}
-	return did, syncFolder(dir)
-}
-
-// syncFolder makes the names in a folder durable, on systems that can.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }
 
 // setField gives a field of the JSON object in text another value, and leaves all else as it is, to the byte. A field
@@ -211,46 +100,70 @@ func setField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// difference returns the lines that are only in the old text, and those only in the new one, each in order.
-func difference(old, text []byte) (removed, added []string) {
-	split := func(b []byte) []string {
-		if len(b) == 0 {
-			return nil
+// fieldChange is a field of a file that has another value, and its JSON. Members are called by their names.
+type fieldChange struct {
+	Field  string `json:"field"`
+	Before string `json:"before"` // JSON; empty if it was not there
+	After  string `json:"after"`  // JSON; empty if it is gone
+}
+
+func (f fieldChange) String() string {
+	return fmt.Sprintf("%s: %s -> %s", f.Field, cmp.Or(f.Before, "none"), cmp.Or(f.After, "none"))
+}
+
+// fieldChanges compares two JSON files. What is no JSON has no fields.
+func fieldChanges(old, text []byte) []fieldChange {
+	before, after := map[string]string{}, map[string]string{}
+	for text, into := range map[*[]byte]map[string]string{&old: before, &text: after} {
+		var v any
+		if json.Unmarshal(*text, &v) == nil {
+			flatten("", v, into)
 		}
-		return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	}
-	a, b := split(old), split(text)
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	changes := []fieldChange{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if before[name] != after[name] {
+			changes = append(changes, fieldChange{name, before[name], after[name]})
+		}
 	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	if len(a)*len(b) > 1<<24 { // of a fleet of thousands
-		return a, b
-	}
-	// longest[i][j] is the length of the longest list of lines that a[i:] and b[j:] have in common.
-	longest := make([][]int32, len(a)+1)
-	longest[len(a)] = make([]int32, len(b)+1)
-	for i := len(a) - 1; i >= 0; i-- {
-		longest[i] = make([]int32, len(b)+1)
-		for j := len(b) - 1; j >= 0; j-- {
-			longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			if a[i] == b[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
+	return changes
+}
+
+// flatten collects the values in v by their paths. An element of a list is called by its name, or else by itself: the
+// order of members and edges says nothing.
+func flatten(path string, v any, into map[string]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, one := range v {
+			if path != "" {
+				key = path + "." + key
+			}
+			flatten(key, one, into)
+		}
+		return
+	case []any:
+		named := len(v) > 0
+		for _, one := range v {
+			_, list := one.([]any)
+			object, ok := one.(map[string]any)
+			_, has := object["name"].(string)
+			named = named && (list || ok && has)
+		}
+		for _, one := range v {
+			object, ok := one.(map[string]any)
+			if name, has := object["name"].(string); named && ok && has {
+				flatten(path+"."+name, one, into)
+			} else if named {
+				text, _ := json.Marshal(one) // it came from JSON
+				into[path+string(text)] = "there"
 			}
 		}
-	}
-	i, j := 0, 0
-	for i < len(a) && j < len(b) {
-		switch {
-		case a[i] == b[j]:
-			i, j = i+1, j+1
-		case longest[i+1][j] >= longest[i][j+1]:
-			removed, i = append(removed, a[i]), i+1
-		default:
-			added, j = append(added, b[j]), j+1
+		if named {
+			return
 		}
 	}
-	return append(removed, a[i:]...), append(added, b[j:]...)
+	text, _ := json.Marshal(v) // it came from JSON
+	into[path] = string(text)
 }

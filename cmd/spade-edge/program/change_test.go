@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,85 +10,90 @@ import (
 	"testing"
 )
 
-// A change that ends anywhere leaves all files old, or the next call makes all of them new.
-func TestChangeCrashes(t *testing.T) {
+// A change of a fleet that is interrupted anywhere leaves whole files and the old fleet file, and the same command again
+// makes of them what it makes without an interruption.
+func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
-	crash := errors.New("crash")
-	for at := 0; ; at++ {
-		dir := t.TempDir()
-		read := func(name string) string {
-			text, _ := os.ReadFile(filepath.Join(dir, name))
-			return string(text)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "fleet"), []byte("old"), 0o644); err != nil {
+	from, line := plant(t)
+	model := filepath.Join(filepath.Dir(from), "model.raw")
+	if err := os.WriteFile(model, appendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} { // each has had a run, and a has the fleet file too
+		if err := os.MkdirAll(filepath.Join(from, name, "state"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		steps := 0
-		c := &change{dir: dir, step: func() error {
-			if steps++; steps > at {
-				return crash
-			}
-			return nil
-		}}
-		for _, name := range []string{"fleet", "a/node", "b/node"} {
-			if err := c.set(filepath.Join(dir, name), []byte("new"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		err := c.commit()
-		if err != nil && !errors.Is(err, crash) {
+		if err := os.WriteFile(filepath.Join(from, name, "state", "old"), nil, 0o600); err != nil {
 			t.Fatal(err)
-		}
-		did, errNext := finishChange(dir, (&change{}).pause)
-		if errNext != nil {
-			t.Fatal(errNext)
-		}
-		got := []string{read("fleet"), read("a/node"), read("b/node")}
-		before, after := slices.Equal(got, []string{"old", "", ""}), slices.Equal(got, []string{"new", "new", "new"})
-		if begun := at > 0; before == begun || after != begun || (did != "") != (begun && err != nil) {
-			t.Errorf("crash at step %d: files %q, %q", at, got, did)
-		}
-		if info, err := os.Stat(filepath.Join(dir, "fleet")); err != nil || info.Mode().Perm()&0o044 != 0o044 {
-			t.Errorf("mode %v, %v", info.Mode(), err)
-		}
-		if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
-			t.Errorf("crash at step %d leaves %q", at, left)
-		}
-		if err == nil {
-			break
 		}
 	}
-}
-
-// What other hands do in the middle of a change is never overwritten.
-func TestChangeForeign(t *testing.T) {
-	t.Parallel()
-	for at, want := range map[int]string{1: "is undone", 2: "put that back"} {
-		dir := t.TempDir()
-		left := at
-		c := &change{dir: dir, step: func() error {
-			if left--; left < 0 {
-				return errors.New("crash")
+	copyAll(t, filepath.Join(from, "fleet.json"), filepath.Join(from, "a", "fleet.json"))
+	text := strings.Replace(readFile(t, filepath.Join(from, "a", "node.json")), "../fleet.json", "fleet.json", 1)
+	if err := os.WriteFile(filepath.Join(from, "a", "node.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, fresh, log := call("keygen", "-name", "b", "-out", filepath.Join(from, "b", "new.key"))
+	if code != exitDone {
+		t.Fatal(log)
+	}
+	key := filepath.Join(filepath.Dir(from), "b.line")
+	if err := os.WriteFile(key, []byte(fresh), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	crash := errors.New("crash")
+	for _, c := range []struct {
+		files  int
+		action string
+		args   []string
+	}{
+		{6, "add", []string{"-line", line, "-edges", "a,b", "-run", "2027"}},
+		{4, "remove", []string{"-name", "c", "-run", "2027"}},
+		{3, "rotate", []string{"-line", key, "-file", "new.key"}},
+		{3, "move", []string{"-name", "b", "-address", "b.example:7443"}},
+		{7, "next", []string{"-from", model, "-run", "2027"}},
+	} {
+		do := func(dir string, after int) int {
+			p := *Websockets
+			p.fleetStep = func() error {
+				if after--; after < 0 {
+					return crash
+				}
+				return nil
 			}
-			return nil
-		}}
-		for _, name := range []string{"a", "b"} {
-			if err := c.set(filepath.Join(dir, name), []byte("new"), 0o600); err != nil {
-				t.Fatal(err)
+			return p.Run(t.Context(), append([]string{"fleet", c.action, dir}, c.args...), io.Discard, io.Discard)
+		}
+		want := filepath.Join(t.TempDir(), "plant")
+		copyAll(t, from, want)
+		if code := do(want, 1<<20); code != exitDone {
+			t.Fatalf("%s: exit code %d", c.action, code)
+		}
+		old, new := contents(t, from), contents(t, want)
+		for at := range c.files {
+			dir := filepath.Join(t.TempDir(), "plant")
+			copyAll(t, from, dir)
+			if code := do(dir, at); code != exitFailed {
+				t.Fatalf("%s: exit code %d after %d files", c.action, code, at)
+			}
+			for _, name := range strings.Fields(tree(t, dir)) {
+				text, err := os.ReadFile(filepath.Join(dir, name))
+				if err == nil && !strings.Contains(old, name+"\n"+string(text)) && !strings.Contains(new, name+"\n"+string(text)) {
+					t.Errorf("%s: after %d files %s is neither the old nor the new one", c.action, at, name)
+				}
+			}
+			if readFile(t, filepath.Join(dir, "fleet.json")) != readFile(t, filepath.Join(from, "fleet.json")) {
+				t.Errorf("%s: after %d of %d files the fleet is another one already", c.action, at, c.files)
+			}
+			if code := do(dir, 1<<20); code != exitDone || contents(t, dir) != new {
+				t.Errorf("%s: after %d files the repeat has exit code %d and makes\n%s\nwant\n%s", c.action, at, code, contents(t, dir), new)
 			}
 		}
-		if c.commit() == nil {
-			t.Fatal("no crash")
+		if do(from+"-none", 0) == exitDone {
+			t.Error("no fleet")
 		}
-		if err := os.WriteFile(filepath.Join(dir, "b"), []byte("mine"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		did, err := finishChange(dir, (&change{}).pause)
-		if err != nil {
-			did = err.Error()
-		}
-		if mine, _ := os.ReadFile(filepath.Join(dir, "b")); string(mine) != "mine" || !strings.Contains(did, want) {
-			t.Errorf("after step %d: %q, %q", at, mine, did)
+		dir := filepath.Join(t.TempDir(), "plant")
+		copyAll(t, from, dir)
+		if code := do(dir, c.files); code != exitDone || contents(t, dir) != new {
+			t.Errorf("%s writes more than %d files", c.action, c.files)
 		}
 	}
 }
@@ -105,10 +111,17 @@ func TestSetField(t *testing.T) {
 	}
 }
 
-func TestDifference(t *testing.T) {
+func TestFieldChanges(t *testing.T) {
 	t.Parallel()
-	removed, added := difference([]byte("a\nb\nc\nd\ne\n"), []byte("a\nc\nx\nd\ny\n"))
-	if !slices.Equal(removed, []string{"b", "e"}) || !slices.Equal(added, []string{"x", "y"}) {
-		t.Errorf("removed %q, added %q", removed, added)
+	old := `{"run": "1", "gone": true, "privacy": {"sigma": 1}, "members": [{"name": "a", "keys": ["x"]}, {"name": "b", "keys": []}], "edges": [["a", "b"]]}`
+	text := `{"run": "2", "privacy": {"sigma": 1}, "members": [{"name": "b", "keys": []}, {"name": "a", "keys": ["x", "y"]}], "edges": [["b", "c"]]}`
+	var got []string
+	for _, c := range fieldChanges([]byte(old), []byte(text)) {
+		got = append(got, c.String())
+	}
+	want := []string{`edges["a","b"]: there -> none`, `edges["b","c"]: none -> there`, "gone: true -> none",
+		`members.a.keys: ["x"] -> ["x","y"]`, `run: "1" -> "2"`}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

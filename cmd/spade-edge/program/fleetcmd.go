@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -62,7 +63,6 @@ type fleetResult struct {
 	Hash    string       `json:"fleet_hash"`
 	SameRun bool         `json:"same_run"` // the hash is what it was: a run that has begun takes the change over
 	DryRun  bool         `json:"dry_run"`
-	Before  string       `json:"recovered,omitempty"` // what became of an earlier change that was interrupted
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
 	Left    []ledgerLeft `json:"ledgers"` // of the members whose ledgers are here
@@ -70,11 +70,10 @@ type fleetResult struct {
 }
 
 type fileChange struct {
-	File    string   `json:"file"`
-	New     bool     `json:"new"`
-	Bytes   int      `json:"bytes"`
-	Removed []string `json:"removed"` // lines; none of a start vector
-	Added   []string `json:"added"`
+	File    string        `json:"file"`
+	New     bool          `json:"new"`
+	Bytes   int           `json:"bytes"`
+	Changes []fieldChange `json:"changes"` // none of a start vector
 }
 
 // errSettled says what may change in the middle of a run.
@@ -152,7 +151,7 @@ func (e *fleetEdit) register() {
 		"is left of the ledgers here)")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
 	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
-	c.BoolVar(&e.dryRun, "dry-run", false, "show the difference, and write nothing")
+	c.BoolVar(&e.dryRun, "dry-run", false, "show what changes, and write nothing")
 	c.jsonFlag("")
 }
 
@@ -172,9 +171,6 @@ func (e *fleetEdit) finish() error {
 				epsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
 		}
 	}
-	if err := e.setFleet(e.path, text); err != nil {
-		return err
-	}
 	for _, n := range e.nodes {
 		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // or it is on the device alone
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
@@ -182,7 +178,8 @@ func (e *fleetEdit) finish() error {
 			}
 		}
 		if own := n.node.Fleet; !same(own, e.path) { // a device's copy
-			if there, err := os.ReadFile(own); err == nil && string(there) == string(e.text) {
+			there, err := os.ReadFile(own)
+			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {
 					return err
 				}
@@ -194,16 +191,20 @@ func (e *fleetEdit) finish() error {
 			return err
 		}
 	}
+	if err := e.setFleet(e.path, text); err != nil { // last: it makes the rest count
+		return err
+	}
 	for _, w := range e.writes.files {
-		one := fileChange{File: filepath.ToSlash(w.Path), New: w.Old == "", Bytes: len(w.New)}
-		if filepath.Ext(w.Path) == ".json" {
-			one.Removed, one.Added = difference(w.old, w.New)
+		one := fileChange{File: w.path, New: w.old == nil, Bytes: len(w.new), Changes: fieldChanges(w.old, w.new)}
+		if rel, err := filepath.Rel(e.dir, w.path); err == nil {
+			one.File = filepath.ToSlash(rel)
 		}
 		e.r.Files = append(e.r.Files, one)
 	}
 	if e.dryRun {
 		return nil
 	}
+	e.writes.step = e.program.fleetStep
 	return e.writes.commit()
 }
 
@@ -241,11 +242,8 @@ func (e *fleetEdit) write(t table) {
 			word = "new"
 		}
 		t.row(word, "%s, %s", f.File, bytesText(int64(f.Bytes)))
-		for _, line := range f.Removed {
-			fmt.Fprintf(t, "  - %s\n", line)
-		}
-		for _, line := range f.Added {
-			fmt.Fprintf(t, "  + %s\n", line)
+		for _, c := range f.Changes {
+			fmt.Fprintf(t, "  %s\n", c)
 		}
 	}
 	if len(r.Files) == 0 {

@@ -39,7 +39,7 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open finishes a change that was interrupted, and reads the fleet file, or with device the node file, and the node
+// open reads the fleet file, or with device the node file, and the node
 // files of the members that are there.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -51,16 +51,7 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
 		return usageError{err}
 	}
-	e.writes = &change{dir: e.dir}
-	if _, err := os.Stat(filepath.Join(e.dir, journal)); err == nil && e.dryRun {
-		return fmt.Errorf("a change of %s was interrupted: the next call without -dry-run finishes it first", e.dir)
-	}
-	if e.r.Before, err = finishChange(e.dir, e.writes.pause); err != nil {
-		return err
-	}
-	if e.r.Before != "" {
-		fmt.Fprintf(e.log, "%s\n", e.r.Before)
-	}
+	e.writes = &change{}
 	e.path = path
 	if device {
 		n, err := readNodeText(path)
@@ -189,8 +180,11 @@ func (e *fleetEdit) before() *fleetfile.File {
 	return file
 }
 
-// moveState gives a node another state folder, so that the old run's stays as it is.
+// moveState gives a node another state folder, so that the old run's stays as it is. An empty one stays.
 func (e *fleetEdit) moveState(n *nodeText) error {
+	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		return nil
+	}
 	old := strings.TrimRight(n.field("state"), `/\`)
 	old = strings.TrimSuffix(old, "-"+slug(e.ran))
 	if err := n.set("state", old+"-"+slug(e.file.Fleet.Run)); err != nil {

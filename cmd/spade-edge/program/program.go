@@ -33,6 +33,8 @@ type Program struct {
 
 	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
 	Noise func(number int, round func() int) io.Reader
+
+	fleetStep func() error // see change
 }
 
 // Answer is what somebody said who was asked.
