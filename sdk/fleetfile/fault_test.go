@@ -67,12 +67,12 @@ func TestFleetFaults(t *testing.T) {
 	privacy := string(text[strings.Index(string(text), `"privacy"`):strings.Index(string(text), `"wire"`)])
 	for _, c := range []change{
 		// the text
-		one("", "", "line 1, column 0: unexpected end of JSON input"),
+		one("", "", "column 0: unexpected end of JSON input"),
 		one("", "null",
 			`version is missing, want 1`),
 		one("", "[1]",
 			`the file: found array, want an object`),
-		one("", "\xef\xbb\xbf{}", "line 1, column 1: invalid character"),
+		one("", "\xef\xbb\xbf{}", "column 1: invalid character"),
 		one("", "{\"run\": \"\xff\"}",
 			`version is missing, want 1`),
 		one(`"dim": 3`, `"dim": NaN`, "line 4, column 10: invalid character 'N'"),

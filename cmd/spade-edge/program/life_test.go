@@ -310,7 +310,7 @@ func TestHangup(t *testing.T) {
 	b.log.await(t, "the fleet file is not taken over", "only keys and addresses may change", "method differs")
 	tr.write(t, "fleet.json", "{")
 	hangup()
-	b.log.await(t, "the fleet file is not taken over", "line 1")
+	b.log.await(t, "the fleet file is not taken over", "column 1: unexpected end")
 
 	// c has lost its key, and lives elsewhere now. b alone has it as a neighbor.
 	tr.remove(t, "c.key")
