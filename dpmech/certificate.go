@@ -117,15 +117,24 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	return c, nil
 }
 
-// adversary names the weakest of those whom all releases protect against, empty if none of them shares noise.
+// adversary names the weakest of those whom all releases protect against, and the fewest members that may vanish where
+// that counts; empty if no release shares noise.
 func adversary(spends []Spend) string {
-	var least *Shared
+	var least Shared
 	for i := range spends {
-		if s := &spends[i].Shared; *s != (Shared{}) && (least == nil || s.Colluders < least.Colluders) {
+		s := spends[i].Shared
+		switch {
+		case s == Shared{}:
+			continue
+		case least == Shared{}:
 			least = s
 		}
+		least.Colluders = min(least.Colluders, s.Colluders)
+		if least.Absent == 0 || s.Absent > 0 && s.Absent < least.Absent {
+			least.Absent = s.Absent
+		}
 	}
-	if least == nil {
+	if least == (Shared{}) {
 		return ""
 	}
 	return least.Adversary()

@@ -32,8 +32,8 @@ type Gaussian struct {
 func (g Gaussian) String() string {
 	text := fmt.Sprintf("clip %v and sigma %v", g.Clip, g.Sigma)
 	if g.Shared != (Shared{}) {
-		text += fmt.Sprintf(", shared sigma %v, effective sigma %v and %d colluders",
-			g.Shared.Sigma, g.Shared.Effective, g.Shared.Colluders)
+		text += fmt.Sprintf(", shared sigma %v and effective sigma %v against %s",
+			g.Shared.Sigma, g.Shared.Effective, g.Shared.Adversary())
 	}
 	return text
 }

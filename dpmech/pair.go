@@ -17,19 +17,30 @@ type Shared struct {
 	// knows all that Colluders of them know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
+	// Absent is g, how many members may vanish while the others go on sharing noise without them, 0 or more. Effective
+	// counts on no noise of Colluders and Absent members, and holds if no more vanish: see PROOF.md, part 3.
+	Absent int `json:"absent,omitempty"`
 }
 
 // Adversary names against whom a release protects at its [Gaussian.Rho]; without shared noise that is everybody.
 func (s Shared) Adversary() string {
-	switch {
-	case s == Shared{}:
+	if s == (Shared{}) {
 		return "everybody else together"
-	case s.Colluders == 0:
-		return "whoever sees all releases and is no member"
-	case s.Colluders == 1:
-		return "whoever sees all releases, together with any one member"
 	}
-	return fmt.Sprintf("whoever sees all releases, together with any %d members", s.Colluders)
+	text := fmt.Sprintf("whoever sees all releases, together with any %d members", s.Colluders)
+	switch s.Colluders {
+	case 0:
+		text = "whoever sees all releases and is no member"
+	case 1:
+		text = "whoever sees all releases, together with any one member"
+	}
+	switch s.Absent {
+	case 0:
+		return text
+	case 1:
+		return text + ", if at most one member vanishes"
+	}
+	return fmt.Sprintf("%s, if at most %d members vanish", text, s.Absent)
 }
 
 // Bounds of the ratio of the shared sigma to a client's own, as powers of two.
@@ -54,8 +65,9 @@ func (s Shared) validate(g Gaussian) error {
 		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want sigma (%v) or more, and at most 2^20 clips",
 			s.Effective, g.Sigma))
 	}
-	if s.Colluders < 0 {
-		errs = append(errs, fmt.Errorf("dpmech: %d colluders, want 0 or more", s.Colluders))
+	if s.Colluders < 0 || s.Absent < 0 {
+		errs = append(errs, fmt.Errorf("dpmech: %d colluders and %d absent members, want 0 or more of both", s.Colluders,
+			s.Absent))
 	}
 	return errors.Join(errs...)
 }

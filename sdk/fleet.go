@@ -108,9 +108,15 @@ type Privacy struct {
 	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to whoever sees all
 	// releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against these, and
 	// LimitAll, if not 0, against all other members together.
+	//
+	// If at most Absent members vanish, the others go on sharing noise without them, and so it cancels as before. The noise
+	// that is needed for that is the same as for so many more Colluders. Beyond Absent lost neighbors, and with 0 beyond
+	// none, a member's releases have more noise of their own and share none: what its neighbors share with it then stays in
+	// the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
+	Absent         int     `json:"absent,omitempty"`
 	LimitAll       float64 `json:"epsilon_limit_all,omitempty"`
 }
 
@@ -124,7 +130,19 @@ type Wire struct {
 
 // Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
 func (p Privacy) Shared() dpmech.Shared {
-	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
+	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent}
+}
+
+// conductance is that of a graph without Colluders and Absent members, if neighbors share so many times their own noise.
+func (p Privacy) conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
+	n := g.N()
+	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
+}
+
+// Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph.
+func (p Privacy) Effective(g *graph.Graph) (float64, error) {
+	c, err := p.conductance(g, p.PairSigma/p.Sigma)
+	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
 // gaussian returns clip and noise of every release of a private run.
@@ -293,6 +311,7 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		const want = "0, as pair_sigma is 0: it is for noise that neighbors share"
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
 		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
+		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
 		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
 	}
 	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
@@ -307,7 +326,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 	if least.Validate() != nil { // the machine's rules say what is wrong
 		return nil
 	}
-	c, err := g.Conductance(p.PairSigma/p.Sigma, p.Colluders)
+	c, err := p.conductance(g, p.PairSigma/p.Sigma)
 	if err != nil {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
@@ -315,12 +334,16 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
 			p.Shared().Adversary())
 		if c.Exact {
-			var colluders []string
+			var without []string
 			for _, v := range c.Without {
-				colluders = append(colluders, f.Members[v])
+				without = append(without, f.Members[v])
 			}
-			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q collude", most,
-				p.Shared().Adversary(), f.Members[c.Node], colluders)
+			do := "collude"
+			if p.Absent > 0 {
+				do = "collude or vanish"
+			}
+			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q %s", most,
+				p.Shared().Adversary(), f.Members[c.Node], without, do)
 		}
 		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
 			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}

@@ -121,6 +121,10 @@ func Settings() []Setting {
 			Words: "share noise with neighbors that cancels in the mean: the budget then holds against whoever sees all " +
 				"releases, together with any `c` members (default no noise is shared)",
 			in: func(f *Fleet) any { return &f.Privacy.Colluders }},
+		{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
+			Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
+				"the others share still cancels (0 = whoever has lost a neighbor shares no more)",
+			in: func(f *Fleet) any { return &f.Privacy.Absent }},
 		{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
 			Words: "with colluders: the most that epsilon may be against all other members together (default no limit)",
 			in:    func(f *Fleet) any { return &f.Privacy.LimitAll }},

@@ -29,7 +29,7 @@ type Known struct {
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
 	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget,
-	// which then holds against outsiders and any Privacy.Colluders members. If Sigma is fixed, so are the other two.
+	// which then holds against outsiders and any Privacy.Colluders members, if at most Privacy.Absent vanish. If Sigma is fixed, so are the other two.
 	Graph *graph.Graph
 }
 
@@ -118,7 +118,8 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
 		// The model goes no further than noise lets it: with unit features, what noise has added to it moves a score by
 		// far/signal in the end. A linear model is as good near its start as far from it.
-		unit := Privacy{Clip: 1, Delta: p.Delta, EpsilonLimit: p.EpsilonLimit, Accounting: p.Accounting, Colluders: p.Colluders}
+		unit := *p
+		unit.Clip = 1
 		if err = unit.spend(m.Rounds, k.Graph); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (p *Privacy) share(g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
 		ratio := math.Ldexp(1, n)
-		c, err := g.Conductance(ratio, p.Colluders)
+		c, err := p.conductance(g, ratio)
 		if err != nil {
 			return fmt.Errorf("sdk: suggest: %w", err)
 		}

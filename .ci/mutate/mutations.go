@@ -24,7 +24,7 @@ var (
 	survive = suite{"./sdk", "AgreementSurvives"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
-	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey"}
+	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
 	keys    = suite{"./sdk/pair", "Key"}
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
 	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
@@ -68,7 +68,16 @@ var mutations = []mutation{
 	{"quarantine: the degree of a dropped edge in the penalty", "sdk/admm/round.go",
 		"float32(m.cfg.Rho*float64(m.live()))", "float32(m.cfg.Rho*float64(len(m.edges)))", dropped},
 	{"quarantine: a jump is taken in", "sdk/admm/quarantine.go", "distance > most {", "distance < -most {", dropped},
-	{"quarantine: noise is shared without an edge", "sdk/admm/round.go", "if m.blank() || m.without() {", "if m.blank() {", dropped},
+	{"absent: noise is shared whoever is gone", "sdk/admm/round.go", "len(m.edges)-m.live() > g.Shared.Absent {", "len(m.edges) == 0 {", sums},
+	{"absent: noise is shared with one more gone", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 1+g.Shared.Absent {", sums},
+	{"absent: no noise is shared without one member", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 0 {", sums},
+	{"absent: noise is shared with who is gone", "sdk/admm/round.go",
+		"		if m.gone(i) {\n			continue\n		}\n		peer", "		peer", sums},
+	{"absent: noise is planned for the colluders alone", "sdk/fleet.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
+		suite{"./sdk", "AbsentIsPlanned"}},
+	{"absent: the weakest assumption of all releases", "dpmech/certificate.go", "s.Absent < least.Absent", "s.Absent > least.Absent", pairs},
+	{"absent: another assumption in the certificate than in the fleet", "sdk/audit/audit.go",
+		`{"absent", s.Shared.Absent, want.Shared.Absent},`, "", audits},
 	{"quarantine: the client's own round decides", "sdk/admm/quarantine.go", "for e.at(next-1) >= 0 {", "for next < 0 {", dropped},
 	{"quarantine: what was moved stays", "sdk/admm/robust.go",
 		"				m.p[c] += float32(float64(before) / gain)\n				moved[c] = 0\n", "				_ = before\n", dropped},
@@ -268,14 +277,14 @@ var mutations = []mutation{
 	{"shared: both ends add", "sdk/admm/round.go",
 		"Subtract: m.client() > peer}", "Subtract: false}", sums},
 	{"shared: with one neighbor less", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		peer := m.edges[i].peer\n		key, ok",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		peer := m.edges[i].peer\n		key, ok", sums},
+		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		peer",
+		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		peer", sums},
 	{"shared: the keys of the release before", "sdk/admm/round.go",
 		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
 	{"shared: by a device whose releases the lost one may have made", "sdk/admm/round.go",
-		"	if m.blank() || m.without() {", "	if m.without() {", sums},
+		"	if m.blank() || len", "	if len", sums},
 	{"shared: own noise only in a blank release", "sdk/admm/round.go",
-		"	if m.blank() || m.without() {\n		return g.Alone(), nil", "	if m.blank() || m.without() {\n		return g, nil", sums},
+		"Shared.Absent {\n		return g.Alone(), nil", "Shared.Absent {\n		return g, nil", sums},
 	{"shared: own noise only without a key", "sdk/admm/round.go",
 		"			clear(m.pairs)\n			return g.Alone(), nil", "			clear(m.pairs)\n			return g, nil", sums},
 	{"shared: with the others if a key is missing", "sdk/admm/round.go",
@@ -312,7 +321,7 @@ var mutations = []mutation{
 	{"shared: no limit against all others in a certificate", "dpmech/cost.go",
 		"if c.AgainstAll != nil && l.EpsilonAll > 0 {", "if c.AgainstAll != nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: the strongest adversary of all releases", "dpmech/certificate.go",
-		"s.Colluders < least.Colluders", "s.Colluders > least.Colluders", pairs},
+		"min(least.Colluders, s.Colluders)", "max(least.Colluders, s.Colluders)", pairs},
 	{"shared: an effective sigma below the own one", "dpmech/pair.go",
 		"s.Effective >= g.Sigma &&", "s.Effective > 0 &&", pairs},
 	{"shared: a ratio that is no power of two", "dpmech/pair.go",

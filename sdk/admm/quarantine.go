@@ -29,8 +29,8 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // after that which is made without. So it depends on what the neighbor has sent, and on the order of that, and not on
 // how far this client's local work is, which depends on data. From now on the client takes nothing of the neighbor and
 // sends it nothing. The penalty of (6) is without z_ij and |N_i| is one less; with Config.Robust all that the neighbor
-// has ever done to the client is taken out again. Releases share noise with nobody from then on, and have full noise of
-// their own.
+// has ever done to the client is taken out again. From then on releases share noise with the other neighbors only, or, once
+// more neighbors are dropped than may vanish ([dpmech.Shared].Absent), with nobody, and have full noise of their own.
 //
 // The Laplacian of a graph without the edge has no eigenvalue above those with it: step sizes that were stable stay so.
 // A neighbor that has not dropped the edge waits, and makes no release meanwhile that rests on it.
@@ -81,11 +81,6 @@ func (m *Machine) dropped(i int) bool { return m.cut != nil && m.cut[i] > 0 }
 
 // gone reports whether the release in progress, or the next one, is made without the i-th edge.
 func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
-
-// without reports whether the release in progress is made without one of the neighbors.
-func (m *Machine) without() bool {
-	return m.live() < len(m.edges)
-}
 
 // live returns how many edges the release in progress, or the next one, is made with.
 func (m *Machine) live() int {

@@ -212,17 +212,20 @@ func (m *Machine) release() error {
 // noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
 // caller clears. A device that has replaced another shares none in the releases that the lost one may have made: two
 // releases of one round with the same shared noise would differ by own noise alone. Nor does a release that is made
-// without a neighbor: who of the two was right must not matter.
+// without more neighbors than may vanish, for which it has too little noise otherwise.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	g = m.cfg.Privacy[min(m.k(), len(m.cfg.Privacy)-1)]
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}
-	if m.blank() || m.without() {
+	if m.blank() || len(m.edges)-m.live() > g.Shared.Absent {
 		return g.Alone(), nil
 	}
 	m.pairs = m.pairs[:0]
 	for i := range m.edges {
+		if m.gone(i) {
+			continue
+		}
 		peer := m.edges[i].peer
 		key, ok := m.cfg.PairKey(peer, m.round+1)
 		if !ok {

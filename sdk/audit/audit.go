@@ -152,6 +152,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 			{"sigma", s.Shared.Sigma, want.Shared.Sigma},
 			{"effective_sigma", s.Shared.Effective, want.Shared.Effective},
 			{"colluders", s.Shared.Colluders, want.Shared.Colluders},
+			{"absent", s.Shared.Absent, want.Shared.Absent},
 		} {
 			if f.found != f.want {
 				x.differ(where+".shared."+f.name, f.found, f.want)

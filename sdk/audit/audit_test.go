@@ -256,6 +256,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		"releases[0].shared.sigma: is 8, want 16":            func(p *sdk.Privacy) { p.PairSigma = 16 },
 		"releases[0].shared.effective_sigma: is 5.5, want 5": func(p *sdk.Privacy) { p.EffectiveSigma = 5 },
 		"releases[2].shared.colluders: is 1, want 0":         func(p *sdk.Privacy) { p.Colluders = 0 },
+		"releases[0].shared.absent: is 0, want 1":            func(p *sdk.Privacy) { p.Colluders, p.Absent = 0, 1 },
 		"lifetime.runs[1].releases[0].shared.sigma: is 8, want 0": func(p *sdk.Privacy) {
 			p.PairSigma, p.EffectiveSigma, p.Colluders, p.LimitAll = 0, 0, 0, 0
 		},

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,12 +212,8 @@ func (e *fleetEdit) reshare() error {
 	if err != nil {
 		return err
 	}
-	c, err := g.Conductance(p.PairSigma/p.Sigma, p.Colluders)
-	if err != nil {
-		return usageError{err}
-	}
-	p.EffectiveSigma = max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12))
-	return nil
+	p.EffectiveSigma, err = p.Effective(g)
+	return asUsage(err)
 }
 
 // graphOf returns the graph of a fleet, whatever its noise.

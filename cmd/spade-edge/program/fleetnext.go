@@ -249,13 +249,11 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		}
 		return n
 	}
-	p := f.Privacy
-	known := sdk.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: sdk.Privacy{
-		Clip: p.Clip, Delta: p.Delta, Accounting: p.Accounting, EpsilonLimit: epsilon, Colluders: p.Colluders,
-		LimitAll: p.LimitAll,
-	}}
+	known := sdk.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
+	p := &known.Privacy
+	p.Sigma, p.PairSigma, p.EffectiveSigma, p.EpsilonLimit = 0, 0, 0, epsilon
 	known.Method.Mixing, known.Method.Cooldown = none(f.Method.Mixing), none(f.Method.Cooldown)
-	if p.PairSigma > 0 {
+	if f.Privacy.PairSigma > 0 {
 		g, err := graphOf(*f)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -11,7 +10,7 @@ import (
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.
 func (o *options) sharingConflicts(f *faults) {
-	for _, name := range []string{"pair-sigma", "limit-all"} {
+	for _, name := range []string{"pair-sigma", "limit-all", "absent"} {
 		f.when(o.given[name] && !o.given["colluders"],
 			"-%s without -colluders, want both: only -colluders makes neighbors share noise, and says against whom -epsilon "+
 				"holds", name)
@@ -31,7 +30,7 @@ func (o *options) sharingConflicts(f *faults) {
 }
 
 // shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of somebody may
-// be among the colluders: of the noise that this member shares nothing would be left.
+// collude or vanish: of the noise that this member shares nothing would be left.
 func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 	o := &p.opt
 	if !o.given["colluders"] {
@@ -43,21 +42,25 @@ func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 			lonely = i
 		}
 	}
-	if n := len(p.graph.Neighbors(lonely)); n <= o.asked.Privacy.Colluders {
-		would := "more neighbors (-graph)"
-		if n > 1 {
+	if n, pr := len(p.graph.Neighbors(lonely)), o.asked.Privacy; n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+		flags, would := fmt.Sprintf("-colluders %d", pr.Colluders), "more neighbors (-graph)"
+		if pr.Absent > 0 {
+			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
+		}
+		switch {
+		case n > 1 && pr.Absent > 0:
+			would += fmt.Sprintf(", or -colluders and -absent with a sum of %d or less", n-1)
+		case n > 1:
 			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
 		}
-		return usageError{fmt.Errorf("-colluders %d: all neighbors of %q (%d) may be among them, and nothing would be left of "+
-			"the noise that it shares; what would do: %s", o.asked.Privacy.Colluders, members[lonely], n, would)}
+		return usageError{fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
+			"that it shares; what would do: %s", flags, members[lonely], n, would)}
 	}
 	if o.given["pair-sigma"] { // by hand: what is left of it follows from the graph
-		pr := &known.Privacy
-		c, err := p.graph.Conductance(pr.PairSigma/pr.Sigma, pr.Colluders)
-		if err != nil {
+		var err error
+		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(p.graph); err != nil {
 			return usageError{err}
 		}
-		pr.EffectiveSigma = max(pr.Sigma, pr.Sigma*math.Sqrt(c.Least)*(1-1e-12))
 	}
 	known.Graph = p.graph
 	return nil

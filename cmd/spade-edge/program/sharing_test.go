@@ -51,6 +51,9 @@ func TestWrongSharing(t *testing.T) {
 		{2, "-mixing is 65537, want a whole number, 0..65536", strings.Fields("-mixing 65537")},
 		{2, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
 		{2, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
+		{2, "-absent without -colluders", strings.Fields("-absent 1")},
+		{2, "-absent is -1, want a whole number, 0..", strings.Fields("-colluders 1 -absent -1")},
+		{2, `-colluders 1 and -absent 1: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 1 -absent 1 -graph ring")},
 		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
 		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
 		{2, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
@@ -119,6 +122,11 @@ func TestSimulateSharing(t *testing.T) {
 		if code != exitDone || !strings.Contains(strings.ReplaceAll(out+log, " (simulated: the noise came from the seed)", ""), want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, log, out)
 		}
+	}
+	// Noise for a member that may vanish is that for another colluder, and another adversary is named.
+	absent, more := outcome(t, with(args[:11:11], "-colluders", "1", "-absent", "2")...).Privacy, outcome(t, with(args[:11:11], "-colluders", "3")...).Privacy
+	if absent.Sigma != more.Sigma || absent.EffectiveSigma != more.EffectiveSigma || absent.Adversary != p.Adversary+", if at most 2 members vanish" {
+		t.Errorf("with two absent %+v, with two more colluders %+v", absent, more)
 	}
 	// By hand: the same split gives the same noise.
 	hand := outcome(t, with(args[:11:11], "-colluders", "1", "-mixing", "2", "-sigma", jsonNumber(p.Sigma), "-pair-sigma", jsonNumber(p.PairSigma),

@@ -1,0 +1,62 @@
+package sdk_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// Noise for members that may vanish is as much as for so many more colluders. A fleet that claims more is refused, and so
+// is one that plans for them without shared noise.
+func TestAbsentIsPlannedFor(t *testing.T) {
+	var edges [][2]int
+	for i := range 10 {
+		edges = append(edges, [2]int{i, (i + 1) % 10}, [2]int{i, (i + 3) % 10})
+	}
+	g, err := graph.New(10, edges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suggested := func(colluders, absent int) sdk.Privacy {
+		_, p, err := sdk.Suggest(sdk.Known{Dim: 6, Samples: []int{9}, Graph: g,
+			Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: colluders, Absent: absent}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	fewer, more, p := suggested(1, 0), suggested(3, 0), suggested(1, 2)
+	if p.Sigma != more.Sigma || p.PairSigma != more.PairSigma || p.EffectiveSigma != more.EffectiveSigma ||
+		p.Sigma <= fewer.Sigma {
+		t.Errorf("with two absent %+v, with two more colluders %+v, with neither %+v", p, more, fewer)
+	}
+	f := graphOf(privateRing(), "abcdefghij")
+	for _, e := range edges {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	f.Privacy = p
+	if err := f.Validate(); err != nil {
+		t.Error(err)
+	}
+	plain := f.Hash()
+	for want, change := range map[string]func(p *sdk.Privacy){
+		"if at most 3 members vanish; the worst is": func(p *sdk.Privacy) { p.Absent = 3 },
+		"if at most 2 members vanish; the worst is": func(p *sdk.Privacy) { p.EffectiveSigma *= 1.0001 },
+		"privacy.absent is 2, want 0, as pair_sigma is 0": func(p *sdk.Privacy) {
+			p.PairSigma, p.EffectiveSigma, p.Colluders = 0, 0, 0
+		},
+	} {
+		f.Privacy = p
+		change(&f.Privacy)
+		var field *sdk.FieldError
+		if err := f.Validate(); !errors.As(err, &field) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+		if f.Hash() == plain {
+			t.Errorf("%+v has the hash of %+v", f.Privacy, p)
+		}
+	}
+}
