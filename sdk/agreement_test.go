@@ -11,7 +11,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -49,6 +51,45 @@ func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
 		d.die()
 	}
 	return err
+}
+
+// keeping is a store that keeps secrets.
+type keeping interface {
+	state.Store
+	Secrets() (*pair.Kept, error)
+	KeepSecrets(k *pair.Kept) error
+}
+
+// crashing is the store of a process that crashes at the nth time that it keeps or removes secrets: before it is done, or
+// right after.
+type crashing struct {
+	keeping
+	kept   *int // over all processes
+	nth    int
+	before bool
+}
+
+func (c crashing) KeepSecrets(k *pair.Kept) error {
+	*c.kept++
+	if *c.kept == c.nth && c.before {
+		return tinytest.ErrCrashed
+	}
+	err := c.keeping.KeepSecrets(k)
+	if *c.kept == c.nth && err == nil {
+		err = tinytest.ErrCrashed
+	}
+	return err
+}
+
+func crashAtSecrets(open tinytest.OpenStore, nth int, before bool) tinytest.OpenStore {
+	kept := 0
+	return func() (state.Store, error) {
+		s, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return crashing{s.(keeping), &kept, nth, before}, nil
+	}
 }
 
 // models returns those of a simulation with the keys that were used, of a run that ends early if end says so.
@@ -109,7 +150,7 @@ func TestAgreementSurvivesCrashes(t *testing.T) {
 		crashes := playAgreement(t, f, func(open tinytest.OpenStore) tinytest.OpenStore {
 			switch {
 			case what.name == "secrets":
-				return tinytest.CrashAtSecrets(open, what.nth, what.before)
+				return crashAtSecrets(open, what.nth, what.before)
 			case what.name == "save" && what.before:
 				return tinytest.TornWrite(open, what.nth)
 			case what.name == "save":

@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -34,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 }
 
 // withLiar runs a fleet in which one lies, until the honest ones are done.
-func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, lie tinytest.Lie,
+func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
 	key := memberKey(f.Members[bad])
@@ -43,7 +42,7 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	}
 	var err error
 	trs = slices.Clone(trs)
-	if trs[bad], err = tinytest.Liar(trs[bad], f, f.Members[bad], key, lie); err != nil {
+	if trs[bad], err = lying(trs[bad], f, f.Members[bad], key, tell); err != nil {
 		t.Fatal(err)
 	}
 	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
@@ -128,33 +127,33 @@ func TestQuarantine(t *testing.T) {
 		}
 		return []admm.Message{m}
 	}
-	two := tinytest.Jump(3, far)
+	two := jump(3, far)
 	for _, c := range []struct {
 		name    string
 		f       *sdk.Fleet
 		tls     bool
 		keys    bool
-		lie     tinytest.Lie
+		lie     lie
 		why     string
 		victims []int
 	}{
-		{"jump", onGrid(), false, true, tinytest.Jump(3, far), "release 3 is", others},
-		{"jump over TLS", onGrid(), true, true, tinytest.Jump(3, far), "release 3 is", others},
-		{"jump without keys", onGrid(), false, false, tinytest.Jump(3, far), "release 3 is", others},
-		{"first release", onGrid(), false, true, tinytest.Jump(1, -far), "release 1 is", others},
-		{"off the grid", onGrid(), false, true, tinytest.Jump(3, 1<<30+1<<24), "of the grid, want", others},
+		{"jump", onGrid(), false, true, jump(3, far), "release 3 is", others},
+		{"jump over TLS", onGrid(), true, true, jump(3, far), "release 3 is", others},
+		{"jump without keys", onGrid(), false, false, jump(3, far), "release 3 is", others},
+		{"first release", onGrid(), false, true, jump(1, -far), "release 1 is", others},
+		{"off the grid", onGrid(), false, true, jump(3, 1<<30+1<<24), "of the grid, want", others},
 		{"to some only", onGrid(), false, true, func(to string, m admm.Message) []admm.Message {
 			if to > "c" {
 				return two(to, m)
 			}
 			return []admm.Message{m}
 		}, "", []int{0, 1, 3, 4}},
-		{"robust", robust, false, true, tinytest.Jump(3, far), "release 3 is", others},
-		{"shared noise", sharing(), false, true, tinytest.Jump(3, far), "release 3 is", others},
+		{"robust", robust, false, true, jump(3, far), "release 3 is", others},
+		{"shared noise", sharing(), false, true, jump(3, far), "release 3 is", others},
 		{"not private", plain, false, true, huge, "this client's numbers are below", others},
-		{"contradiction", onGrid(), false, true, tinytest.Contradict(3), "it has a double", others},
-		{"contradiction over TLS", onGrid(), true, true, tinytest.Contradict(3), "it has a double", others},
-		{"contradiction without keys", onGrid(), false, false, tinytest.Contradict(3), "", nil},
+		{"contradiction", onGrid(), false, true, contradict(3), "it has a double", others},
+		{"contradiction over TLS", onGrid(), true, true, contradict(3), "it has a double", others},
+		{"contradiction without keys", onGrid(), false, false, contradict(3), "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -246,7 +245,7 @@ func TestQuarantineIsKept(t *testing.T) {
 		dir := t.TempDir()
 		var stores []*state.Dir
 		configs := map[int]sdk.Config{}
-		_, errs := withLiar(t, fleet, inMemory(t, fleet), true, tinytest.Jump(3, 1<<28), func(i int, c *sdk.Config) {
+		_, errs := withLiar(t, fleet, inMemory(t, fleet), true, jump(3, 1<<28), func(i int, c *sdk.Config) {
 			store, err := state.Open(filepath.Join(dir, c.Name), fleet.StateSize(c.Name, samples[i]))
 			if err != nil {
 				t.Fatal(err)
@@ -294,7 +293,7 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	trs := inMemory(t, f)
-	lying, err := tinytest.Liar(trs[bad], f, f.Members[bad], memberKey("c"), tinytest.Jump(3, 1<<28))
+	lying, err := lying(trs[bad], f, f.Members[bad], memberKey("c"), jump(3, 1<<28))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +342,7 @@ func TestAloneEnds(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "c"}, {"b", "c"}}
-	all, errs := withLiar(t, f, inMemory(t, f), true, tinytest.Jump(3, 1<<28), func(_ int, c *sdk.Config) {
+	all, errs := withLiar(t, f, inMemory(t, f), true, jump(3, 1<<28), func(_ int, c *sdk.Config) {
 		c.Linger = 300 * time.Millisecond // nobody says a last word to the liar
 	})
 	for i, n := range all[:2] {
@@ -372,7 +371,7 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 				c.Store = store
 			}
 			var spare sdk.Config
-			lying, err := tinytest.Liar(trs[bad], f, "c", memberKey("c"), tinytest.Jump(3, 1<<28))
+			lying, err := lying(trs[bad], f, "c", memberKey("c"), jump(3, 1<<28))
 			if err != nil {
 				t.Fatal(err)
 			}

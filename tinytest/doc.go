@@ -8,11 +8,8 @@
 // The same schedules serve a simulation (Sim.Faults) and a transport ([Faulty]). [Markov] lets clients fall asleep.
 // [CrashAt], [TornWrite] and [LyingSync] wrap what opens a store ([OpenStore]).
 //
-// Adversaries. [Corrupt] makes members of a simulation send what an [Attack] says: [Drag], [Tow], [SignFlip],
-// [Equivocate], [LittleIsEnough], [InnerProduct], or one of your own.
+// Conformance. [TestTransport] and [TestOracle] check an implementation against what the interface's comments promise, and
+// return one error that explains each broken rule.
 //
-// Conformance. [TestTransport], [TestStore] and [TestOracle] check an implementation against what the interface's
-// comments promise, and return one error that explains each broken rule.
-//
-// Losses with a known gradient, bound and minimizer: [Quadratic], [SquaredProbability], [BoundedNonconvex].
+// Losses from 0 to 1 with a known gradient and minimizer: [SquaredProbability], [BoundedNonconvex].
 package tinytest

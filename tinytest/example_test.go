@@ -6,7 +6,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -69,26 +68,4 @@ func ExampleChain() {
 	// 7 ticks
 	// 20 ticks
 	// same result: true
-}
-
-// A store of one's own, with a small fault: it keeps one state where two are needed.
-func ExampleTestStore() {
-	open := tinytest.MemStore()
-	err := tinytest.TestStore(func() (state.Store, error) {
-		inner, err := open()
-		return forgetful{inner}, err
-	}, 1000)
-	fmt.Println(err != nil)
-
-	fmt.Println(tinytest.TestStore(tinytest.MemStore(), 1000))
-	// Output:
-	// true
-	// <nil>
-}
-
-type forgetful struct{ state.Store }
-
-func (f forgetful) Load() ([]state.Record, error) {
-	kept, err := f.Store.Load()
-	return kept[:min(1, len(kept))], err
 }

@@ -11,12 +11,11 @@ import (
 )
 
 // Objective is an oracle of which everything is known: a function of d parameters for each of m samples, with its
-// gradient, its bounds, and where its mean is least. It is the same to the bit on every processor, never changes, and
+// gradient, and where its mean is least. Its values lie from 0 to 1. It is the same to the bit on every processor, never changes, and
 // is safe for concurrent use.
 type Objective struct {
-	rows           [][]float64 // by sample
-	least          []float64   // the minimizer of the mean
-	hessian, upper float64
+	rows  [][]float64 // by sample
+	least []float64   // the minimizer of the mean
 	// at returns the loss of a sample, and adds its gradient to grad, if that is not nil.
 	at func(x []float32, sample int, grad []float64) float64
 }
@@ -36,39 +35,9 @@ func eighths(seed uint64, client, component uint32, n int) []float64 {
 
 // newObjective draws what all losses have: a common point and a row for each sample, with coordinates from -1 to 1.
 func newObjective(seed uint64, client, dim, samples int) *Objective {
-	l := &Objective{least: eighths(seed, everybody, 0, dim), upper: 1}
+	l := &Objective{least: eighths(seed, everybody, 0, dim)}
 	for h := range max(0, samples) {
 		l.rows = append(l.rows, eighths(seed, uint32(client), uint32(h), dim))
-	}
-	return l
-}
-
-// Quadratic returns client's loss 1/2 sum_i c_i (x_i - t_i)², with a target t for each sample, in [-1, 1]^d, and
-// curvatures c_i in [1/2, 3/2] that are the same for all clients of a seed. It has no upper bound. Its minimizer is the
-// mean of the targets.
-func Quadratic(seed uint64, client, dim, samples int) *Objective {
-	l := newObjective(seed, client, dim, samples)
-	curvature := l.least // in [-1, 1]
-	l.least, l.upper = make([]float64, len(curvature)), math.Inf(1)
-	for i := range curvature {
-		curvature[i] = 1 + curvature[i]/2
-		l.hessian = max(l.hessian, curvature[i])
-		for _, t := range l.rows {
-			l.least[i] += t[i]
-		}
-		l.least[i] /= float64(len(l.rows))
-	}
-	l.at = func(x []float32, sample int, grad []float64) float64 {
-		sum := 0.0
-		for i, t := range l.rows[sample] {
-			off := float64(x[i]) - t
-			slope := float64(curvature[i] * off)
-			sum += float64(slope * off)
-			if grad != nil {
-				grad[i] += slope
-			}
-		}
-		return sum / 2
 	}
 	return l
 }
@@ -80,14 +49,11 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	var target []float64 // by sample
 	for _, a := range l.rows {
-		z, square := 0.0, 0.0
+		z := 0.0
 		for i := range a {
 			z += float64(a[i] * l.least[i])
-			square += float64(a[i] * a[i])
 		}
 		target = append(target, sigmoid(z))
-		// With s' <= 1/4 and |s''| <= 1/(6 sqrt 3) the second derivative in z is at most 2 s'² + 2 |s - y| |s''|.
-		l.hessian = max(l.hessian, float64((0.125+1/(3*math.Sqrt(3)))*square))
 	}
 	l.at = func(x []float32, sample int, grad []float64) float64 {
 		a, z := l.rows[sample], 0.0
@@ -115,7 +81,6 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	steepness := eighths(seed, uint32(client), everybody, samples)
 	for i, c := range steepness {
 		steepness[i] = 1 + c/2
-		l.hessian = max(l.hessian, 2+c)
 	}
 	l.at = func(x []float32, sample int, grad []float64) float64 {
 		c, q := steepness[sample], 0.0
@@ -165,9 +130,3 @@ func (l *Objective) Gradient(x []float32) []float64 {
 
 // Minimizer returns a copy of the point where Mean is least.
 func (l *Objective) Minimizer() []float64 { return slices.Clone(l.least) }
-
-// Hessian returns L, a bound on the size of every eigenvalue of the second derivative of every sample's loss, anywhere.
-func (l *Objective) Hessian() float64 { return l.hessian }
-
-// Bounds returns the least and the greatest value that a sample's loss could have.
-func (l *Objective) Bounds() (lower, upper float64) { return 0, l.upper }

@@ -37,7 +37,7 @@ func TestOracles(t *testing.T) {
 		t.Error(err)
 	}
 	loss := tinytest.SquaredProbability(1, 0, 4, 7)
-	for _, o := range []zoest.Oracle{loss, tinytest.Quadratic(1, 0, 4, 7), tinytest.BoundedNonconvex(1, 0, 4, 7),
+	for _, o := range []zoest.Oracle{loss, tinytest.BoundedNonconvex(1, 0, 4, 7),
 		good{loss}} {
 		if err := tinytest.TestOracle(o, 4, 7); err != nil {
 			t.Error(err)

@@ -190,7 +190,6 @@ type wrapped struct {
 	state.Store
 	save func(state.Record) error
 	load func() ([]state.Record, error)
-	keep func(*pair.Kept) error // nil: that of the store
 	err  error
 }
 
@@ -199,25 +198,6 @@ type secretStore interface {
 	state.Store
 	Secrets() (*pair.Kept, error)
 	KeepSecrets(k *pair.Kept) error
-}
-
-// CrashAtSecrets lets the process crash at the nth time that it keeps or removes secrets: before it is done, or right
-// after. The store has to keep secrets.
-func CrashAtSecrets(open OpenStore, nth int, before bool) OpenStore {
-	kept := 0
-	return wrap(open, func(s *wrapped) {
-		s.keep = func(k *pair.Kept) error {
-			kept++
-			if kept == nth && before {
-				return ErrCrashed
-			}
-			err := s.Store.(secretStore).KeepSecrets(k)
-			if kept == nth && err == nil {
-				err = ErrCrashed
-			}
-			return err
-		}
-	})
 }
 
 // Secrets and KeepSecrets are those of the store behind. An error of KeepSecrets is final.
@@ -235,8 +215,6 @@ func (s *wrapped) KeepSecrets(k *pair.Kept) error {
 	case s.err != nil:
 	case !ok:
 		s.err = errNoSecrets
-	case s.keep != nil:
-		s.err = s.keep(k)
 	default:
 		s.err = inner.KeepSecrets(k)
 	}

@@ -13,16 +13,16 @@ import (
 
 // The project's own stores keep all the rules.
 func TestStores(t *testing.T) {
-	if err := tinytest.TestStore(tinytest.MemStore(), 100); err != nil {
+	if err := tinytest.CheckStore(tinytest.MemStore(), 100); err != nil {
 		t.Error(err)
 	}
 	for _, size := range []int{1, 1000} {
 		dir := t.TempDir()
-		if err := tinytest.TestStore(func() (state.Store, error) { return state.Open(dir, size) }, size); err != nil {
+		if err := tinytest.CheckStore(func() (state.Store, error) { return state.Open(dir, size) }, size); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := tinytest.TestStore(tinytest.MemStore(), 0); err == nil {
+	if err := tinytest.CheckStore(tinytest.MemStore(), 0); err == nil {
 		t.Error("a store for nothing passed")
 	}
 }
@@ -136,7 +136,7 @@ func TestWrongStores(t *testing.T) {
 			}
 		}()},
 	} {
-		err := tinytest.TestStore(c.open, 64)
+		err := tinytest.CheckStore(c.open, 64)
 		text, _, _ := strings.Cut(fmt.Sprint(err), "\n") // one broken rule may break others that come later
 		if c.rule == "" && err != nil || c.rule != "" && !strings.Contains(text, c.rule) {
 			t.Errorf("%s: error %v, want one that begins with %q", name, err, c.rule)

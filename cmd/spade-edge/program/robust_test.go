@@ -9,42 +9,44 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // attacks are what bad members do. away points from x_0 away from the model of a run without noise, as long as 1.9
 // standard deviations of the noise; without noise as long as 0.7.
-var attacks = map[string]func(away []float32) tinytest.Attack{
+var attacks = map[string]func(away []float32) falseClaim{
 	"none":       nil,
-	"origin":     func(away []float32) tinytest.Attack { return tinytest.Drag(make([]float32, len(away))) },
-	"drag":       tinytest.Drag,
-	"tow":        tinytest.Tow,
-	"sign flip":  func([]float32) tinytest.Attack { return tinytest.SignFlip() },
-	"little":     func([]float32) tinytest.Attack { return tinytest.LittleIsEnough(1.5) },
-	"products":   func([]float32) tinytest.Attack { return tinytest.InnerProduct(0.5) },
+	"origin":     func(away []float32) falseClaim { return drag(make([]float32, len(away))) },
+	"drag":       drag,
+	"tow":        tow,
+	"sign flip":  func([]float32) falseClaim { return signFlip() },
+	"little":     func([]float32) falseClaim { return littleIsEnough(1.5) },
+	"products":   func([]float32) falseClaim { return innerProduct(0.5) },
 	"label flip": nil,
-	"equivocation": func(away []float32) tinytest.Attack {
+	"equivocation": func(away []float32) falseClaim {
 		towards := make([]float32, len(away))
 		for i, x := range away {
 			towards[i] = -x
 		}
-		return tinytest.Equivocate(tinytest.Drag(away), tinytest.Drag(towards))
+		return equivocate(drag(away), drag(towards))
 	},
 }
 
 // patient follows the method, on a complete graph, but what it adds of its own is as long as noise is and always in the
 // direction of away: after k releases with data sqrt(k*d) deviations. No rule that looks at lengths can tell. Noise of
 // the deviation share comes on top.
-func patient(cfg admm.Config, away []float32, share float64) tinytest.Attack {
+func patient(cfg admm.Config, away []float32, share float64) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
 	var z, honest [][]float64 // of each neighbor: what its last release leaves of z, and that release
-	return func(v tinytest.View) []float32 {
+	return func(v attackView) []float32 {
 		for i := len(z); i < len(v.Honest); i++ {
 			z, honest = append(z, make([]float64, len(x))), append(honest, make([]float64, len(x)))
 		}
@@ -82,8 +84,8 @@ func patient(cfg admm.Config, away []float32, share float64) tinytest.Attack {
 
 // dithered adds fresh noise to what an attack claims: with half of a member's variance, two claims in a row are as far
 // apart as if all of a member's noise was in them.
-func dithered(attack tinytest.Attack, sigma float64, seed uint64) tinytest.Attack {
-	return func(v tinytest.View) []float32 {
+func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
+	return func(v attackView) []float32 {
 		x := slices.Clone(attack(v))
 		fresh := rng.New(seed, rng.Address{Purpose: rng.Fault, Client: uint32(v.From), Round: uint32(v.Round)})
 		for c := range x {
@@ -159,9 +161,9 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 	noise := max(p.fleet.Privacy.Sigma, p.fleet.Privacy.EffectiveSigma)
 	switch {
 	case base == "patient":
-		make = func(away []float32) tinytest.Attack { return patient(cfgs[0], away, 0) }
+		make = func(away []float32) falseClaim { return patient(cfgs[0], away, 0) }
 	case base == "noisy patient":
-		make = func(away []float32) tinytest.Attack { return patient(cfgs[0], away, noise/2) }
+		make = func(away []float32) falseClaim { return patient(cfgs[0], away, noise/2) }
 	case attack == "ignored" && shared:
 		make = attacks["origin"]
 	}
@@ -170,7 +172,7 @@ func (p *problem) attacked(ctx context.Context, attack string, bad int, away []f
 		if dither {
 			claim = dithered(claim, noise, p.opt.asked.Method.Seed)
 		}
-		if err := tinytest.Corrupt(network, clients, claim, list...); err != nil {
+		if err := corrupt(network, clients, claim, list...); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -258,5 +260,265 @@ func TestAttackedFleet(t *testing.T) {
 			}
 		}
 		t.Logf("| %s%s |", attack, line)
+	}
+}
+
+// A falseClaim returns the model that a bad member claims to have released, in place of the one of its machine. It keeps and
+// changes nothing of what it is given, and gives the same answer to the same view. A member with false data needs none:
+// give it another oracle.
+type falseClaim func(v attackView) []float32
+
+// attackView is what the bad members know, and that is everything.
+type attackView struct {
+	Round, From, To int         // the release, the bad member, and whom it speaks to
+	Start           []float32   // x_0
+	Own             []float32   // what the member would have released if it followed the method
+	Honest          [][]float32 // the releases of this round of all members that do
+}
+
+// mean returns the average of the honest members' releases.
+func (v attackView) mean() []float32 {
+	x := make([]float32, len(v.Start))
+	for c := range x {
+		sum := 0.0
+		for _, h := range v.Honest {
+			sum += float64(h[c])
+		}
+		x[c] = float32(sum / float64(len(v.Honest)))
+	}
+	return x
+}
+
+// mirrored returns start - share*(x - start).
+func (v attackView) mirrored(x []float32, share float64) []float32 {
+	y := make([]float32, len(x))
+	for c := range y {
+		y[c] = v.Start[c] - float32(float32(share)*(x[c]-v.Start[c]))
+	}
+	return y
+}
+
+// drag claims to stand at a point for ever.
+func drag(point []float32) falseClaim { return func(attackView) []float32 { return point } }
+
+// tow claims to stand at a fixed distance from the mean of the honest members, which it goes before for ever.
+func tow(offset []float32) falseClaim {
+	return func(v attackView) []float32 {
+		x := v.mean()
+		for c := range x {
+			x[c] += offset[c]
+		}
+		return x
+	}
+}
+
+// signFlip claims the reflection of its own model at the start.
+func signFlip() falseClaim { return func(v attackView) []float32 { return v.mirrored(v.Own, 1) } }
+
+// innerProduct claims -share times the way that the honest members have gone on average: inner-product manipulation
+// (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
+func innerProduct(share float64) falseClaim {
+	return func(v attackView) []float32 { return v.mirrored(v.mean(), share) }
+}
+
+// littleIsEnough claims the mean of the honest members, less so many of their standard deviations in each coordinate,
+// towards the start (Baruch, Baruch and Goldberg, "A little is enough", NeurIPS 2019).
+func littleIsEnough(deviations float64) falseClaim {
+	return func(v attackView) []float32 {
+		x := v.mean()
+		for c, m := range x {
+			sum := 0.0
+			for _, h := range v.Honest {
+				off := float64(h[c]) - float64(m)
+				sum += float64(off * off)
+			}
+			shift := float64(deviations * math.Sqrt(sum/float64(len(v.Honest))))
+			x[c] -= float32(math.Copysign(shift, float64(m)-float64(v.Start[c])))
+		}
+		return x
+	}
+}
+
+// equivocate gives neighbors with an even number one answer and the others another.
+func equivocate(even, odd falseClaim) falseClaim {
+	return func(v attackView) []float32 {
+		if v.To%2 == 0 {
+			return even(v)
+		}
+		return odd(v)
+	}
+}
+
+// adversary is the bad members of a simulation.
+type adversary struct {
+	attack  falseClaim
+	clients []sim.Client
+	bad     map[int]bool
+
+	mu     sync.Mutex
+	models map[int][]float32     // by member, of its last release
+	links  map[[2]int]*falsehood // from, to
+}
+
+// falsehood is what a bad member has told one neighbor.
+type falsehood struct {
+	z    []float32    // z_ij
+	in   [2][]float32 // m_ji, by round mod 2
+	at   []int32      // the last place on the grid
+	told [2]admm.Message
+}
+
+// corrupt makes some members of a simulation send what an attack says, in place of their releases. Their machines go on
+// with what they are sent. It sets OnRelease and Forge of the simulation, which is one of these clients.
+func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
+	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
+		links: map[[2]int]*falsehood{}}
+	for _, b := range bad {
+		if b < 0 || b >= len(clients) {
+			return fmt.Errorf("bad member %d, want 0..%d", b, len(clients)-1)
+		}
+		a.bad[b] = true
+	}
+	network.OnRelease = func(client int, m *admm.Machine) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.models[client] = m.AppendModel(a.models[client][:0])
+	}
+	network.Forge = a.forge
+	return nil
+}
+
+// link returns what a member has told a neighbor.
+func (a *adversary) link(from, to int) *falsehood {
+	l := a.links[[2]int{from, to}]
+	if l == nil {
+		cfg := a.clients[from].Config
+		d := cfg.Estimator.Dim
+		l = &falsehood{z: make([]float32, d), at: make([]int32, d)}
+		for c, x := range cfg.X0 {
+			l.z[c] = float32(cfg.Rho) * x
+			if cfg.GridStep > 0 {
+				l.at[c] = int32(math.RoundToEven(float64(x) / cfg.GridStep))
+			}
+		}
+		a.links[[2]int{from, to}] = l
+	}
+	return l
+}
+
+func (a *adversary) forge(msg admm.Message) admm.Message {
+	if !a.bad[msg.From] {
+		if a.bad[msg.To] && msg.Kind == admm.EdgeMessage {
+			a.link(msg.To, msg.From).in[msg.Round%2] = msg.Vector
+		}
+		return msg
+	}
+	cfg, l := a.clients[msg.From].Config, a.link(msg.From, msg.To)
+	told := &l.told[msg.Round%2]
+	if told.Round == msg.Round {
+		told.Resent = msg.Resent
+		return *told
+	}
+	v := attackView{Round: msg.Round, From: msg.From, To: msg.To, Start: cfg.X0, Own: a.models[msg.From]}
+	if v.Start == nil {
+		v.Start = make([]float32, cfg.Estimator.Dim)
+	}
+	for i := range a.clients {
+		if !a.bad[i] {
+			v.Honest = append(v.Honest, a.models[i])
+		}
+	}
+	x := slices.Clone(a.attack(v))
+	switch {
+	case msg.Kind == admm.EdgeMessage:
+		for c, m := range l.in[(msg.Round+1)%2] {
+			l.z[c] = (l.z[c] - m) / 2
+		}
+		for c := range x {
+			x[c] = l.z[c] - float32(float32(2*cfg.Rho)*x[c])
+		}
+		msg.Vector = x
+	case len(msg.Grid) > 0:
+		for c := range x {
+			to := int32(math.RoundToEven(float64(x[c]) / cfg.GridStep))
+			msg.Grid[c], l.at[c] = to-l.at[c], to
+		}
+	default:
+		msg.Vector = x
+	}
+	*told = msg
+	return msg
+}
+
+// allOf returns a vector of d equal numbers.
+func allOf(d int, x float32) []float32 {
+	v := make([]float32, d)
+	for i := range v {
+		v[i] = x
+	}
+	return v
+}
+
+// Five members learn a point from losses of their own, and one of them attacks. How far do the honest ones end from it?
+// Every attack does harm, and with a bound next to none, whatever crosses the edges.
+func TestAttacks(t *testing.T) {
+	const n, d, bad = 5, 4, 4
+	least := tinytest.BoundedNonconvex(3, 0, d, 8).Minimizer()
+	run := func(attack falseClaim, robust float64, releases bool) (error float64) {
+		var clients []sim.Client
+		for i := range n {
+			cfg := admm.Config{
+				Estimator: zoest.Config{Dim: d, Samples: 8, Seed: 3, Client: uint32(i), Kind: zoest.Centered},
+				Rounds:    150, Cooldown: 10, Tau: 2, Rho: 1, Beta: 4, Eta: admm.Schedule{0.5}, Mu: admm.Schedule{0.1},
+				NonPrivate: true, Robust: robust, Releases: releases,
+			}
+			for j := range n {
+				if j != i {
+					cfg.Neighbors = append(cfg.Neighbors, j)
+				}
+			}
+			clients = append(clients, sim.Client{Config: cfg, Oracle: tinytest.BoundedNonconvex(3, i, d, 8)})
+		}
+		network, err := sim.New(clients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if attack != nil {
+			if err := corrupt(network, clients, attack, bad); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := network.Run(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range network.Models() {
+			off := 0.0
+			for c := range x {
+				off += math.Pow(float64(x[c])-least[c], 2)
+			}
+			if i != bad {
+				error = max(error, math.Sqrt(off))
+			}
+		}
+		return error
+	}
+	away := allOf(d, -2)
+	for name, attack := range map[string]falseClaim{
+		"drag": drag(away), "tow": tow(away), "sign flip": signFlip(),
+		"equivocation":     equivocate(drag(away), drag(allOf(d, 3))),
+		"little is enough": littleIsEnough(1.5),
+		"inner products":   innerProduct(2),
+	} {
+		for _, releases := range []bool{false, true} {
+			free, bound, honest := run(attack, 0, releases), run(attack, 2, releases), run(nil, 2, releases)
+			if !(free > 0.5 && bound < 0.01 && honest < 0.001) {
+				t.Errorf("%s, releases %v: the bound does not do", name, releases)
+			}
+			t.Logf("%s, releases %v: error %.3f, with the bound %.3f, of honest members %.3f", name, releases, free, bound, honest)
+		}
+	}
+	network, _ := sim.New(nil)
+	if err := corrupt(network, nil, signFlip(), 0); err == nil || !strings.Contains(err.Error(), "bad member 0, want 0..-1") {
+		t.Errorf("error %v", err)
 	}
 }

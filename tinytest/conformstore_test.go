@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// TestStore checks a store against what [state.Store] promises, and returns one error with a line for each rule that it
+// CheckStore checks a store against what [state.Store] promises, and returns one error with a line for each rule that it
 // breaks. open opens the store, which is fresh at first; it is called again, after Close, to see what is there after a
 // restart. size is the length in bytes of the longest state that the store has to take, at least 1. What a power cut
 // does to the store is beyond what can be checked from inside a process.
-func TestStore(open OpenStore, size int) error {
+func CheckStore(open OpenStore, size int) error {
 	if size < 1 {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
 	}

@@ -1,4 +1,4 @@
-package tinytest
+package sdk_test
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A Lie returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
-type Lie func(to string, m admm.Message) []admm.Message
+// A lie returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
+type lie func(to string, m admm.Message) []admm.Message
 
-// Jump moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
+// jump moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
 // run on a grid later releases go on from there.
-func Jump(release int, by int32) Lie {
+func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
 		case m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage:
@@ -32,44 +32,44 @@ func Jump(release int, by int32) Lie {
 	}
 }
 
-// Contradict makes a release twice, the second time with another first coordinate.
-func Contradict(release int) Lie {
-	jump := Jump(release, 1)
+// contradict makes a release twice, the second time with another first coordinate.
+func contradict(release int) lie {
+	jumped := jump(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
 		first := m
 		first.Vector, first.Grid = slices.Clone(m.Vector), slices.Clone(m.Grid)
 		if m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage {
 			return []admm.Message{m}
 		}
-		return append([]admm.Message{first}, jump(to, m)...)
+		return append([]admm.Message{first}, jumped(to, m)...)
 	}
 }
 
-// Liar returns the transport of a member of a real fleet that is bad: everything that it sends goes through a lie. With
+// lying returns the transport of a member of a real fleet that is bad: everything that it sends goes through a lie. With
 // the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
 // without keys. The returned transport closes inner.
-func Liar(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, lie Lie) (transport.Transport,
+func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
 		return nil, err
 	}
-	l := &liar{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: lie,
+	l := &deceiver{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: tell,
 		told: map[string]map[int]signed.Release{}, truth: map[int]signed.Release{}}
 	if n, ok := inner.(transport.Notifier); ok {
 		return struct {
-			*liar
+			*deceiver
 			transport.Notifier
 		}{l, n}, nil
 	}
 	return l, nil
 }
 
-type liar struct {
+type deceiver struct {
 	transport.Transport
 	key   ed25519.PrivateKey
 	scope signed.Scope
-	lie   Lie
+	lie   lie
 
 	mu    sync.Mutex // guards what follows
 	codec *wire.Codec
@@ -78,7 +78,7 @@ type liar struct {
 }
 
 // Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
-func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
+func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
 		if err == nil {
@@ -91,7 +91,7 @@ func (l *liar) Recv(ctx context.Context) (string, []byte, error) {
 }
 
 // spared returns what the member is to hear of a frame, nil for nothing.
-func (l *liar) spared(frame []byte) []byte {
+func (l *deceiver) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var m admm.Message
@@ -112,7 +112,7 @@ func (l *liar) spared(frame []byte) []byte {
 }
 
 // Send leaves what it cannot read as it is.
-func (l *liar) Send(ctx context.Context, to string, frame []byte) error {
+func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {
 		errs = append(errs, l.Transport.Send(ctx, to, f))
@@ -120,7 +120,7 @@ func (l *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(errs...)
 }
 
-func (l *liar) forge(to string, frame []byte) (frames [][]byte) {
+func (l *deceiver) forge(to string, frame []byte) (frames [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var m admm.Message
@@ -137,7 +137,7 @@ func (l *liar) forge(to string, frame []byte) (frames [][]byte) {
 }
 
 // sign signs a release as it is told.
-func (l *liar) sign(to string, m *admm.Message) {
+func (l *deceiver) sign(to string, m *admm.Message) {
 	r, err := signed.Parse(m.Signed.Own)
 	if l.key == nil || err != nil {
 		return
