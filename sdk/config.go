@@ -62,13 +62,9 @@ type Config struct {
 	// MemoryLimit bounds the bytes of EstimatorTracking's memory, 4*Samples*(Dim+1), which is written with every state; 0
 	// means DefaultMemoryLimit. Without a Store there is no limit.
 	MemoryLimit int64
-	// ForgetMemory leaves that memory out of the states: a node that is started again goes on with an empty one, and so
-	// with other models than those of a run that was never stopped, the same ones whenever it is stopped at the same
-	// places. It says so in its log.
-	ForgetMemory bool
-	Window       int  // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 of a batch oracle
-	Retries      int  // how often a failed query is asked again, unchanged; 0 means 2, negative never
-	Average      bool // keeps the mean of all releases as well, for [Node.Averaged]
+	Window      int  // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 of a batch oracle
+	Retries     int  // how often a failed query is asked again, unchanged; 0 means 2, negative never
+	Average     bool // keeps the mean of all releases as well, for [Node.Averaged]
 
 	Observer Observer
 	Logger   *slog.Logger // nil logs nothing
@@ -144,10 +140,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
 			"again", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
-		refuse(c.ForgetMemory && !tracking, "ForgetMemory is set, and the fleet's estimator is %q, want %q", f.Method.Estimator,
-			EstimatorTracking)
-		refuse(tracking && (c.Store != nil || !complete) && !c.ForgetMemory && size > limit, "the memory of estimator %q takes %d bytes of every stored state "+
-			"with %d samples in dimension %d, want at most %d: raise MemoryLimit, set ForgetMemory, take fewer samples or estimator %q",
+		refuse(tracking && (c.Store != nil || !complete) && size > limit, "the memory of estimator %q takes %d bytes of every stored state "+
+			"with %d samples in dimension %d, want at most %d: raise MemoryLimit, take fewer samples or estimator %q",
 			EstimatorTracking, size, c.Samples, f.Dim, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		shared := f.Privacy.PairSigma > 0

@@ -19,7 +19,7 @@ import (
 const build = "spade-edge arithmetic 1"
 
 // StateSize returns the length in bytes of a member's largest state, or 0 if the fleet is not valid or has no such
-// member. With [Config].ForgetMemory samples is 0: no memory is stored.
+// member.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	if err != nil {
@@ -31,14 +31,6 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	}
 	memory := f.machine(p, i, samples, nil).Estimator.Memory()
 	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), memory)
-}
-
-// stored returns for [Fleet.StateSize] of how many samples states have the memory.
-func (c Config) stored() int {
-	if c.ForgetMemory {
-		return 0
-	}
-	return c.Samples
 }
 
 // Limit returns what a member may spend in one run; nil is no limit.
@@ -78,12 +70,6 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
-	if n.cfg.ForgetMemory {
-		for i := range snaps {
-			snaps[i].State.Last = make([]float32, mcfg.Estimator.Memory())
-		}
-		n.log.Warn("the memory of the estimator was not stored: the run goes on with an empty one", "release", round)
-	}
 	n.generation, n.recovered, n.end = newest.Generation, newest.State.Recovered, newest.State.End
 	mcfg.Generation = newest.Generation
 	if err := n.checkLast(round); err != nil {
@@ -257,9 +243,6 @@ func (n *Node) save(s *admm.State) error {
 	n.past = nil
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
-	}
-	if n.cfg.ForgetMemory {
-		snap.State.Last = nil
 	}
 	n.claims.record(&snap)
 	log := struct { // of releases

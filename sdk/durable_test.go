@@ -170,56 +170,6 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	}
 }
 
-// A node whose tracking memory is not stored goes on with an empty one when it is started again: with the same models
-// whenever it is stopped in the same places, and others than those of a run that is not. A node that stores it refuses
-// such a state.
-func TestForgottenMemory(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges, f.Method.Estimator = f.Members[:1], nil, sdk.EstimatorTracking
-	run := func(forget bool, stops ...int) []float32 {
-		dir := newLedgers(t, f)
-		for incarnation := 0; ; incarnation++ {
-			ctx, stop := context.WithCancel(t.Context())
-			n, release, err := kept(t, dir, sdk.Config{Key: memberKey("a"), Keys: memberKeys, Fleet: f, Name: "a",
-				Samples: samples[0], Oracle: oracle(0), Transport: inMemory(t, f)[0], ForgetMemory: forget,
-				Observer: sdk.Observer{Released: func(round int, _ []float32) {
-					if slices.Contains(stops[min(incarnation, len(stops)):], round) {
-						stop()
-					}
-				}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = n.Run(ctx)
-			stop()
-			if forget && incarnation == 0 && len(stops) > 0 {
-				release()
-				_, _, refused := kept(t, dir, sdk.Config{Key: memberKey("a"), Keys: memberKeys, Fleet: f, Name: "a",
-					Samples: samples[0], Oracle: oracle(0), Transport: inMemory(t, f)[0]})
-				if refused == nil || !strings.Contains(refused.Error(), "the memory has 0 numbers") {
-					t.Errorf("a state without a memory: %v", refused)
-				}
-				continue
-			}
-			release()
-			if err == nil {
-				return n.Model()
-			}
-			if !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
-			}
-		}
-	}
-	quiet := run(false)
-	if !slices.Equal(run(false, 2, 4), quiet) || !slices.Equal(run(true), quiet) {
-		t.Error("a run that remembers, or is not stopped, has other models than the quiet one")
-	}
-	if once := run(true, 2, 4); slices.Equal(once, quiet) || !slices.Equal(run(true, 2, 4), once) {
-		t.Error("forgetting makes no difference, or not the same one again")
-	}
-}
-
 // What was kept is refused if it is not this node's, and neighbors know what a lost state has forgotten.
 func TestStoresAreChecked(t *testing.T) {
 	f := privateRing()

@@ -399,7 +399,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	cfg := admm.Config{
 		Estimator: zoest.Config{
 			Dim: f.Dim, Samples: samples, Batch: m.Batch, Directions: m.Directions,
-			Kind: zoest.Kind(m.Estimator), Seed: m.Seed, Client: uint32(client),
+			Kind: m.Estimator, Seed: m.Seed, Client: uint32(client),
 			Momentum: m.Momentum, Window: Window(f.Dim),
 		},
 		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Worth is what a private run may be expected to bring, next to the same run without noise.
@@ -15,18 +17,16 @@ const (
 	Good                  // most of what the run would bring without noise
 )
 
-var worths = []string{"hopeless", "weak", "good"}
+var worths = setting.Choice{Of: "sdk: worth", Names: []string{"hopeless", "weak", "good"}}
 
 // String returns hopeless, weak or good.
-func (w Worth) String() string { return settingName("Worth", worths, int(w)) }
+func (w Worth) String() string { return worths.Name(int(w)) }
 
 // MarshalText returns the name.
 func (w Worth) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 // UnmarshalText reads a name.
-func (w *Worth) UnmarshalText(name []byte) error {
-	return parseSetting((*int)(w), "worth", worths, string(name))
-}
+func (w *Worth) UnmarshalText(name []byte) error { return worths.Parse((*int)(w), name) }
 
 // Forecast says what a private run will be worth, from public numbers alone. Package folder .ci/validate has the runs on
 // which it was fitted and tested.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -41,8 +40,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	for i, e := range edges {
 		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	// Package sort is in every program; slices.SortFunc would add 5 KB for this type.
-	sort.SliceStable(edges, func(i, j int) bool { return slices.Compare(edges[i][:], edges[j][:]) < 0 })
+	slices.SortFunc(edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	start := "zeros" // stands for x_0
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)

@@ -214,7 +214,6 @@ func TestConfigFaults(t *testing.T) {
 		"takes 700 bytes of every stored state with 25 samples in dimension 6, want at most 699": func(c *sdk.Config) {
 			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 699, new(state.Dir)
 		},
-		"ForgetMemory is set, and the fleet's estimator is \"paper\"": func(c *sdk.Config) { c.ForgetMemory = true },
 		"want at least 4000": func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },
 	} {
 		c := good

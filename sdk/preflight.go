@@ -58,7 +58,7 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 	}
 	if cfg.Samples > 0 || f.Method.Estimator == EstimatorPaper {
 		const line = 512 // of the log and of the ledger, generously
-		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.stored())) + line*int64(f.Method.Last())
+		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.Samples)) + line*int64(f.Method.Last())
 		if cfg.Ledger != nil {
 			r.Disk += line * int64(f.Method.Rounds+8) // it grows by blocks of 4096 bytes
 		}

@@ -211,10 +211,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		err = earlier.Verify(scope, r.claims.keys(r.cfg.Name))
 	}
 	if err != nil {
-		if _, worth := r.mention("another run", by); worth {
-			r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor",
-				by, "err", err)
-		}
+		r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor",
+			by, "err", err)
 		return nil
 	}
 	if err := r.compareLedger(by, earlier.Ledger); err != nil {

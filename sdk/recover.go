@@ -170,11 +170,10 @@ func (r *run) respond(request *admm.Message, name string) error {
 	peer.recovering = request.Incarnation != peer.recovered // the frame may be late
 	if peer.request != request.Incarnation {
 		peer.request = request.Incarnation
-		switch _, worth := r.mention("asks", name); {
-		case worth && r.recovery != nil:
+		if r.recovery != nil {
 			r.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can "+
 				"recover it", "neighbor", name)
-		case worth:
+		} else {
 			r.log.Warn("a neighbor has lost its state and asks for what is known of it here", "neighbor", name)
 		}
 	}

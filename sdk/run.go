@@ -77,7 +77,6 @@ type run struct {
 	failing    bool                     // losses could not be had, which has been logged
 	recovery   *recovery.Recovery       // nil but while the node has no state
 	absent     map[int]state.Quarantine // neighbors that a recovery goes without
-	noted      map[cause]int            // how often a neighbor has given cause for a line in the log
 	remembered bool                     // what neighbors have signed of their ledgers has been written down in this Run
 	idle       int                      // frames taken since the node has last got on
 	waiting    int                      // the round of which the observer knows that it stands still, plus 1
@@ -102,8 +101,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]*outbox{}, noted: map[cause]int{},
-		absent: map[int]state.Quarantine{},
+		inbox: make(chan received, 4), outbox: map[int]*outbox{}, absent: map[int]state.Quarantine{},
 	}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
@@ -410,22 +408,10 @@ func (r *run) take(in received) error {
 	return nil
 }
 
-// cause is what a neighbor does that is worth a line in the log.
-type cause struct{ what, neighbor string }
-
-// mention counts how often a neighbor has given cause for a line in the log, and reports whether it gets one: each of
-// the first hundred times does, and then each time that their number has doubled. A neighbor must not be able to fill
-// the disk.
-func (r *run) mention(what, neighbor string) (times int, worth bool) {
-	r.noted[cause{what, neighbor}]++
-	times = r.noted[cause{what, neighbor}]
-	return times, times <= 100 || times&(times-1) == 0
-}
-
 // refuse counts a frame that could not be right.
 func (r *run) refuse(from string, err error) {
-	if n, worth := r.mention("frame refused", from); worth && !errors.Is(err, admm.ErrQuarantine) {
-		r.log.Error("frame refused", "from", from, "err", err, "refused", n)
+	if !errors.Is(err, admm.ErrQuarantine) {
+		r.log.Error("frame refused", "from", from, "err", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
@@ -33,14 +32,6 @@ type Setting struct {
 
 // In returns the setting's place in a fleet: a pointer to an int, uint64, float64, bool, [admm.Schedule] or text.
 func (s Setting) In(f *Fleet) any { return s.in(f) }
-
-// names returns what choices are called.
-func names[T fmt.Stringer](choices ...T) (all []string) {
-	for _, c := range choices {
-		all = append(all, c.String())
-	}
-	return all
-}
 
 // Ranges of what protects data. Package dpmech bounds sigma by the clip.
 var (
@@ -80,11 +71,11 @@ func Settings() []Setting {
 			Words: "`share` of earlier rounds in what a member learns in a round, before it is clipped, " +
 				setting.Momentum.String() + "; 0.8 or 0.9 for few queries a round",
 			in: func(f *Fleet) any { return &f.Method.Momentum }},
-		{Name: "method.estimator", Flag: "estimator", Names: estimators, Default: "tracking",
+		{Name: "method.estimator", Flag: "estimator", Names: []string{"paper", "centered", "tracking"}, Default: "tracking",
 			Words: "paper (one query in so many fills a table); centered: each loss less the last one of its sample; or " +
 				"tracking: less a linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given",
 			in: func(f *Fleet) any { return &f.Method.Estimator }},
-		{Name: "method.directions", Flag: "directions", Names: names(zoest.Rademacher, zoest.Walsh), Default: "walsh",
+		{Name: "method.directions", Flag: "directions", Names: []string{"rademacher", "walsh"}, Default: "walsh",
 			Words: "law of the query directions: walsh (which together cover all axes), or rademacher (with an estimator other " +
 				"than tracking, unless given)",
 			in: func(f *Fleet) any { return &f.Method.Directions }},
@@ -109,7 +100,7 @@ func Settings() []Setting {
 		{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",
 			Words: "privacy budget of each client for the whole run",
 			in:    func(f *Fleet) any { return &f.Privacy.EpsilonLimit }},
-		{Name: "privacy.accounting", Flag: "accounting", Names: names(dpmech.GDP, dpmech.ZCDP, dpmech.Paper), Default: "gdp",
+		{Name: "privacy.accounting", Flag: "accounting", Names: []string{"gdp", "zcdp", "paper"}, Default: "gdp",
 			Words: "what epsilon means: gdp (exact), zcdp or paper", in: func(f *Fleet) any { return &f.Privacy.Accounting }},
 		{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
 			Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two",
@@ -129,7 +120,7 @@ func Settings() []Setting {
 			Words: "with colluders: the most that epsilon may be against all other members together (default no limit)",
 			in:    func(f *Fleet) any { return &f.Privacy.LimitAll }},
 
-		{Name: "wire.payload", Flag: "payload", Names: payloads[1:],
+		{Name: "wire.payload", Flag: "payload", Names: payloads.Names[1:],
 			Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same " +
 				"results) (default release, or message in a run that is not private)",
 			in: func(f *Fleet) any { return &f.Wire.Payload }},
@@ -164,7 +155,7 @@ func (s Setting) Check(f *Fleet) error {
 		return errors.Join(errs...)
 	case encoding.TextMarshaler:
 		if _, err := x.MarshalText(); err != nil {
-			return &FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("%q", x), Want: oneOf(s.Names)}
+			return &FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("%q", x), Want: setting.Choice{Names: s.Names}.String()}
 		}
 	}
 	return nil

@@ -1,9 +1,8 @@
 package zoest
 
 import (
-	"fmt"
-
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -20,35 +19,16 @@ const (
 	Walsh
 )
 
-// String returns the name used in files: rademacher or walsh.
-func (d Distribution) String() string {
-	switch d {
-	case Rademacher:
-		return "rademacher"
-	case Walsh:
-		return "walsh"
-	}
-	return fmt.Sprintf("Distribution(%d)", int(d))
-}
+var distributions = setting.Choice{Of: "zoest: directions", Names: []string{"rademacher", "walsh"}}
+
+// String returns the name in files: rademacher or walsh.
+func (d Distribution) String() string { return distributions.Name(int(d)) }
 
 // MarshalText returns the name of a known distribution.
-func (d Distribution) MarshalText() ([]byte, error) {
-	name := []byte(d.String())
-	return name, d.UnmarshalText(name)
-}
+func (d Distribution) MarshalText() ([]byte, error) { return distributions.Text(int(d)) }
 
-// UnmarshalText sets d to the distribution of a name; no name means Rademacher.
-func (d *Distribution) UnmarshalText(name []byte) error {
-	switch string(name) {
-	case "", "rademacher":
-		*d = Rademacher
-	case "walsh":
-		*d = Walsh
-	default:
-		return fmt.Errorf("zoest: directions %q, want rademacher or walsh", name)
-	}
-	return nil
-}
+// UnmarshalText reads a name; no name means Rademacher.
+func (d *Distribution) UnmarshalText(name []byte) error { return distributions.Parse((*int)(d), name) }
 
 // direction is one drawn vector u of d coordinates +1 or -1, as packed signs.
 type direction struct{ signs []uint64 }

@@ -27,13 +27,13 @@ func TestValidateReportsEveryFault(t *testing.T) {
 			"zoest: Dim is -1, want at least 1",
 			fmt.Sprintf("zoest: Samples is -2, want 1..%d", math.MaxInt32),
 			"zoest: Batch is -3, want 0 (all) or 1..",
-			"zoest: Directions is Distribution(9), want Rademacher or Walsh",
+			"zoest: Directions is 9, want Rademacher or Walsh",
 		}},
 		{"batch", Config{Dim: 1, Samples: 4, Batch: 5}, []string{
 			"zoest: Batch is 5, want 0 (all) or 1..4, the number of samples",
 		}},
 		{"direction", Config{Dim: 1, Samples: 4, Directions: -1}, []string{
-			"zoest: Directions is Distribution(-1), want Rademacher or Walsh",
+			"zoest: Directions is -1, want Rademacher or Walsh",
 		}},
 		{"walsh", Config{Dim: 1<<30 + 1, Samples: 1, Seeded: true, Directions: Walsh}, []string{
 			"zoest: Walsh directions of 1073741825 numbers, want at most 2^30",

@@ -1,6 +1,10 @@
 package zoest
 
-import "math"
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/setting"
+)
 
 // Kind says what an [Estimator] remembers of a component. For each kind the estimate has the same conditional mean.
 type Kind int
@@ -16,6 +20,17 @@ const (
 	// Tracking keeps a linear model of each component's loss, over rounds, and asks nothing to fill a table. See model.
 	Tracking
 )
+
+var kinds = setting.Choice{Of: "zoest: estimator", Names: []string{"paper", "centered", "tracking"}}
+
+// String returns the name in files: paper, centered or tracking.
+func (k Kind) String() string { return kinds.Name(int(k)) }
+
+// MarshalText returns the name of a known kind.
+func (k Kind) MarshalText() ([]byte, error) { return kinds.Text(int(k)) }
+
+// UnmarshalText reads a name; no name means Paper.
+func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), name) }
 
 // Memory returns how many numbers last over rounds, see [Estimator.Memory].
 func (c Config) Memory() int {

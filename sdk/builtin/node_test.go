@@ -30,7 +30,6 @@ const nodeText = `{
   "http": "127.0.0.1:0",
   "table": "seeded",
   "memory_limit": 700,
-  "memory": "forgotten",
   "average": true,
   "linger_seconds": 1.5,
   "resend_seconds": 2
@@ -47,7 +46,7 @@ func TestNode(t *testing.T) {
 	}
 	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
 		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||
-		!n.SeededTable || n.MemoryLimit != 700 || !n.Forget || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
+		!n.SeededTable || n.MemoryLimit != 700 || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
 		t.Errorf("node %+v", n)
 	}
 	b := Of(n)
@@ -148,7 +147,6 @@ func TestNodeFaults(t *testing.T) {
 		one(oracle, `{"stream": ["a"], "workers": 0}`, "oracle.workers is 0, want a whole number, 1..1024"),
 		one(`"average": true`, `"average": "yes"`,
 			`average: found string, want true or false`),
-		one(`"memory": "forgotten"`, `"memory": "lost"`, `memory is "lost", want kept or forgotten`),
 		one(`"resend_seconds": 2`, `"resend_seconds": "2s"`,
 			`resend_seconds: found string, want a number`),
 		// the oracle

@@ -174,7 +174,7 @@ func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 	}
 	cfg := sdk.Config{
 		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
-		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit, ForgetMemory: d.File.Forget,
+		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit,
 		Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
 		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Recover: d.Recover, Without: d.Without, Key: d.Key,
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
@@ -183,11 +183,7 @@ func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
 		number := slices.Index(d.fleet.Members, d.File.Name)
 		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
 	}
-	remembered := cfg.Samples
-	if cfg.ForgetMemory {
-		remembered = 0
-	}
-	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, remembered)); err != nil {
+	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
 		return nil, err
 	}
 	defer closing(d.store.Close)

@@ -225,7 +225,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"mu": [0.5]`, `"mu": {"from": 1}`,
 			`eta or mu is not a number, nor an array of one number for each round`),
 		one(`"estimator": "centered"`, `"estimator": "best"`,
-			`sdk: estimator "best", want paper, centered or tracking`),
+			`zoest: estimator "best", want paper, centered or tracking`),
 		one(`"directions": "walsh"`, `"directions": "cube"`,
 			`zoest: directions "cube", want rademacher or walsh`),
 		one(`"seed": 18446744073709551615`, `"seed": 18446744073709551616`,

@@ -176,7 +176,7 @@ func TestMarshalRefuses(t *testing.T) {
 		"members[1].addresses is empty, and so": func(f *File) { f.Members[1].Addresses = nil },
 		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
 		"method.eta is a list of 0 values":      func(f *File) { f.Fleet.Method.Eta = nil },
-		`estimator is "Estimator(7)", want`:     func(f *File) { f.Fleet.Method.Estimator = 7 },
+		`estimator is "7", want`:                func(f *File) { f.Fleet.Method.Estimator = 7 },
 		"choose one of {NonPrivate":             func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()

@@ -37,7 +37,6 @@ type Node struct {
 
 	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
 	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
-	Forget      bool          `json:"-"`       // "memory": "forgotten", see ForgetMemory of [sdk.Config]
 	Average     bool          `json:"average"` // keep the running mean of the released models
 	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if it is not given
 	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if it is not given
@@ -53,7 +52,6 @@ type nodeForm struct {
 	Proxy            string          `json:"proxy"`
 	ProxyCredentials string          `json:"proxy_credentials"`
 	Table            string          `json:"table"`
-	Memory           string          `json:"memory"`
 	MemoryLimit      *int64          `json:"memory_limit"`
 	Linger           *float64        `json:"linger_seconds"`
 	ResendAfter      *float64        `json:"resend_seconds"`
@@ -109,9 +107,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	}
 	errs = append(errs, n.setProxy(form.Proxy, form.ProxyCredentials, dir)...)
 	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
-	errs.when(!slices.Contains([]string{"", "kept", "forgotten"}, form.Memory), "memory is %q, want kept or forgotten",
-		form.Memory)
-	n.SeededTable, n.Forget = form.Table == "seeded", form.Memory == "forgotten"
+	n.SeededTable = form.Table == "seeded"
 	if limit := form.MemoryLimit; limit != nil {
 		errs.when(*limit < 1, "memory_limit is %d, want 1 byte or more", *limit)
 		n.MemoryLimit = *limit

@@ -160,8 +160,7 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit,
-		ForgetMemory: node.Forget}
+	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit}
 	began := time.Now()
 	var own *fleetfile.Source
 	errOracle := errGap
@@ -216,10 +215,6 @@ func (c *checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 
 // memory says what is stored of the tracking estimator's memory.
 func (c *checkup) memory(node *fleetfile.Node, f *sdk.Fleet, samples int) {
-	if node.Forget {
-		c.warn("memory", "forgotten: a node that is started again goes on with other models than one that never stopped")
-		return
-	}
 	size := int64(f.StateSize(node.Name, samples) - f.StateSize(node.Name, 0))
 	c.ok("memory", "%s of every state, written in each of %d rounds", bytesText(size), f.Method.Last())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// What check says of the tracking estimator's memory: a limit, what is stored, and that nothing is.
+// What check says of the tracking estimator's memory: a limit, and what is stored.
 func TestCheckMemory(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking })
 	for _, c := range []struct {
@@ -21,8 +21,7 @@ func TestCheckMemory(t *testing.T) {
 		want  string
 	}{
 		{``, exitDone, "memory", "of every state, written in each of"},
-		{`"memory_limit": 10,`, exitUsage, "settings", "want at most 10: raise MemoryLimit, set ForgetMemory"},
-		{`"memory_limit": 10, "memory": "forgotten",`, exitDone, "memory", "forgotten: a node that is started again"},
+		{`"memory_limit": 10,`, exitUsage, "settings", "want at most 10: raise MemoryLimit, take fewer samples"},
 	} {
 		tr.edit(t, "a.json", `"version"`, c.field+`"version"`)
 		var got checkup
@@ -79,7 +78,6 @@ func TestCheckFindsFaults(t *testing.T) {
 		"another model":    {`"seed": 5`, `"seed": 5, "bias": false`, exitUsage, "oracle", "5 parameters"},
 		"no state folder":  {"a.state", "a.key/x", exitFailed, "state", "a.key"},
 		"not a state":      {"a.state", ".", exitDone, "state", "is new"},
-		"no such memory":   {`"version"`, `"memory": "forgotten", "version"`, exitUsage, "settings", "ForgetMemory is set"},
 		"unknown settings": {`"version"`, `"color": 1, "version"`, exitUsage, "node file", "unknown field \"color\""},
 	} {
 		path := tr.path("node.json")

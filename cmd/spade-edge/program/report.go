@@ -143,8 +143,8 @@ func (r *report) write(t table) {
 	t.row("disk", "%s set aside; %s written a round, %s in all", bytesText(r.Disk.Slots), bytesText(r.Disk.Round),
 		bytesText(r.Disk.Written))
 	if r.Disk.Memory > 0 {
-		t.row("", "%s of each state is the estimator's memory, which wears flash: \"memory\": \"forgotten\" in a node file "+
-			"stores none", bytesText(r.Disk.Memory))
+		t.row("", "%s of each state is the estimator's memory, which wears flash: -estimator centered stores far "+
+			"less", bytesText(r.Disk.Memory))
 	}
 	if r.Disk.Memory > sdk.DefaultMemoryLimit {
 		t.row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
