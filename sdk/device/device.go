@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -66,12 +65,11 @@ type Device struct {
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // of node and transport; nil for lines that Say is given
 
-	HTTP     string       // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
-	Profiles http.Handler // what the page's server has under /debug/pprof/; may be nil
-	Anyway   bool         // begin a run even if [sdk.Fleet.Hopeless] says that it is
-	Recover  bool         // without a state, take the place of a lost device, see [sdk.Config]
-	Without  []string     // neighbors that are given up, see [sdk.Config]
-	End      End          // when the node asks for an early end of the run
+	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
+	Anyway  bool     // begin a run even if [sdk.Fleet.Hopeless] says that it is
+	Recover bool     // without a state, take the place of a lost device, see [sdk.Config]
+	Without []string // neighbors that are given up, see [sdk.Config]
+	End     End      // when the node asks for an early end of the run
 
 	// Source, if not nil, is what the node learns from, in place of what File.Oracle says. Run closes it.
 	Source *fleetfile.Source

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,7 +80,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 			return nil, err
 		}
 		d.say("page: http://%s/", l.Addr())
-		work.Go(func() { monitor.Serve(ctx, l, WithProfiles(d.monitor.Handler(), d.Profiles)) })
+		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Handler()) })
 	}
 	unlink, err := d.openControl(func() { stop(ErrStopped) })
 	if err != nil {
@@ -97,22 +96,6 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		}
 		work.Wait()
 	}, nil
-}
-
-// WithProfiles returns a page's handler that has profiles under /debug/pprof/ too, for requests of this machine;
-// profiles may be nil.
-func WithProfiles(page, profiles http.Handler) http.Handler {
-	if profiles == nil {
-		return page
-	}
-	guarded := monitor.Guard(profiles)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
-			guarded.ServeHTTP(w, r)
-			return
-		}
-		page.ServeHTTP(w, r)
-	})
 }
 
 // report tells the service manager how the node is. It sends a keepalive only while the node works or waits for others:

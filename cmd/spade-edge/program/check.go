@@ -93,7 +93,7 @@ func codeOf(err error) int { return exitCode(err, "", io.Discard) }
 
 // everything runs the checks in order, as far as the earlier ones allow.
 func (c *checkup) everything(ctx context.Context, path string, offline, edges bool) {
-	node, err := c.program.readOwn(path)
+	node, err := readOwn(c.program, path)
 	if err != nil {
 		c.fail("node file", exitUsage, err)
 		return

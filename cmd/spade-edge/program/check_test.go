@@ -26,7 +26,7 @@ func TestCheckMemory(t *testing.T) {
 		tr.edit(t, "a.json", `"version"`, c.field+`"version"`)
 		var got checkup
 		into(t, &got, c.code, "check", tr.path("a.json"), "-offline")
-		if !strings.Contains(got.text(c.item), c.want) {
+		if !strings.Contains(checkupText(&got, c.item), c.want) {
 			t.Errorf("%s: %+v, want %s with %q", c.field, got, c.item, c.want)
 		}
 		if c.field != "" {
@@ -87,7 +87,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		tr.write(t, "node.json", strings.Replace(string(whole), c.old, c.new, 1))
 		var got checkup
 		into(t, &got, c.code, "check", path, "-offline")
-		if !strings.Contains(got.text(c.item), c.want) || got.OK != (c.code == exitDone) || got.Code != c.code {
+		if !strings.Contains(checkupText(&got, c.item), c.want) || got.OK != (c.code == exitDone) || got.Code != c.code {
 			t.Errorf("%s: %+v, want %s with %q", name, got, c.item, c.want)
 		}
 		code, out, log := call("check", path, "-offline")
@@ -103,8 +103,8 @@ func TestCheckFindsFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got checkup
-		if into(t, &got, exitUsage, "check", tr.path("a.json")); !strings.Contains(got.text("key"), "0600") {
-			t.Errorf("key: %s", got.text("key"))
+		if into(t, &got, exitUsage, "check", tr.path("a.json")); !strings.Contains(checkupText(&got, "key"), "0600") {
+			t.Errorf("key: %s", checkupText(&got, "key"))
 		}
 	}
 	for _, args := range [][]string{{"check"}, {"check", "a", "b"}, {"check", "a", "-timeout", "0s"}, {"check", "a", "-fast"}} {
@@ -125,20 +125,20 @@ func TestCheckBesideRunningNodes(t *testing.T) {
 	b.log.await(t, "waiting for", `"a"`, `"c"`)
 	var c checkup
 	into(t, &c, exitDone, "check", tr.path("a.json"))
-	if got := c.text(`neighbor "b"`); !strings.HasPrefix(got, "has the same fleet") {
+	if got := checkupText(&c, `neighbor "b"`); !strings.HasPrefix(got, "has the same fleet") {
 		t.Errorf("b: %s", got)
 	}
 	tr.of(t, "c", "other.json")
 	c = checkup{}
 	into(t, &c, exitMismatch, "check", tr.path("c.json"))
-	if got := c.text(`neighbor "b"`); !strings.Contains(got, "hello refused") || !strings.Contains(got, "method differs") {
+	if got := checkupText(&c, `neighbor "b"`); !strings.Contains(got, "hello refused") || !strings.Contains(got, "method differs") {
 		t.Errorf("b: %s", got)
 	}
 	tr.of(t, "c", "fleet.json")
 	c = checkup{}
 	into(t, &c, exitDone, "check", tr.path("b.json")) // b is running
-	if !strings.Contains(c.text("state"), "the node is running") || !strings.Contains(c.text("listen"), "running node's") ||
-		!strings.HasPrefix(c.text(`neighbor "a"`), "not reachable (yet)") {
+	if !strings.Contains(checkupText(&c, "state"), "the node is running") || !strings.Contains(checkupText(&c, "listen"), "running node's") ||
+		!strings.HasPrefix(checkupText(&c, `neighbor "a"`), "not reachable (yet)") {
 		t.Errorf("b: %+v", c)
 	}
 	a := start(t, "run", "-json", tr.path("a.json"))

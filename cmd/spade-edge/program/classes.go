@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 
@@ -72,4 +73,12 @@ func (a *Accuracies) writeClasses(t table) {
 	} else if a.MacroF1 != nil {
 		t.row("macro F1", "%.3f on average: the mean over classes of the harmonic mean of recall and precision", *a.MacroF1)
 	}
+}
+
+// className returns what a class is called in the data.
+func className(d *task.Data, c int) string {
+	if c < len(d.ClassNames) {
+		return d.ClassNames[c]
+	}
+	return fmt.Sprint(c)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
 // cmdline is one use of a command: its flags, and where its output goes.
@@ -143,4 +145,14 @@ func (f *faults) empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.when(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
 	}
+}
+
+func checkHTTP(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	if err := monitor.CheckAddress(addr); err != nil {
+		return usageError{fmt.Errorf("-http: %w", err)}
+	}
+	return nil
 }

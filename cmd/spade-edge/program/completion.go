@@ -117,7 +117,7 @@ func complete(args []string, w io.Writer) {
 
 // registered returns the flags of a command: those that it has made when it is asked for its help.
 func (cmd *command) registered() (all []*flag.Flag) {
-	c := newCmdline(Websockets, cmd.name, []string{"-h"}, io.Discard, io.Discard)
+	c := newCmdline(&Program{Name: "spade-edge"}, cmd.name, []string{"-h"}, io.Discard, io.Discard)
 	c.show = func(fs *flag.FlagSet) { fs.VisitAll(func(f *flag.Flag) { all = append(all, f) }) }
 	_ = cmd.run(context.Background(), c) // it ends with the help
 	return all

@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -61,7 +60,7 @@ func demo(ctx context.Context, c *cmdline) error {
 	}
 	defer stage.close()
 	start := time.Now()
-	r, models, means, err := p.runNodes(ctx, show, stage)
+	r, models, means, err := runNodes(p, ctx, show, stage)
 	show.end()
 	if err != nil {
 		return err
@@ -72,12 +71,12 @@ func demo(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	show.say("training each node alone, and one with everybody's data, for comparison")
-	solo, err := p.compare(ctx, r)
+	solo, err := compare(p, ctx, r)
 	if err != nil {
 		return err
 	}
 	stage.compare(r)
-	err = c.print(r, func(t table) { p.writeTable(t, r, solo, each) })
+	err = c.print(r, func(t table) { writeTable(p, t, r, solo, each) })
 	if err != nil || stage == nil {
 		return err
 	}
@@ -94,9 +93,9 @@ const maxDemoNodes = 100
 
 // runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its
 // releases.
-func (p *problem) runNodes(ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
+func runNodes(p *problem, ctx context.Context, show *progress, stage *stage) (r *result, models, means [][]float32,
 	err error) {
-	trs, keys, file, err := p.listen()
+	trs, keys, file, err := listen(p)
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
 		for _, tr := range trs {
@@ -184,7 +183,7 @@ func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel cont
 
 // listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
 // the transports made so far are returned as well.
-func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
+func listen(p *problem) (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
 	file = &fleetfile.File{Fleet: p.fleet}
 	for _, name := range p.fleet.Members {
 		public, key, err := ed25519.GenerateKey(rand.Reader)
@@ -212,7 +211,7 @@ func (p *problem) listen() (trs []*ws.Transport, keys []ed25519.PrivateKey, file
 }
 
 // compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
-func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
+func compare(p *problem, ctx context.Context, r *result) ([]float64, error) {
 	models := make([][]float32, len(p.oracles))
 	for i, oracle := range p.oracles {
 		var err error
@@ -235,7 +234,7 @@ func (p *problem) compare(ctx context.Context, r *result) ([]float64, error) {
 }
 
 // writeTable prints what a person wants to know after a demo.
-func (p *problem) writeTable(t table, r *result, solo, each []float64) {
+func writeTable(p *problem, t table, r *result, solo, each []float64) {
 	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+className(p.train, p.train.Classes-1),
 		"alone", "with the others")
 	cell, what, always := "%.1f %%", "accuracy", "majority"
@@ -248,7 +247,7 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	}
 	say := func(x float64) string { return fmt.Sprintf(cell, x) }
 	for i, name := range p.fleet.Members {
-		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.samples[i], p.share(i), say(solo[i]), say(each[i]))
+		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.samples[i], share(p, i), say(solo[i]), say(each[i]))
 	}
 	alone, _ := average(solo)
 	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n", "average", "", "", say(alone), say(mean))
@@ -271,16 +270,8 @@ func (p *problem) writeTable(t table, r *result, solo, each []float64) {
 	r.writePrivacy(t)
 }
 
-// className returns what a class is called in the data.
-func className(d *task.Data, c int) string {
-	if c < len(d.ClassNames) {
-		return d.ClassNames[c]
-	}
-	return fmt.Sprint(c)
-}
-
 // share returns how many of a client's samples are of the last class, in percent.
-func (p *problem) share(client int) float64 {
+func share(p *problem, client int) float64 {
 	count := 0
 	for _, y := range p.labels[client] {
 		if y == p.train.Classes-1 {

@@ -55,17 +55,6 @@ func (c *commandFlag) Set(s string) error {
 	return nil
 }
 
-// preparation are the flags that a task takes the place of.
-var preparation = []string{
-	"label", "target", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
-}
-
-// gap stands in a node file for the program that nobody has named yet.
-const gap = "FILL-IN-THE-ORACLE"
-
-var errGap error = usageError{errors.New("the node file has a gap: put in what this node learns from, " +
-	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
-
 func initFleet(ctx context.Context, c *cmdline) error {
 	o := &initOptions{options: newOptions(c)}
 	o.spec.Source, o.graph, o.partition, o.limited = "synthetic:clinical", "ring", "iid", true

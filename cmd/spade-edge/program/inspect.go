@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,26 +33,6 @@ type inspection struct {
 	text  strings.Builder // the same for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
-}
-
-// fields are a JSON object in this order.
-type fields []field
-
-type field struct {
-	key   string
-	value any
-}
-
-func (f fields) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, one := range f {
-		b.WriteByte("{,"[min(i, 1)])
-		if err := errors.Join(writeObject(&b, one.key), b.WriteByte(':'), writeObject(&b, one.value)); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
 }
 
 func inspectPath(_ context.Context, c *cmdline) error {

@@ -201,7 +201,7 @@ func (r *inspection) ledger(path string) error {
 		life = l.Lifetime(life.Limit.Delta)
 	}
 	r.Any = life
-	table{&r.text}.ledger(path, life, leftOf(life, "", nil))
+	ledger(table{&r.text}, path, life, leftOf(life, "", nil))
 	return nil
 }
 

@@ -85,13 +85,13 @@ func TestLifeOfAFleet(t *testing.T) {
 	into(t, &before, exitDone, "check", made.Nodes[0].File, "-timeout", "20s")
 	want := map[string]string{"node file": "ok", "fleet file": "ok", "key": "ok", "state": "ok", "privacy": "ok", "ledger": "ok", "listen": "ok", "oracle": "ok",
 		"forecast": "warn", "disk": "ok", "edges": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
-	before.expect(t, want)
+	expect(&before, t, want)
 
 	results := runFleet(t, made)
 	for i, n := range made.Nodes {
 		var after checkup
 		into(t, &after, exitDone, "check", n.File, "-offline")
-		if got := after.text("state"); !strings.Contains(got, "the run is done") {
+		if got := checkupText(&after, "state"); !strings.Contains(got, "the run is done") {
 			t.Errorf("state: %s", got)
 		}
 		out := filepath.Join(t.TempDir(), "model.npy")
@@ -119,7 +119,7 @@ func TestLifeOfAFleet(t *testing.T) {
 }
 
 // expect compares a checkup's verdicts.
-func (c *checkup) expect(t *testing.T, want map[string]string) {
+func expect(c *checkup, t *testing.T, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
 	for _, f := range c.Items {
@@ -130,17 +130,17 @@ func (c *checkup) expect(t *testing.T, want map[string]string) {
 	}
 	for item, verdict := range want {
 		if got[item] != verdict {
-			t.Errorf("%s: %q, want %q: %s", item, got[item], verdict, c.text(item))
+			t.Errorf("%s: %q, want %q: %s", item, got[item], verdict, checkupText(c, item))
 		}
 	}
 	for item := range got {
 		if _, ok := want[item]; !ok {
-			t.Errorf("%s: not expected: %s", item, c.text(item))
+			t.Errorf("%s: not expected: %s", item, checkupText(c, item))
 		}
 	}
 }
 
-func (c *checkup) text(item string) string {
+func checkupText(c *checkup, item string) string {
 	for _, f := range c.Items {
 		if f.Item == item {
 			return f.Text
@@ -209,7 +209,7 @@ func TestInitMembers(t *testing.T) {
 		}
 		var c checkup
 		into(t, &c, exitFailed, "check", filepath.Join(there, "node.json"), "-offline") // whether the data are new is for a person to say
-		if !strings.Contains(c.text("ledger"), "privacy -new-ledger") || c.text("key") == "no such item" {
+		if !strings.Contains(checkupText(&c, "ledger"), "privacy -new-ledger") || checkupText(&c, "key") == "no such item" {
 			t.Errorf("%+v", c)
 		}
 		l, err := state.CreateLedger(filepath.Join(there, "ledger.json"), "ward "+n.Name, nil)
@@ -237,8 +237,8 @@ func TestInitMembers(t *testing.T) {
 	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")
 	var c checkup
 	into(t, &c, exitUsage, "check", made.Nodes[0].File)
-	if !strings.Contains(c.text("oracle"), "the node file has a gap") {
-		t.Errorf("oracle: %s", c.text("oracle"))
+	if !strings.Contains(checkupText(&c, "oracle"), "the node file has a gap") {
+		t.Errorf("oracle: %s", checkupText(&c, "oracle"))
 	}
 }
 
@@ -262,8 +262,8 @@ func TestInitTask(t *testing.T) {
 	}
 	var c checkup
 	into(t, &c, exitDone, "check", made.Nodes[0].File, "-offline")
-	if !strings.Contains(c.text("oracle"), "a finite loss") {
-		t.Errorf("oracle: %s", c.text("oracle"))
+	if !strings.Contains(checkupText(&c, "oracle"), "a finite loss") {
+		t.Errorf("oracle: %s", checkupText(&c, "oracle"))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"flag"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,3 +284,43 @@ func list(s string) []string {
 	}
 	return strings.Split(s, ",")
 }
+
+// epsilonList is the value of -epsilon where there may be several. The first one goes to the field of a single run.
+type epsilonList struct {
+	all   []float64
+	first *float64
+}
+
+func (l *epsilonList) String() string {
+	if l.first == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*l.first, 'g', -1, 64)
+}
+
+func (l *epsilonList) Set(s string) error {
+	l.all = nil
+	for _, part := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return fmt.Errorf("%q, want a number, or several with commas between them", part)
+		}
+		if slices.Contains(l.all, v) {
+			return fmt.Errorf("%v is there twice", v)
+		}
+		l.all = append(l.all, v)
+	}
+	*l.first = l.all[0]
+	return nil
+}
+
+// preparation are the flags that a task takes the place of.
+var preparation = []string{
+	"label", "target", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
+}
+
+// gap stands in a node file for the program that nobody has named yet.
+const gap = "FILL-IN-THE-ORACLE"
+
+var errGap error = usageError{errors.New("the node file has a gap: put in what this node learns from, " +
+	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}

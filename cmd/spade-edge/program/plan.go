@@ -150,12 +150,12 @@ func (o *planOptions) build() (*problem, error) {
 	if o.given["beta"] { // from which the gain follows
 		p.chosen = slices.DeleteFunc(p.chosen, func(c choice) bool { return c.name == "gain" })
 	}
-	return p, p.setGain(cmp.Or(o.asked.Method.Gain, p.fleet.Method.Gain), o.beta)
+	return p, setGain(p, cmp.Or(o.asked.Method.Gain, p.fleet.Method.Gain), o.beta)
 }
 
 // setGain gives the fleet the share of the limit of stability that -gain says or -beta amounts to. It refuses one that
 // is not stable.
-func (p *problem) setGain(share, beta float64) error {
+func setGain(p *problem, share, beta float64) error {
 	f, g := p.fleet, p.graph
 	if g.N() == 1 {
 		return nil
@@ -184,7 +184,7 @@ func (p *problem) setGain(share, beta float64) error {
 
 func (o *planOptions) plan(p *problem) (*report, error) {
 	f, g := p.fleet, p.graph
-	cfg, err := p.busiest()
+	cfg, err := busiest(p)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -264,7 +264,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 }
 
 // busiest returns the configuration of the machine with the most neighbors.
-func (p *problem) busiest() (admm.Config, error) {
+func busiest(p *problem) (admm.Config, error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(int) io.Reader { return bytes.NewReader(nil) }) // nothing is ever drawn
 	if err != nil {
 		return admm.Config{}, err

@@ -105,7 +105,7 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 			flags = append(flags, "-epsilon", "8")
 		}
 		p, b := planned(t, flags...), built(t, flags)
-		sent := b.traffic(t)
+		sent := traffic(b, t)
 		if off := float64(p.BytesSent)/float64(sent) - 1; off < -0.03 || off > 0.1 {
 			t.Errorf("%s: %d bytes planned, %d sent", spec, p.BytesSent, sent)
 		}
@@ -259,7 +259,7 @@ func TestPlanMemory(t *testing.T) {
 	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions walsh -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
 		flags := append([]string{"-nodes", "5", "-graph", "star", "-rounds", "3", "-dim", "50000", "-samples", "20"}, strings.Fields(args)...)
 		p := planned(t, flags...)
-		cfg, err := built(t, flags).busiest()
+		cfg, err := busiest(built(t, flags))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +461,7 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 }
 
 // traffic is what the network of a plan sends, in bytes, when every loss is one half.
-func (p *problem) traffic(t *testing.T) (sent int64) {
+func traffic(p *problem, t *testing.T) (sent int64) {
 	t.Helper()
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})

@@ -154,9 +154,6 @@ func predict(_ context.Context, c *cmdline) error {
 	return w.Error()
 }
 
-// digits is a number with the fewest digits that tell it from others.
-func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
 // evaluation is what a model is worth on some data, and its JSON.
 type evaluation struct {
 	*Applied
@@ -184,12 +181,12 @@ func evaluate(_ context.Context, c *cmdline) error {
 			t.row("intervals", "95 %%, by the ends of brackets")
 			return
 		}
-		t.classMetrics(r.Classification, r.Classes)
+		classMetrics(t, r.Classification, r.Classes)
 	})
 }
 
 // classMetrics prints what said classes are worth.
-func (t table) classMetrics(m *task.ClassMetrics, classes []string) {
+func classMetrics(t table, m *task.ClassMetrics, classes []string) {
 	t.row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples,
 		100*m.Majority)
 	if b := m.Binary; b != nil {
@@ -240,12 +237,4 @@ func number(e *task.Estimate) string {
 		return "none"
 	}
 	return fmt.Sprintf("%.4g [%.4g, %.4g]", e.Value, e.Low, e.High)
-}
-
-// short cuts a text to n letters.
-func short(s string, n int) string {
-	if letters := []rune(s); len(letters) > n {
-		return string(letters[:n-1]) + "~"
-	}
-	return s
 }

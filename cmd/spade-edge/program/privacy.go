@@ -174,7 +174,7 @@ func (o *privacyOptions) showLedger() error {
 	}
 	life := l.Lifetime(o.asked.Privacy.Delta)
 	left := leftOf(life, "", f)
-	return o.print(lifetimeLeft{life, left}, func(t table) { t.ledger(o.ledger, life, left) })
+	return o.print(lifetimeLeft{life, left}, func(t table) { ledger(t, o.ledger, life, left) })
 }
 
 // lifetimeLeft is the JSON of a ledger.
@@ -183,7 +183,7 @@ type lifetimeLeft struct {
 	Left *ledgerLeft `json:"left"`
 }
 
-func (t table) ledger(path string, life *dpmech.Lifetime, left *ledgerLeft) {
+func ledger(t table, path string, life *dpmech.Lifetime, left *ledgerLeft) {
 	t.row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.row("data set", "%s", life.Dataset)
 	if l := life.Limit; l != nil {

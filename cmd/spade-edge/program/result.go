@@ -153,18 +153,6 @@ func (p *problem) writeCaveat(w io.Writer) {
 	}
 }
 
-// wrapped joins words with spaces, in lines of a width; all but the first begin with spaces.
-func wrapped(first string, words []string, width int) string {
-	text, at := first, len(first)
-	for _, word := range words {
-		if at+1+len(word) > width {
-			text, at = text+"\n ", 1
-		}
-		text, at = text+" "+word, at+1+len(word)
-	}
-	return text
-}
-
 func (r *result) writePrivacy(t table) {
 	if r.Privacy == nil {
 		t.row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")

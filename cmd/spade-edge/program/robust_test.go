@@ -106,7 +106,7 @@ func ignore(cfgs []admm.Config, bad int) []admm.Config {
 }
 
 // away points away from the model of a run without noise; see attacks.
-func (p *problem) away(ctx context.Context) ([]float32, error) {
+func away(p *problem, ctx context.Context) ([]float32, error) {
 	x, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
 	square, length := 0.0, 0.7
 	for _, v := range x {
@@ -124,7 +124,7 @@ func (p *problem) away(ctx context.Context) ([]float32, error) {
 // attacked simulates the problem with so many bad members, the last ones, and returns the mean accuracy of the others
 // in percent, and how often they have clipped a neighbor. With the attack "ignored" they are neighbors of nobody; where
 // neighbors share noise they stand still, which sets them aside in the first round, and what they share stays in the sum.
-func (p *problem) attacked(ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
+func attacked(p *problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
@@ -240,11 +240,11 @@ func TestAttackedFleet(t *testing.T) {
 					members = 0
 				}
 				if aways[seed] == nil {
-					if aways[seed], err = p.away(t.Context()); err != nil {
+					if aways[seed], err = away(p, t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				accuracy, clipped, err := p.attacked(t.Context(), attack, members, aways[seed])
+				accuracy, clipped, err := attacked(p, t.Context(), attack, members, aways[seed])
 				if err != nil {
 					t.Logf("%s, -robust %s: %v", attack, factor, err)
 				}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
@@ -14,17 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/transport/ws"
 )
-
-// errNATS says that a node needs the program that has its transport.
-var errNATS = errors.New("transport is nats, which this build does not have; " +
-	"take spade-edge-nats: go build ./cmd/spade-edge-nats in transport/nats")
-
-// profiles, which the build tag pprof sets, serves profiles of the process under /debug/pprof/.
-var profiles http.Handler
 
 // testNoise, which only tests set, gives a private node another source of release noise, see [device.Device].
 var testNoise func(number int, round func() int) io.Reader
@@ -58,7 +47,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	if err != nil {
 		return err
 	}
-	file, err := c.program.readOwn(path)
+	file, err := readOwn(c.program, path)
 	if err != nil {
 		return usageError{err}
 	}
@@ -79,7 +68,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	if c.given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Recover, d.Anyway, d.Profiles, d.Noise, d.End = *restore, *anyway, profiles, testNoise, end
+	d.Recover, d.Anyway, d.Noise, d.End = *restore, *anyway, testNoise, end
 	if c.program.Noise != nil {
 		d.Noise = c.program.Noise
 	}
@@ -116,30 +105,12 @@ func runNode(ctx context.Context, c *cmdline) error {
 }
 
 // readOwn reads the file of a node that this program can run.
-func (p *Program) readOwn(path string) (*fleetfile.Node, error) {
+func readOwn(p *Program, path string) (*fleetfile.Node, error) {
 	node, err := fleetfile.ReadNode(path)
 	if err == nil {
 		err = p.Accept(node)
 	}
 	return node, err
-}
-
-func checkHTTP(addr string) error {
-	if addr == "" {
-		return nil
-	}
-	if err := monitor.CheckAddress(addr); err != nil {
-		return usageError{fmt.Errorf("-http: %w", err)}
-	}
-	return nil
-}
-
-func linkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Config {
-	f := fleet.Fleet
-	return ws.Config{
-		Name: node.Name, Key: key, Listen: node.Listen, Peers: fleet.Peers(node.Name), MaxFrame: wire.MaxFrame(f.Dim),
-		Hello: f.Hello(node.Name), CheckHello: f.CheckHello(node.Name),
-	}
 }
 
 func spendNote(p sdk.Privacy, spent dpmech.Total) string {

@@ -25,12 +25,12 @@ func simulate(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	var f faults
-	o.sweepConflicts(&f, seeds, epsilons.all)
+	sweepConflicts(&o, &f, seeds, epsilons.all)
 	files.check(&f)
 	if err := f.usage(); err != nil {
 		return err
 	}
-	runs, err := o.planSweep(seeds, epsilons.all)
+	runs, err := planSweep(&o, seeds, epsilons.all)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func simulate(ctx context.Context, c *cmdline) error {
 		if r.Regression != nil {
 			r.Regression.write(t, r.Nodes)
 		} else {
-			r.writeAccuracy(t)
+			writeAccuracy(r, t)
 		}
 		r.writeFiles(t)
 		t.row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
@@ -63,7 +63,7 @@ func simulate(ctx context.Context, c *cmdline) error {
 }
 
 // writeAccuracy prints what the models at the end are worth.
-func (r *result) writeAccuracy(t table) {
+func writeAccuracy(r *result, t table) {
 	t.row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
 		"%.2f %% for the network's average model, %.2f %% by always saying the most frequent class",
 		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean, r.AccuracyMajority)
@@ -74,7 +74,7 @@ func (r *result) writeAccuracy(t table) {
 }
 
 // frameMeter returns a function that encodes a message and returns the length of its frame in bytes, for one goroutine.
-func (p *problem) frameMeter() func(*admm.Message) (int, error) {
+func frameMeter(p *problem) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(p.fleet.Dim)
 	var frame []byte
 	return func(msg *admm.Message) (int, error) {
@@ -88,9 +88,9 @@ func (p *problem) frameMeter() func(*admm.Message) (int, error) {
 	}
 }
 
-// simulate runs the problem on as many goroutines as there are processors, and returns the final models too. each is
+// simulateNetwork runs the problem on as many goroutines as there are processors, and returns the final models too. each is
 // called after each round, with the models then; a round is scored while the next one runs.
-func (p *problem) simulate(ctx context.Context, each func(k int, models [][]float32)) (*result, [][]float32, error) {
+func simulateNetwork(p *problem, ctx context.Context, each func(k int, models [][]float32)) (*result, [][]float32, error) {
 	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
 		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
@@ -103,9 +103,9 @@ func (p *problem) simulate(ctx context.Context, each func(k int, models [][]floa
 		return nil, nil, err
 	}
 	r := p.newResult(true)
-	network.Meter = p.frameMeter
+	network.Meter = func() func(*admm.Message) (int, error) { return frameMeter(p) }
 	// A simulation can do without the last words, which are all of one length.
-	done, err := p.frameMeter()(&admm.Message{Kind: admm.Done, Round: p.fleet.Method.Last()})
+	done, err := frameMeter(p)(&admm.Message{Kind: admm.Done, Round: p.fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
 	}

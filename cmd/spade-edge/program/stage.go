@@ -48,7 +48,7 @@ func (p *problem) newStage(addr string, show *progress) (*stage, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
-	s.work.Go(func() { monitor.Serve(ctx, l, device.WithProfiles(s.group.Handler(), profiles)) })
+	s.work.Go(func() { monitor.Serve(ctx, l, s.group.Handler()) })
 	show.say("page: http://%s/", l.Addr())
 	return s, nil
 }

@@ -50,35 +50,6 @@ func (l *seedList) Set(s string) error {
 	return nil
 }
 
-// epsilonList is the value of -epsilon where there may be several. The first one goes to the field of a single run.
-type epsilonList struct {
-	all   []float64
-	first *float64
-}
-
-func (l *epsilonList) String() string {
-	if l.first == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*l.first, 'g', -1, 64)
-}
-
-func (l *epsilonList) Set(s string) error {
-	l.all = nil
-	for _, part := range strings.Split(s, ",") {
-		v, err := strconv.ParseFloat(part, 64)
-		if err != nil {
-			return fmt.Errorf("%q, want a number, or several with commas between them", part)
-		}
-		if slices.Contains(l.all, v) {
-			return fmt.Errorf("%v is there twice", v)
-		}
-		l.all = append(l.all, v)
-	}
-	*l.first = l.all[0]
-	return nil
-}
-
 // outputs are the files that simulate writes besides what it prints; empty for none.
 type outputs struct {
 	csv, plot, save string
@@ -121,7 +92,7 @@ type sweepRun struct {
 }
 
 // planSweep returns the runs that are asked for, by epsilon and then by seed.
-func (o *options) planSweep(seeds []uint64, epsilons []float64) (runs []*sweepRun, err error) {
+func planSweep(o *options, seeds []uint64, epsilons []float64) (runs []*sweepRun, err error) {
 	seeds = slices.Clone(seeds)
 	if seeds == nil {
 		seeds = []uint64{o.asked.Method.Seed}
@@ -171,7 +142,7 @@ func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.W
 		}
 		last := p.fleet.Method.Last()
 		run.word = releaseWord(p.fleet.Method)
-		r, models, err := p.simulate(ctx, func(k int, models [][]float32) {
+		r, models, err := simulateNetwork(p, ctx, func(k int, models [][]float32) {
 			if files.plot != "" {
 				run.scores = append(run.scores, p.scores(mean(models))[0])
 			}
@@ -192,7 +163,7 @@ func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.W
 		}
 		run.result = r
 		if files.save != "" && run.savedBy(runs) {
-			saved, err = p.modelFile(models[0])
+			saved, err = modelFile(p, models[0])
 		}
 		return err
 	}
@@ -227,7 +198,7 @@ func (r *sweepRun) savedBy(runs []*sweepRun) bool {
 
 // modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
 // simulation comes from its seed, and the preprocessing was fitted on everybody's data.
-func (p *problem) modelFile(model []float32) (*builtin.Model, error) {
+func modelFile(p *problem, model []float32) (*builtin.Model, error) {
 	recipe := p.opt.recipe
 	source, where, _ := strings.Cut(p.opt.spec.Source, ":")
 	words := strings.ToValidUTF8("the training part of "+source+" "+filepath.Base(where)+", in a simulation", "?")
@@ -270,7 +241,7 @@ func (w *outputs) write(runs []*sweepRun, groups [][]*sweepRun, saved *builtin.M
 }
 
 // sweepConflicts reports flags of a sweep that exclude each other.
-func (o *options) sweepConflicts(f *faults, seeds seedList, epsilons []float64) {
+func sweepConflicts(o *options, f *faults, seeds seedList, epsilons []float64) {
 	f.when(o.given["seed"] && seeds != nil, "-seed and -seeds exclude each other")
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first one is checked with the other flags
 		f.when(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)

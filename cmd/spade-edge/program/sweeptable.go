@@ -31,7 +31,7 @@ type sweepGroup struct {
 }
 
 // scoreOf returns a run's mean over clients and its worst client, and whether more is better.
-func (r *result) scoreOf() (mean, worst float64, more bool) {
+func scoreOf(r *result) (mean, worst float64, more bool) {
 	if g := r.Regression; g != nil {
 		return g.RMSEMean, g.RMSEMax, false
 	}
@@ -63,7 +63,7 @@ func newSweep(groups [][]*sweepRun, began time.Time) *sweep {
 		g := sweepGroup{Epsilon: runs[0].asked(), Runs: len(runs)}
 		var means []float64
 		for i, run := range runs {
-			mean, worst, more := run.result.scoreOf()
+			mean, worst, more := scoreOf(run.result)
 			worse := math.Min
 			if !more {
 				worse, s.Score = math.Max, "rmse_mean"

@@ -1,9 +1,12 @@
 package program
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -194,4 +197,47 @@ func rough(seconds float64) time.Duration {
 
 func duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
+}
+
+// wrapped joins words with spaces, in lines of a width; all but the first begin with spaces.
+func wrapped(first string, words []string, width int) string {
+	text, at := first, len(first)
+	for _, word := range words {
+		if at+1+len(word) > width {
+			text, at = text+"\n ", 1
+		}
+		text, at = text+" "+word, at+1+len(word)
+	}
+	return text
+}
+
+// digits is a number with the fewest digits that tell it from others.
+func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// short cuts a text to n letters.
+func short(s string, n int) string {
+	if letters := []rune(s); len(letters) > n {
+		return string(letters[:n-1]) + "~"
+	}
+	return s
+}
+
+// fields are a JSON object in this order.
+type fields []field
+
+type field struct {
+	key   string
+	value any
+}
+
+func (f fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, one := range f {
+		b.WriteByte("{,"[min(i, 1)])
+		if err := errors.Join(writeObject(&b, one.key), b.WriteByte(':'), writeObject(&b, one.value)); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
