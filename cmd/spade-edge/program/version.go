@@ -24,7 +24,7 @@ func version(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	if *licenses {
-		if c.program.Name != Websockets.Name {
+		if c.program.Name != "spade-edge" {
 			fmt.Fprintf(c.out, "%s has more modules in it than are named here: \"go version -m\" lists them.\n\n", c.program.Name)
 		}
 		_, err := io.WriteString(c.out, notices)
