@@ -50,11 +50,11 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 		return err
 	}
 	if *timeout <= 0 {
-		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
+		return asUsageError(fmt.Errorf("-timeout is %v, want more than 0", *timeout))
 	}
 	c := &checkup{Node: path, OK: true, timeout: *timeout, program: cmd.program}
 	if *edges && *offline {
-		return usageError{errors.New("-edges and -offline exclude each other")}
+		return asUsageError(errors.New("-edges and -offline exclude each other"))
 	}
 	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
@@ -66,7 +66,7 @@ func checkNode(ctx context.Context, cmd *cmdline) error {
 		}
 	})
 	if err == nil && !c.OK {
-		err = exitError{fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code}
+		err = asExit(fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code)
 	}
 	return err
 }

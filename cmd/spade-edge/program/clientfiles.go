@@ -79,7 +79,7 @@ func (o *options) load() (set *task.Set, own, held []*task.Data, err error) {
 	}
 	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.nodes, o.asked.Method.Seed)
 	if err != nil {
-		return nil, nil, nil, usageError{err}
+		return nil, nil, nil, asUsageError(err)
 	}
 	for _, idx := range parts {
 		own = append(own, set.Train.Select(idx))

@@ -56,9 +56,9 @@ func (c *cmdline) parse() error {
 			c.VisitAll(func(f *flag.Flag) { all = append(all, f.Name) })
 			err = fmt.Errorf("%w%s", err, didYouMean(name, "-", all))
 		}
-		return usageError{err}
+		return asUsageError(err)
 	case c.NArg() > 0:
-		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", c.Arg(0))}
+		return asUsageError(fmt.Errorf("unexpected argument %q: every setting is a flag", c.Arg(0)))
 	}
 	c.given = make(map[string]bool)
 	c.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
@@ -107,7 +107,7 @@ func (c *cmdline) parseFile() (file string, err error) {
 	}
 	if file == "" {
 		usage, _, _ := strings.Cut(strings.TrimPrefix(c.program.about(c.name), "usage: "), "\n")
-		return "", usageError{fmt.Errorf("no file given, want %s", usage)}
+		return "", asUsageError(fmt.Errorf("no file given, want %s", usage))
 	}
 	return file, nil
 }
@@ -135,7 +135,7 @@ func (f *faults) when(wrong bool, format string, args ...any) {
 // usage returns all faults as one usageError, or nil.
 func (f faults) usage() error {
 	if err := errors.Join(f...); err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func checkHTTP(addr string) error {
 		return nil
 	}
 	if err := monitor.CheckAddress(addr); err != nil {
-		return usageError{fmt.Errorf("-http: %w", err)}
+		return asUsageError(fmt.Errorf("-http: %w", err))
 	}
 	return nil
 }

@@ -18,14 +18,14 @@ var shells = []string{"bash", "zsh", "fish"}
 func completion(_ context.Context, c *cmdline) error {
 	want := strings.Join(shells, ", ")
 	if len(c.args) == 0 {
-		return usageError{fmt.Errorf("no shell given, want %s", want)}
+		return asUsageError(fmt.Errorf("no shell given, want %s", want))
 	}
 	name, err := c.parseFile()
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(shells, name) {
-		return usageError{fmt.Errorf("no script for the shell %q, want %s", name, want)}
+		return asUsageError(fmt.Errorf("no script for the shell %q, want %s", name, want))
 	}
 	_, err = io.WriteString(c.out, c.program.named(text("completion/"+name)))
 	return err

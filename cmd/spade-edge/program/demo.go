@@ -29,8 +29,8 @@ func demo(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	if o.nodes > maxDemoNodes {
-		return usageError{fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
-			o.nodes, maxDemoNodes)}
+		return asUsageError(fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
+			o.nodes, maxDemoNodes))
 	}
 	by := o.given
 	shares := o.nodes > 2 && !o.asked.Privacy.NonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]

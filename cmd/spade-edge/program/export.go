@@ -52,18 +52,18 @@ func exportModel(_ context.Context, c *cmdline) error {
 		return err
 	}
 	if *to == "" {
-		return usageError{errors.New("-out is missing: the file to write")}
+		return asUsageError(errors.New("-out is missing: the file to write"))
 	}
 	if *format == "" {
 		if *format = endingsOf[strings.ToLower(filepath.Ext(*to))]; *format == "" {
-			return usageError{fmt.Errorf("-format is missing, and the ending of -out %q says none: want npy, raw or json", *to)}
+			return asUsageError(fmt.Errorf("-format is missing, and the ending of -out %q says none: want npy, raw or json", *to))
 		}
 	}
 	if *format != "npy" && *format != "raw" && *format != "json" {
-		return usageError{fmt.Errorf("-format %q, want npy, raw or json", *format)}
+		return asUsageError(fmt.Errorf("-format %q, want npy, raw or json", *format))
 	}
 	if *ownFit && *format != "json" {
-		return usageError{fmt.Errorf("-own-fit goes with -format json, not with %s, which has numbers alone", *format)}
+		return asUsageError(fmt.Errorf("-own-fit goes with -format json, not with %s, which has numbers alone", *format))
 	}
 	node, file, err := readFiles(path)
 	if err != nil {
@@ -77,8 +77,8 @@ func exportModel(_ context.Context, c *cmdline) error {
 	model := kept.Model
 	if *averaged {
 		if model = kept.Averaged; model == nil {
-			return usageError{errors.New("-averaged: this node does not keep the mean of its releases; " +
-				`"average": true in its node file makes it`)}
+			return asUsageError(errors.New("-averaged: this node does not keep the mean of its releases; " +
+				`"average": true in its node file makes it`))
 		}
 	}
 	last := f.Method.EndedAt(kept.End).Last()
@@ -147,7 +147,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 		m.NoTask = builtin.OwnFit
 	}
 	if ownFit && (b == nil || !b.FitOwn) {
-		return usageError{errors.New(`-own-fit: the node file has no "fit": "own"`)}
+		return asUsageError(errors.New(`-own-fit: the node file has no "fit": "own"`))
 	}
 	return err
 }

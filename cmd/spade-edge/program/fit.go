@@ -58,7 +58,7 @@ func fit(_ context.Context, c *cmdline) error {
 		return err
 	}
 	if *x0 != "" && *x0 == *file {
-		return usageError{fmt.Errorf("-out and -x0 are both %q, want two files", *file)}
+		return asUsageError(fmt.Errorf("-out and -x0 are both %q, want two files", *file))
 	}
 	for _, path := range []string{*file, *x0} {
 		if _, err := os.Lstat(path); path != "" && !errors.Is(err, os.ErrNotExist) {

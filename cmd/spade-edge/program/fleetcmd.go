@@ -91,7 +91,7 @@ func fleetFiles(_ context.Context, c *cmdline) error {
 		if err := c.parse(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return usageError{errors.New("want first what to do: add, remove, rotate, move, next or take")}
+		return asUsageError(errors.New("want first what to do: add, remove, rotate, move, next or take"))
 	}
 	action := fleetActions[i]
 	c.args = c.args[1:]
@@ -160,7 +160,7 @@ func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
 	text, err := e.file.Marshal()
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	hash := f.Hash()
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
@@ -174,7 +174,7 @@ func (e *fleetEdit) finish() error {
 	for _, n := range e.nodes {
 		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // or it is on the device alone
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
-				return usageError{fmt.Errorf("%s: %w", n.path, err)}
+				return asUsageError(fmt.Errorf("%s: %w", n.path, err))
 			}
 		}
 		if own := n.node.Fleet; !same(own, e.path) { // a device's copy

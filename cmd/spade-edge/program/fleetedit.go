@@ -25,7 +25,7 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 		f.when(e.key != "", "-line and -key exclude each other: the line has the key")
 		all, err := readMembers(e.line)
 		if err != nil {
-			return m, usageError{fmt.Errorf("-line: %w", err)}
+			return m, asUsageError(fmt.Errorf("-line: %w", err))
 		}
 		if m = all[0]; len(all) != 1 {
 			f.add("-line %s has %d members, want one", e.line, len(all))
@@ -54,7 +54,7 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 func (e *fleetEdit) place(name string) (int, error) {
 	i := slices.Index(e.file.Fleet.Members, name)
 	if i < 0 {
-		return 0, usageError{fmt.Errorf("-name is %q, want a member: %q", name, e.file.Fleet.Members)}
+		return 0, asUsageError(fmt.Errorf("-name is %q, want a member: %q", name, e.file.Fleet.Members))
 	}
 	return i, nil
 }
@@ -79,7 +79,7 @@ func (e *fleetEdit) add() error {
 		return err
 	}
 	if err := e.openNode(m.Name); err != nil { // of one that comes back
-		return usageError{err}
+		return asUsageError(err)
 	}
 	f.Members = append(f.Members, m.Name)
 	e.file.Members = append(e.file.Members, m)
@@ -195,7 +195,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 		n.node, err = fleetfile.ParseNode(n.text, filepath.Dir(n.path))
 	}
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	e.nodes = append(e.nodes, n)
 	e.note("%s is for its key (node.key) and, in a private fleet, its ledger", filepath.Dir(n.path))
@@ -221,7 +221,7 @@ func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{}
 	g, err := f.Graph()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, asUsageError(err)
 	}
 	return g, nil
 }
@@ -233,7 +233,7 @@ func (e *fleetEdit) remove() error {
 	}
 	f := e.file.Fleet
 	if len(f.Members) == 1 {
-		return usageError{fmt.Errorf("%q is the only member", e.name)}
+		return asUsageError(fmt.Errorf("%q is the only member", e.name))
 	}
 	f.Members = slices.Delete(slices.Clone(f.Members), i, i+1)
 	e.file.Members = slices.Delete(e.file.Members, i, i+1)
@@ -263,7 +263,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return usageError{fmt.Errorf("-line has %d keys, want the new one alone", len(fresh.Keys))}
+			return asUsageError(fmt.Errorf("-line has %d keys, want the new one alone", len(fresh.Keys)))
 		}
 	}
 	i, err := e.place(name)
@@ -274,16 +274,16 @@ func (e *fleetEdit) rotate() error {
 	var gone []ed25519.PublicKey
 	switch {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return usageError{errors.New("-retire goes with -name alone, when the node has started with its new key")}
+		return asUsageError(errors.New("-retire goes with -name alone, when the node has started with its new key"))
 	case e.retire && len(m.Keys) < 2:
-		return usageError{fmt.Errorf("%q has one key, want two: rotate gives it the next one first", name)}
+		return asUsageError(fmt.Errorf("%q has one key, want two: rotate gives it the next one first", name))
 	case e.retire:
 		gone, m.Keys = m.Keys[:1], m.Keys[1:]
 	case e.atOnce:
 		gone, m.Keys = m.Keys, fresh.Keys
 	case len(m.Keys) > 1:
-		return usageError{fmt.Errorf("%q has two keys already, the current and the next one: -retire the older first, or "+
-			"-at-once both", name)}
+		return asUsageError(fmt.Errorf("%q has two keys already, the current and the next one: -retire the older first, or "+
+			"-at-once both", name))
 	default:
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
@@ -292,8 +292,8 @@ func (e *fleetEdit) rotate() error {
 	}))
 	if over := len(m.Retired) - 8; over > 0 {
 		if !e.forget {
-			return usageError{fmt.Errorf("%q has 8 retired keys already: -forget leaves the oldest out, and what that has "+
-				"signed counts no more", name)}
+			return asUsageError(fmt.Errorf("%q has 8 retired keys already: -forget leaves the oldest out, and what that has "+
+				"signed counts no more", name))
 		}
 		m.Retired = m.Retired[over:]
 	}
@@ -317,11 +317,11 @@ func (e *fleetEdit) rotate() error {
 // switchKey makes a node file name another key. If that is here, it is one of those that are wanted.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return usageError{fmt.Errorf("-file: the node file of %q is not here, want its key there, or node.key replaced",
-			name)}
+		return asUsageError(fmt.Errorf("-file: the node file of %q is not here, want its key there, or node.key replaced",
+			name))
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	if _, err := os.Stat(n.node.Key); err != nil {
 		return nil // it is on the device
@@ -332,8 +332,8 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	}
 	own := key.Public().(ed25519.PublicKey)
 	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		return usageError{fmt.Errorf("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
-			transport.FormatKey(own), name)}
+		return asUsageError(fmt.Errorf("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
+			transport.FormatKey(own), name))
 	}
 	return nil
 }
@@ -344,12 +344,12 @@ func (e *fleetEdit) move() error {
 		return err
 	}
 	if !e.given["address"] {
-		return usageError{errors.New(`-address is missing: where neighbors reach it, or "" if it only dials out`)}
+		return asUsageError(errors.New(`-address is missing: where neighbors reach it, or "" if it only dials out`))
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses
 	if m.Addresses, err = memberAddresses("-address", list(e.address)); err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	if n := e.node(e.name); n != nil {
 		if err := e.relisten(n, old, m.Addresses); err != nil {

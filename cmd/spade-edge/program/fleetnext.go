@@ -23,7 +23,7 @@ import (
 // next makes the files of the next run, which starts from a model.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
-		return usageError{errors.New("-from is missing: the model to start from")}
+		return asUsageError(errors.New("-from is missing: the model to start from"))
 	}
 	f := e.file.Fleet
 	var wrong faults
@@ -70,7 +70,7 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	f := e.file.Fleet
 	info, err := os.Stat(e.from)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, asUsageError(err)
 	}
 	format := endingsOf[strings.ToLower(filepath.Ext(e.from))]
 	switch {
@@ -84,7 +84,7 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	case format == "json":
 		m, err := builtin.ReadModel(e.from)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, asUsageError(err)
 		}
 		if err := e.sameTask(m); err != nil {
 			return nil, err
@@ -96,19 +96,19 @@ func (e *fleetEdit) start() (x []float32, err error) {
 		}
 	case format == "npy" || format == "raw":
 		if x, err = readNumbers(e.from, format); err != nil {
-			return nil, usageError{err}
+			return nil, asUsageError(err)
 		}
 		e.note("%s has numbers alone: that they are a release of this fleet's model nothing here can show", e.from)
 	default:
-		return nil, usageError{fmt.Errorf("-from %s: want a model file that ends with .json, .npy or .raw, or a node's "+
-			"state folder", e.from)}
+		return nil, asUsageError(fmt.Errorf("-from %s: want a model file that ends with .json, .npy or .raw, or a node's "+
+			"state folder", e.from))
 	}
 	if len(x) != f.Dim {
-		return nil, usageError{fmt.Errorf("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)}
+		return nil, asUsageError(fmt.Errorf("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim))
 	}
 	for i, v := range x {
 		if v64 := float64(v); math.IsNaN(v64) || math.IsInf(v64, 0) {
-			return nil, usageError{fmt.Errorf("-from %s: number %d is %v, want finite ones", e.from, i, v)}
+			return nil, asUsageError(fmt.Errorf("-from %s: number %d is %v, want finite ones", e.from, i, v))
 		}
 	}
 	return x, nil
@@ -121,8 +121,8 @@ func (e *fleetEdit) sameTask(m *builtin.Model) error {
 	}
 	own, err := builtin.Task(e.file.Fleet)
 	if err == nil && !reflect.DeepEqual(m.Task, own) {
-		err = usageError{fmt.Errorf("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
-			"numbers mean something else", e.from)}
+		err = asUsageError(fmt.Errorf("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
+			"numbers mean something else", e.from))
 	}
 	return err
 }
@@ -265,7 +265,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		return asUsage(err)
 	}
 	if f.Privacy.LimitAll > 0 && f.Privacy.LimitAll < epsilon {
-		return usageError{fmt.Errorf("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll)}
+		return asUsageError(fmt.Errorf("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll))
 	}
 	return nil
 }
@@ -282,8 +282,8 @@ func (e *fleetEdit) ledger(n *nodeText, f *sdk.Fleet) (*ledgerLeft, error) {
 	life := l.Lifetime(f.Privacy.Delta)
 	for _, r := range life.Runs {
 		if r.Run == f.Run {
-			return nil, usageError{fmt.Errorf("-run %q is in the ledger of %q already: want an id that was never used", f.Run,
-				n.node.Name)}
+			return nil, asUsageError(fmt.Errorf("-run %q is in the ledger of %q already: want an id that was never used", f.Run,
+				n.node.Name))
 		}
 	}
 	return leftOf(life, n.node.Name, f), nil
@@ -292,16 +292,16 @@ func (e *fleetEdit) ledger(n *nodeText, f *sdk.Fleet) (*ledgerLeft, error) {
 // take brings a new fleet file to the device of a node.
 func (e *fleetEdit) take() error {
 	if e.newFleet == "" {
-		return usageError{errors.New("-new is missing: the new fleet file")}
+		return asUsageError(errors.New("-new is missing: the new fleet file"))
 	}
 	file, err := fleetfile.Read(e.newFleet)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	n := e.nodes[0]
 	i := slices.Index(file.Fleet.Members, n.node.Name)
 	if i < 0 {
-		return usageError{fmt.Errorf("%q is not a member of %s", n.node.Name, e.newFleet)}
+		return asUsageError(fmt.Errorf("%q is not a member of %s", n.node.Name, e.newFleet))
 	}
 	if e.file != nil {
 		if j := slices.Index(e.file.Fleet.Members, n.node.Name); j >= 0 &&
@@ -322,7 +322,7 @@ func (e *fleetEdit) take() error {
 		err = n.node.CheckIdentity(file, key)
 	}
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {
 		e.note("the hash is what it was, and so is the run: a node at work reads the file again with kill -HUP or " +
@@ -334,7 +334,7 @@ func (e *fleetEdit) take() error {
 		return err
 	}
 	if begun && file.Fleet.Run == e.ran {
-		return usageError{fmt.Errorf("%s is another fleet, and its run %q has begun here. %w", e.newFleet, e.ran, errSettled)}
+		return asUsageError(fmt.Errorf("%s is another fleet, and its run %q has begun here. %w", e.newFleet, e.ran, errSettled))
 	}
 	if e.ran != "" && file.Fleet.Run != e.ran {
 		if err := e.moveState(n); err != nil {

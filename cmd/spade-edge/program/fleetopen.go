@@ -49,7 +49,7 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 		return err
 	}
 	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	e.writes = &change{}
 	e.path = path
@@ -63,10 +63,10 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	if e.text, err = os.ReadFile(e.path); device && errors.Is(err, fs.ErrNotExist) {
 		return nil // a new device
 	} else if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	if e.file, err = fleetfile.Read(e.path); err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	e.hash, e.ran = e.file.Fleet.Hash(), e.file.Fleet.Run
 	if device {
@@ -123,7 +123,7 @@ func (e *fleetEdit) node(name string) *nodeText {
 // node that is here a state folder of its own.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
-		return usageError{fmt.Errorf("-run is missing: the id of the next run. %w", errSettled)}
+		return asUsageError(fmt.Errorf("-run is missing: the id of the next run. %w", errSettled))
 	}
 	f := e.file.Fleet
 	for _, n := range e.nodes {
@@ -132,8 +132,8 @@ func (e *fleetEdit) settle() error {
 			return err
 		}
 		if begun && e.run == e.ran {
-			return usageError{fmt.Errorf("-run %q has begun: %q has released something in it. %w", e.run, n.node.Name,
-				errSettled)}
+			return asUsageError(fmt.Errorf("-run %q has begun: %q has released something in it. %w", e.run, n.node.Name,
+				errSettled))
 		}
 	}
 	if f.Run = e.run; f.Run == e.ran {
@@ -191,8 +191,8 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return usageError{errors.Join(fmt.Errorf("%s has something in it: give the run an id that was never used",
-			n.node.State), err)}
+		return asUsageError(errors.Join(fmt.Errorf("%s has something in it: give the run an id that was never used",
+			n.node.State), err))
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (o *initOptions) read(c *cmdline) (err error) {
 		o.members, err = readMembers(o.membersFile)
 	}
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	return o.check()
 }
@@ -249,7 +249,7 @@ func (o *initOptions) build() (*problem, error) {
 	var err error
 	if o.deal {
 		if p, err = o.options.build(o.runID); err == nil && o.given["dim"] && o.dim != p.fleet.Dim {
-			err = usageError{fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.fleet.Dim)}
+			err = asUsageError(fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.fleet.Dim))
 		}
 		if err == nil {
 			o.task, o.recipe, err = fitRecipe(o.dataSpec(), o.modelSpec(), "the data of all nodes of this trial together")
@@ -257,7 +257,7 @@ func (o *initOptions) build() (*problem, error) {
 	} else {
 		p = &problem{opt: o.options, samples: slices.Repeat([]int{o.samples}, o.nodes)}
 		if p.graph, err = o.parseGraph(); err != nil {
-			return nil, usageError{err}
+			return nil, asUsageError(err)
 		}
 		if o.recipe != nil {
 			p.x0 = o.recipe.Start(o.asked.Method.Seed)
@@ -273,7 +273,7 @@ func (o *initOptions) build() (*problem, error) {
 	p.fleet.Task = o.task
 	p.choose("run", o.runID, "graph", o.graph)
 	if err := p.fleet.Validate(); err != nil { // the task came last
-		return nil, usageError{err}
+		return nil, asUsageError(err)
 	}
 	return p, nil
 }

@@ -75,7 +75,7 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses})
 	}
 	if err := file.Write(filepath.Join(stage, "fleet.json")); err != nil {
-		return nil, usageError{err}
+		return nil, asUsageError(err)
 	}
 	for _, m := range file.Members {
 		node, err := fleetfile.ReadNode(filepath.Join(stage, m.Name, "node.json"))
@@ -83,7 +83,7 @@ func (o *initOptions) make(p *problem) (r *initResult, err error) {
 			_, _, err = node.Load()
 		}
 		if err != nil {
-			return nil, usageError{err}
+			return nil, asUsageError(err)
 		}
 	}
 	hash := p.fleet.Hash()

@@ -44,12 +44,12 @@ func inspectPath(_ context.Context, c *cmdline) error {
 		return err
 	}
 	if *dim < 0 || *dim > wire.MaxDim {
-		return usageError{fmt.Errorf("-dim is %d, want 1..%d", *dim, wire.MaxDim)}
+		return asUsageError(fmt.Errorf("-dim is %d, want 1..%d", *dim, wire.MaxDim))
 	}
 	r := &inspection{Path: path}
 	if *fleet != "" {
 		if r.fleet, err = fleetfile.Read(*fleet); err != nil {
-			return usageError{err}
+			return asUsageError(err)
 		}
 	}
 	if err := r.identify(path, *dim); err != nil {
@@ -57,7 +57,7 @@ func inspectPath(_ context.Context, c *cmdline) error {
 	}
 	err = c.print(r, func(t table) { fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text) })
 	if err == nil && r.fault != nil {
-		return exitError{r.fault, exitFailed}
+		return asExit(r.fault, exitFailed)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func (r *inspection) identify(path string, dim int) error {
 	}
 	const most = 64 << 20 // of a fleet or node file less is read, of a frame no more
 	if !info.Mode().IsRegular() {
-		return usageError{fmt.Errorf("%s is neither a file nor a folder", path)}
+		return asUsageError(fmt.Errorf("%s is neither a file nor a folder", path))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -108,8 +108,8 @@ func (r *inspection) identify(path string, dim int) error {
 	if len(head) > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
 		hint = "; if it is a frame with a vector, -dim says how long that is"
 	}
-	return usageError{fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, "+
-		"ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint)}
+	return asUsageError(fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, "+
+		"ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint))
 }
 
 // jsonKinds tell the files in JSON from each other by fields of their first object.
@@ -131,15 +131,15 @@ var jsonKinds = []struct {
 	{"fleet file", "members", (*inspection).fleetFile},
 	{"fleet file", "graph method", (*inspection).fleetFile},
 	{"mark", "id seq hash", func(_ *inspection, path string) error {
-		return usageError{fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path,
-			strings.TrimSuffix(path, ".mark"))}
+		return asUsageError(fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path,
+			strings.TrimSuffix(path, ".mark")))
 	}},
 }
 
 func (r *inspection) jsonFile(path string, f io.Reader) error {
 	var fields map[string]json.RawMessage
 	if err := json.NewDecoder(f).Decode(&fields); err != nil {
-		return usageError{fmt.Errorf("%s looks like JSON and is not: %w", path, err)}
+		return asUsageError(fmt.Errorf("%s looks like JSON and is not: %w", path, err))
 	}
 	for _, k := range jsonKinds {
 		missing := func(name string) bool { return fields[name] == nil }
@@ -148,8 +148,8 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 			return k.show(r, path)
 		}
 	}
-	return usageError{fmt.Errorf("%s is a JSON object, but neither ledger, model file, neighbors' ledgers, "+
-		"evidence, certificate, fleet file nor node file", path)}
+	return asUsageError(fmt.Errorf("%s is a JSON object, but neither ledger, model file, neighbors' ledgers, "+
+		"evidence, certificate, fleet file nor node file", path))
 }
 
 func isFile(path string) bool {
@@ -173,7 +173,7 @@ func (r *inspection) key(path string) error {
 func (r *inspection) nodeFile(path string) error {
 	n, err := fleetfile.ReadNode(path)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	var meeting, proxy string // addresses, which have no credentials in a node file
 	if b := broker.Of(n); b != nil {
@@ -221,12 +221,12 @@ type spent struct {
 func (r *inspection) fleetFile(path string) error {
 	file, err := fleetfile.Read(path)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	f := file.Fleet
 	g, err := f.Graph()
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	a := g.Gain(f.Method.Gain, f.Method.Rho)
 	rate := g.Contraction(a, f.Method.Rho)

@@ -18,7 +18,7 @@ import (
 func (r *inspection) modelFile(path string) error {
 	m, err := builtin.ReadModel(path)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	fleet, sum := hex.EncodeToString(m.Fleet[:]), sdk.ModelHash(m.Weights)
 	what := "last release"

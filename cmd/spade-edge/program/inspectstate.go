@@ -20,8 +20,8 @@ func (r *inspection) stateFolder(path string) error {
 	r.Kind = "state folder"
 	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
 		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
-			return usageError{fmt.Errorf("%s is a folder, but not one of a node's state: "+
-				"it has neither releases.log nor slot-0, and no node.json", path)}
+			return asUsageError(fmt.Errorf("%s is a folder, but not one of a node's state: "+
+				"it has neither releases.log nor slot-0, and no node.json", path))
 		}
 	}
 	report, err := state.Inspect(path)
@@ -208,7 +208,7 @@ func (r *inspection) ledger(path string) error {
 func (r *inspection) certificate(path string) error {
 	_, c, err := certificateIn(path)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	r.fault = c.Verify()
 	r.Any = fields{{"verified", r.fault == nil}, {"certificate", c}}

@@ -27,14 +27,14 @@ func keygen(_ context.Context, c *cmdline) error {
 		return err
 	}
 	if len(*name) < 1 || len(*name) > 64 || !utf8.ValidString(*name) {
-		return usageError{fmt.Errorf("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name))}
+		return asUsageError(fmt.Errorf("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name)))
 	}
 	if c.given["from"] && c.given["out"] {
-		return usageError{errors.New("-from and -out exclude each other: no key is made from another")}
+		return asUsageError(errors.New("-from and -out exclude each other: no key is made from another"))
 	}
 	where, err := memberAddresses("-address", list(*addresses))
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	var public ed25519.PublicKey
 	if *from != "" {

@@ -141,6 +141,9 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// asUsageError returns an error as a mistake in how the program was called.
+func asUsageError(err error) error { return usageError{err} }
+
 // exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
 // the same.
 type exitError struct {
@@ -149,6 +152,9 @@ type exitError struct {
 }
 
 func (e exitError) Unwrap() error { return e.error }
+
+// asExit returns an error with the exit code of a command that has done its work.
+func asExit(err error, code int) error { return exitError{err, code} }
 
 // exitCode reports an error and says what the process should end with.
 func exitCode(err error, call string, log io.Writer) int {

@@ -208,7 +208,7 @@ func (o *options) read(c *cmdline) error {
 		return err
 	}
 	if err := o.readTask(*file); err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	var f faults
 	for _, name := range preparation {
@@ -322,5 +322,5 @@ var preparation = []string{
 // gap stands in a node file for the program that nobody has named yet.
 const gap = "FILL-IN-THE-ORACLE"
 
-var errGap error = usageError{errors.New("the node file has a gap: put in what this node learns from, " +
-	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)")}
+var errGap error = asUsageError(errors.New("the node file has a gap: put in what this node learns from, " +
+	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)"))

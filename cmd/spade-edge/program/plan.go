@@ -175,18 +175,18 @@ func setGain(p *problem, share, beta float64) error {
 		grows = fmt.Sprintf("it grows by %.4g a round", r)
 	}
 	stable := largest / step
-	return usageError{fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: "+
+	return asUsageError(fmt.Errorf("unstable: disagreement would not die out, %s. beta %.6g is a gain of %.6g: "+
 		"tau*beta*eta*mu*rho*lambda_N is %.6g, and the limit is 8/3. "+
 		"Stable is every -gain below 1, which is here a beta below %.6g; -gain 0.75 (beta %.6g) is "+
 		"where the fastest disagreement is gone soonest",
-		grows, a/step, share, a*f.Method.Rho*g.LambdaMax(), stable, 0.75*stable)}
+		grows, a/step, share, a*f.Method.Rho*g.LambdaMax(), stable, 0.75*stable))
 }
 
 func (o *planOptions) plan(p *problem) (*report, error) {
 	f, g := p.fleet, p.graph
 	cfg, err := busiest(p)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, asUsageError(err)
 	}
 	batch := o.samples
 	if cfg.Estimator.Batch > 0 {
@@ -216,9 +216,9 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 		}
 		if o.given["share"] && !o.given["cooldown"] {
 			if calm.Needed < 0 {
-				return nil, usageError{fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are "+
+				return nil, asUsageError(fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are "+
 					"looked at: raise -gain, or link the nodes better",
-					o.share, len(calm.Left)-1)}
+					o.share, len(calm.Left)-1))
 			}
 			f.Method.Cooldown = calm.Needed
 			p.choose("cooldown", calm.Needed)
@@ -258,7 +258,7 @@ func (o *planOptions) plan(p *problem) (*report, error) {
 	if !o.asked.Privacy.NonPrivate {
 		r.Privacy = newPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})
 		r.Forecast = p.forecast()
-		r.forecast = forecastText(f, r.Forecast)
+		r.worth = forecastText(f, r.Forecast)
 	}
 	return r, nil
 }

@@ -65,14 +65,14 @@ func apply(c *cmdline, f func(a *Applied) error) (*Applied, error) {
 		return nil, err
 	}
 	if a.Data == "" {
-		return nil, usageError{errors.New("-data is missing, want csv:FILE or another source of the model's kind")}
+		return nil, asUsageError(errors.New("-data is missing, want csv:FILE or another source of the model's kind"))
 	}
 	if format := endingsOf[strings.ToLower(filepath.Ext(path))]; format == "npy" || format == "raw" {
-		return nil, usageError{fmt.Errorf("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json",
-			path)}
+		return nil, asUsageError(fmt.Errorf("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json",
+			path))
 	}
 	if a.file, err = builtin.ReadModel(path); err != nil {
-		return nil, usageError{err}
+		return nil, asUsageError(err)
 	}
 	if a.predictor, err = a.file.Predictor(); err != nil {
 		return nil, err

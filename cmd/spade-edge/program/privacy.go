@@ -126,8 +126,8 @@ func (o *privacyOptions) plan() error {
 	}
 	spent := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Total(m.Rounds)
 	if !(spent.All <= maxPlan) {
-		return usageError{fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
-			"nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)}
+		return asUsageError(fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
+			"nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan))
 	}
 	r := plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Cost: dpmech.CostOf(spent, p.Delta)}
 	return o.print(r, func(t table) {
@@ -168,7 +168,7 @@ func (o *privacyOptions) showLedger() error {
 	if o.fleet != "" {
 		file, err := fleetfile.Read(o.fleet)
 		if err != nil {
-			return usageError{err}
+			return asUsageError(err)
 		}
 		f = file.Fleet
 	}

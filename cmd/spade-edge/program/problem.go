@@ -182,7 +182,7 @@ func asUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
 	}
-	return usageError{withFlags(err)}
+	return asUsageError(withFlags(err))
 }
 
 // withFlags names the flag in place of the field of each [sdk.FieldError] and [task.FieldError].

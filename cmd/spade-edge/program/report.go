@@ -85,7 +85,7 @@ func (r *report) count() error {
 		{"bytes sent", &r.BytesSent, 2 * edges * bytes},
 	} {
 		if t.value >= 1<<53 {
-			return usageError{fmt.Errorf("the run has %.3g %s, want less than 2^53: that is no plan", t.value, t.what)}
+			return asUsageError(fmt.Errorf("the run has %.3g %s, want less than 2^53: that is no plan", t.value, t.what))
 		}
 		*t.into = int64(t.value)
 	}
@@ -160,7 +160,7 @@ func (r *report) write(t table) {
 	t.row("privacy", "%s", costText(pr.Cost))
 	t.row("zero-out", "%s", zeroOutText(pr.Cost))
 	t.row("against", "%s", pr.Adversary)
-	defer func() { t.row("forecast", "%s", r.forecast) }()
+	defer func() { t.row("forecast", "%s", r.worth) }()
 	if pr.PairSigma == 0 {
 		t.row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
 			r.Rounds, pr.Rho)

@@ -38,22 +38,22 @@ func runNode(ctx context.Context, c *cmdline) error {
 	var end device.End
 	if err == nil && c.given["until"] {
 		if end, err = device.ParseEnd(*until, time.Now()); err != nil {
-			err = usageError{fmt.Errorf("-until %w", err)}
+			err = asUsageError(fmt.Errorf("-until %w", err))
 		}
 	}
 	if err == nil && *form != "text" && *form != "json" {
-		err = usageError{fmt.Errorf("-log %q, want text or json", *form)}
+		err = asUsageError(fmt.Errorf("-log %q, want text or json", *form))
 	}
 	if err != nil {
 		return err
 	}
 	file, err := readOwn(c.program, path)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	d, err := device.Load(file)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	if c.given["http"] {
 		d.HTTP = *addr
@@ -89,7 +89,7 @@ func runNode(ctx context.Context, c *cmdline) error {
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.program.Open(d, log) }
 	o, err := d.Run(ctx)
 	if errors.Is(err, sdk.ErrStop) {
-		err = usageError{fmt.Errorf("-until: %w", err)}
+		err = asUsageError(fmt.Errorf("-until: %w", err))
 	}
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (r *runResult) without() error {
 	if len(r.Quarantined) == 0 {
 		return nil
 	}
-	return exitError{fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
-		strings.Join(r.Quarantined, "; ")), exitWithout}
+	return asExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+		strings.Join(r.Quarantined, "; ")), exitWithout)
 }
 
 // write prints the outcome for people.

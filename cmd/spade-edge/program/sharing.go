@@ -53,13 +53,13 @@ func (p *problem) shareNoise(known *sdk.Known, members []string) error {
 		case n > 1:
 			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
 		}
-		return usageError{fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
-			"that it shares; what would do: %s", flags, members[lonely], n, would)}
+		return asUsageError(fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
+			"that it shares; what would do: %s", flags, members[lonely], n, would))
 	}
 	if o.given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		var err error
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(p.graph); err != nil {
-			return usageError{err}
+			return asUsageError(err)
 		}
 	}
 	known.Graph = p.graph

@@ -284,11 +284,11 @@ func certified(b table, file *fleetfile.Node) {
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	node, err := fleetfile.ReadNode(path)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, asUsageError(err)
 	}
 	fleet, err := fleetfile.Read(node.Fleet)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, asUsageError(err)
 	}
 	return node, fleet, nil
 }

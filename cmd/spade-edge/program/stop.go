@@ -22,13 +22,13 @@ func stopNode(ctx context.Context, c *cmdline) error {
 		return err
 	}
 	if c.given["round"] && (!*fleetwide || *round < 1) {
-		return usageError{fmt.Errorf("-round is %d, want 1 or more, with -fleet", *round)}
+		return asUsageError(fmt.Errorf("-round is %d, want 1 or more, with -fleet", *round))
 	}
 	if *fleetwide && c.given["timeout"] {
-		return usageError{errors.New("-timeout does not go with -fleet, which waits for nobody")}
+		return asUsageError(errors.New("-timeout does not go with -fleet, which waits for nobody"))
 	}
 	if *timeout <= 0 {
-		return usageError{fmt.Errorf("-timeout is %v, want more than 0", *timeout)}
+		return asUsageError(fmt.Errorf("-timeout is %v, want more than 0", *timeout))
 	}
 	file, fleet, err := readFiles(path)
 	if err != nil {

@@ -101,7 +101,7 @@ func planSweep(o *options, seeds []uint64, epsilons []float64) (runs []*sweepRun
 		epsilons = []float64{o.asked.Privacy.EpsilonLimit}
 	}
 	if n := len(seeds) * len(epsilons); n > maxRuns {
-		return nil, usageError{fmt.Errorf("-seeds and -epsilon make %d runs, want at most %d", n, maxRuns)}
+		return nil, asUsageError(fmt.Errorf("-seeds and -epsilon make %d runs, want at most %d", n, maxRuns))
 	}
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {

@@ -51,8 +51,8 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", filled(t, min(80, terminalWidth(w))), p.Name, name)
 	} else {
-		err = usageError{fmt.Errorf("no topic %q; there are %s, and the commands %s%s", name,
-			strings.Join(topicNames(), ", "), strings.Join(names(), ", "), didYouMean(name, "", append(topicNames(), names()...)))}
+		err = asUsageError(fmt.Errorf("no topic %q; there are %s, and the commands %s%s", name,
+			strings.Join(topicNames(), ", "), strings.Join(names(), ", "), didYouMean(name, "", append(topicNames(), names()...))))
 	}
 	return err
 }

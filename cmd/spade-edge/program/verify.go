@@ -76,7 +76,7 @@ func right(path string, err error) error {
 func (o *privacyOptions) audit(v *verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
-		return usageError{err}
+		return asUsageError(err)
 	}
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
 	if err != nil {
