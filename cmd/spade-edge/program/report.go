@@ -62,7 +62,7 @@ type report struct {
 	Privacy    *privacy       `json:"privacy"`
 	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
 
-	forecast string // in words
+	worth string // the forecast in words
 }
 
 // count fills in the figures that are products of others.
