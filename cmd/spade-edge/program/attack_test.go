@@ -80,27 +80,27 @@ var (
 // newMouth takes a member's place, with its key, and has no node.
 func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node) {
 	t.Helper()
-	node, err := fleetfile.ReadNode(tr.path(name + ".json"))
+	self, err := fleetfile.ReadNode(tr.path(name + ".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, key, err := node.Load()
+	file, key, err := self.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := &insider{key: key, file: file, name: name, over: make(chan struct{}),
 		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Release{}}
-	if in.tr, err = ws.New(linkConfig(node, file, key)); err != nil {
+	if in.tr, err = ws.New(linkConfig(self, file, key)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.tr.Close() })
-	return in, node
+	return in, self
 }
 
 // newInsider takes a member's place, with its files. memory says whether it has its state folder, or keeps nothing.
 func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(in *insider, to string, f *admm.Message) []*admm.Message) *insider {
 	t.Helper()
-	in, node := tr.newMouth(t, name)
+	in, self := tr.newMouth(t, name)
 	file := in.file
 	in.change = func(to string, f *admm.Message) []*admm.Message {
 		if change == nil {
@@ -108,14 +108,14 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 		}
 		return change(in, to, f)
 	}
-	own, err := node.Oracle.Open(t.Context(), file)
+	own, err := self.Oracle.Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := sdk.Config{Fleet: file.Fleet, Name: name, Samples: own.Samples, Oracle: own.Oracle, Transport: in, Key: in.key, Keys: file.SigningKeys,
-		ResendAfter: node.ResendAfter, Linger: 20 * time.Second}
+		ResendAfter: self.ResendAfter, Linger: 20 * time.Second}
 	if memory {
-		store, err := state.Open(node.State, file.Fleet.StateSize(name, own.Samples))
+		store, err := state.Open(self.State, file.Fleet.StateSize(name, own.Samples))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,10 +133,10 @@ func (d *desk) makeData(t *testing.T) {
 }
 
 // makeFleet makes a fleet of two, keeps it as it is, runs it, and puts what the run of "a" has left among the files.
-func (d *desk) makeFleet(t *testing.T, fleet string) {
+func (d *desk) makeFleet(t *testing.T, dir string) {
 	t.Helper()
 	var made initResult
-	into(t, &made, exitDone, "init", fleet, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
+	into(t, &made, exitDone, "init", dir, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
 	for _, n := range made.Nodes {
 		text := strings.Replace(readFile(t, n.File), "../fleet.json", "fleet.json", 1)
 		text = strings.Replace(text, `"state":`, `"linger_seconds": 3, "resend_seconds": 0.05, "state":`, 1)
@@ -146,22 +146,22 @@ func (d *desk) makeFleet(t *testing.T, fleet string) {
 			}
 		}
 	}
-	copyAll(t, fleet, d.fresh)
+	copyAll(t, dir, d.fresh)
 	runFleet(t, made)
-	copyAll(t, filepath.Join(fleet, "a"), d.files)
-	copyAll(t, fleet, filepath.Join(d.files, "ward"))
+	copyAll(t, filepath.Join(dir, "a"), d.files)
+	copyAll(t, dir, filepath.Join(d.files, "ward"))
 	code, line, log := call("keygen", "-name", "a", "-out", filepath.Join(d.files, "ward", "a", "node2.key"))
 	if code != exitDone {
 		t.Fatal(log)
 	}
 	d.write(t, "a.txt", line)
-	copyAll(t, filepath.Join(fleet, "a", "state", "certificate.json"), filepath.Join(d.files, "certificate.json"))
+	copyAll(t, filepath.Join(dir, "a", "state", "certificate.json"), filepath.Join(d.files, "certificate.json"))
 	signFile(t, filepath.Join(d.files, "certificate.json"), filepath.Join(d.files, "fleet.json"), filepath.Join(d.files, "node.key"))
 	file, err := fleetfile.Read(filepath.Join(d.files, "fleet.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := fleetfile.ReadKey(filepath.Join(fleet, "b", "node.key"))
+	key, err := fleetfile.ReadKey(filepath.Join(dir, "b", "node.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,16 +32,16 @@ func TestNPYHeader(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
-	node := tr.path("a.json")
-	if code, out, log := call("export", node, "-out", tr.path("x.npy")); code != exitFailed || out != "" || !strings.Contains(log, "no model yet") {
+	file := tr.path("a.json")
+	if code, out, log := call("export", file, "-out", tr.path("x.npy")); code != exitFailed || out != "" || !strings.Contains(log, "no model yet") {
 		t.Errorf("before the first release: exit code %d: %s%s", code, out, log)
 	}
 	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "average": true`)
 	var r runResult
-	into(t, &r, exitDone, "run", node)
+	into(t, &r, exitDone, "run", file)
 	for name, want := range map[string]string{"m.npy": "npy", "m.raw": "raw", "m.BIN": "raw", "m.f32": "raw", "m.json": "json"} {
 		var e exported
-		into(t, &e, exitDone, "export", node, "-out", tr.path(name))
+		into(t, &e, exitDone, "export", file, "-out", tr.path(name))
 		if e.Format != want || e.Model != r.Model || !e.Done || e.Certificate != "" || !e.NonPrivate {
 			t.Errorf("%s: %+v", name, e)
 		}
@@ -57,12 +57,12 @@ func TestExport(t *testing.T) {
 		t.Errorf("the JSON file holds %v, error %v", text, err)
 	}
 	var mean exported
-	into(t, &mean, exitDone, "export", node, "-averaged", "-out", tr.path("mean"), "-format", "npy")
+	into(t, &mean, exitDone, "export", file, "-averaged", "-out", tr.path("mean"), "-format", "npy")
 	if mean.Model == r.Model || !mean.Averaged || sdk.ModelHash(readNPY(t, tr.path("mean"))) != mean.Model {
 		t.Errorf("averaged: %+v", mean)
 	}
 	var again exported
-	into(t, &again, exitDone, "export", node, "-force", "-out", tr.path("mean"), "-format", "npy")
+	into(t, &again, exitDone, "export", file, "-force", "-out", tr.path("mean"), "-format", "npy")
 	if again.Model != r.Model || sdk.ModelHash(readNPY(t, tr.path("mean"))) != r.Model {
 		t.Errorf("-force: %+v", again)
 	}
@@ -77,12 +77,12 @@ func TestExport(t *testing.T) {
 		args []string
 	}{
 		{exitUsage, "no file given", []string{"-out", "x.npy"}},
-		{exitUsage, "-out is missing", []string{node}},
-		{exitUsage, `-format "hdf5", want npy, raw or json`, []string{node, "-out", tr.path("x"), "-format", "hdf5"}},
-		{exitUsage, "the ending of -out", []string{node, "-out", tr.path("x.h5")}},
-		{exitUsage, "m.npy is there already: -force", []string{node, "-out", tr.path("m.npy")}},
+		{exitUsage, "-out is missing", []string{file}},
+		{exitUsage, `-format "hdf5", want npy, raw or json`, []string{file, "-out", tr.path("x"), "-format", "hdf5"}},
+		{exitUsage, "the ending of -out", []string{file, "-out", tr.path("x.h5")}},
+		{exitUsage, "m.npy is there already: -force", []string{file, "-out", tr.path("m.npy")}},
 		{exitUsage, "none.json", []string{tr.path("none.json"), "-out", tr.path("x.npy")}},
-		{exitFailed, "no such file", []string{node, "-out", tr.path("none/x.npy")}},
+		{exitFailed, "no such file", []string{file, "-out", tr.path("none/x.npy")}},
 		{exitMismatch, "another node's or another run's", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},
 	} {
 		code, out, log := call(append([]string{"export"}, c.args...)...)
@@ -94,7 +94,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	tr.edit(t, "fleet.json", `"cooldown": 3`, `"cooldown": 4`)
-	if code, _, log := call("export", node, "-out", tr.path("x.npy")); code != exitMismatch {
+	if code, _, log := call("export", file, "-out", tr.path("x.npy")); code != exitMismatch {
 		t.Errorf("another fleet file: exit code %d: %s", code, log)
 	}
 }
@@ -105,9 +105,9 @@ func TestExportCertificate(t *testing.T) {
 		f.Members, f.Edges = []string{"a"}, nil
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
 	})
-	node, cert := tr.path("a.json"), tr.path("a.state/certificate.json")
+	file, cert := tr.path("a.json"), tr.path("a.state/certificate.json")
 	var r runResult
-	into(t, &r, exitDone, "run", node)
+	into(t, &r, exitDone, "run", file)
 	text := readFile(t, cert)
 	for name, c := range map[string]struct {
 		text, want string // no want: it is copied
@@ -127,7 +127,7 @@ func TestExportCertificate(t *testing.T) {
 			}
 		}
 		out := tr.path("m.npy")
-		code, said, log := call("export", node, "-out", out, "-force")
+		code, said, log := call("export", file, "-out", out, "-force")
 		copied, err := os.ReadFile(out + ".certificate.json")
 		if code != exitDone || !strings.Contains(said, c.want) || (err == nil) != (c.want == "") || err == nil && string(copied) != text {
 			t.Errorf("%s: exit code %d, copy %v\n%s%s", name, code, err, said, log)

@@ -225,14 +225,14 @@ func TestInitMembers(t *testing.T) {
 
 	// A device's own data and program: nothing is loaded, and the gap that is left is named.
 	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-members", members, "-data", "csv:not-here.csv", "-label", "y", "-dim", "20", "-non-private")
-	node, err := fleetfile.ReadNode(made.Nodes[0].File)
-	if err != nil || builtin.Of(node) == nil || builtin.Of(node).Share != nil || builtin.Of(node).Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || node.Ledger != "" {
-		t.Errorf("node %+v, error %v", node, err)
+	own, err := fleetfile.ReadNode(made.Nodes[0].File)
+	if err != nil || builtin.Of(own) == nil || builtin.Of(own).Share != nil || builtin.Of(own).Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || own.Ledger != "" {
+		t.Errorf("node %+v, error %v", own, err)
 	}
 	into(t, &made, exitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-workers", "2", "-dim", "20")
-	node, err = fleetfile.ReadNode(made.Nodes[0].File)
-	if o, ok := node.Oracle.(*fleetfile.Stream); err != nil || !ok || strings.Join(o.Command, "|") != "./scorer|-fast" || o.Workers != 2 {
-		t.Errorf("node %+v, error %v", node, err)
+	own, err = fleetfile.ReadNode(made.Nodes[0].File)
+	if o, ok := own.Oracle.(*fleetfile.Stream); err != nil || !ok || strings.Join(o.Command, "|") != "./scorer|-fast" || o.Workers != 2 {
+		t.Errorf("node %+v, error %v", own, err)
 	}
 	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")
 	var c checkup

@@ -24,14 +24,14 @@ func TestPredictAndEvaluate(t *testing.T) {
 		f.Dim, f.X0, f.Task = recipe.Dim(), recipe.Start(3), text
 	})
 	tr.byTask(t)
-	node, model := tr.path("a.json"), tr.path("model.json")
+	file, model := tr.path("a.json"), tr.path("model.json")
 	var r runResult
-	into(t, &r, exitDone, "run", node)
+	into(t, &r, exitDone, "run", file)
 	if r.Local == nil || r.Local.Majority < 50 || r.Local.Majority > 60 {
 		t.Errorf("local %+v", r.Local)
 	}
 	var e exported
-	into(t, &e, exitDone, "export", node, "-out", model)
+	into(t, &e, exitDone, "export", file, "-out", model)
 	if !e.Predicts || e.Model != r.Model || e.Certificate == "" {
 		t.Errorf("exported %+v", e)
 	}
@@ -75,7 +75,7 @@ func TestPredictAndEvaluate(t *testing.T) {
 	}
 	for path, kind := range map[string]string{model: "model file", e.File: "model file", tr.path("m.npy"): "npy file"} {
 		if kind == "npy file" {
-			into(t, &e, exitDone, "export", node, "-out", path)
+			into(t, &e, exitDone, "export", file, "-out", path)
 		}
 		code, out, log := call("inspect", path)
 		if code != exitDone || !strings.HasPrefix(out, kind) || !strings.Contains(out, r.Model) {
@@ -184,25 +184,25 @@ func TestPredictFaults(t *testing.T) {
 func TestExportOwnFit(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
-	node := tr.path("a.json")
+	file := tr.path("a.json")
 	var r runResult
-	into(t, &r, exitDone, "run", node)
+	into(t, &r, exitDone, "run", file)
 	var e exported
-	into(t, &e, exitDone, "export", node, "-out", tr.path("bare.json"))
+	into(t, &e, exitDone, "export", file, "-out", tr.path("bare.json"))
 	if text := readFile(t, tr.path("bare.json")); e.Predicts || !strings.Contains(text, `"no_task": "own fit"`) || strings.Contains(text, "mean") {
 		t.Errorf("%+v\n%s", e, text)
 	}
 	if code, _, log := call("predict", tr.path("bare.json"), "-data", "synthetic:clinical"); code != exitFailed || !strings.Contains(log, `"fit": "own"`) {
 		t.Errorf("exit code %d: %s", code, log)
 	}
-	into(t, &e, exitDone, "export", node, "-out", tr.path("full.json"), "-own-fit")
+	into(t, &e, exitDone, "export", file, "-out", tr.path("full.json"), "-own-fit")
 	var judged evaluation
 	into(t, &judged, exitDone, "evaluate", tr.path("full.json"), "-data", "synthetic:clinical")
 	if !e.Predicts || !judged.NonPrivate || judged.Classification.Samples != 4000 {
 		t.Errorf("%+v, %+v", e, judged)
 	}
 	for _, args := range [][]string{{"-out", tr.path("x.npy"), "-own-fit"}, {"-out", tr.path("x.raw"), "-own-fit"}} {
-		if code, _, log := call(append([]string{"export", node}, args...)...); code != exitUsage || !strings.Contains(log, "-own-fit") {
+		if code, _, log := call(append([]string{"export", file}, args...)...); code != exitUsage || !strings.Contains(log, "-own-fit") {
 			t.Errorf("%q: exit code %d: %s", args, code, log)
 		}
 	}

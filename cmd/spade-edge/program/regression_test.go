@@ -78,12 +78,12 @@ func TestRegressionFleet(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for _, name := range []string{"a", "b"} {
-		node := filepath.Join(dir, name, "node.json")
-		if code, out, log := call("check", node); code != exitDone {
+		file := filepath.Join(dir, name, "node.json")
+		if code, out, log := call("check", file); code != exitDone {
 			t.Errorf("check: exit code %d\n%s%s", code, log, out)
 		}
 		all.Go(func() {
-			code, out, log := call("run", node, "-json")
+			code, out, log := call("run", file, "-json")
 			var r runResult
 			if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitDone {
 				t.Errorf("exit code %d, %v\n%s", code, err, log)

@@ -166,8 +166,8 @@ func TestSharingFleet(t *testing.T) {
 		}
 	}
 	both := []string{"whoever sees all releases, together with any one member", "against all other members together"}
-	node, ledger := filepath.Join(dir, "a", "node.json"), filepath.Join(dir, "a", "ledger.json")
-	says(both, "check", node, "-offline")
+	path, ledger := filepath.Join(dir, "a", "node.json"), filepath.Join(dir, "a", "ledger.json")
+	says(both, "check", path, "-offline")
 	says(append(both, "2 of mixing after each"), "inspect", made.Fleet)
 	var nodes []*process
 	for _, name := range []string{"a", "b", "c"} {
@@ -186,9 +186,9 @@ func TestSharingFleet(t *testing.T) {
 		!strings.Contains(text, "(against all other members together ") {
 		t.Errorf("progress:\n%s", text)
 	}
-	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", " of 60 allowed, against all"), "status", node)
+	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", " of 60 allowed, against all"), "status", path)
 	var st monitor.Status
-	_, out, _ = call("status", node, "-json")
+	_, out, _ = call("status", path, "-json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
 		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != *made.EpsilonAll ||
 		st.Privacy.AgainstAll.Lifetime != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
