@@ -128,7 +128,7 @@ func TestWrongOtherFiles(t *testing.T) {
 	data := func(name, text string) []string {
 		return []string{"simulate", "-data", "csv:" + put(name, text), "-label", "label"}
 	}
-	privacy := func(args ...string) []string { return append([]string{"privacy"}, args...) }
+	ledgers := func(args ...string) []string { return append([]string{"privacy"}, args...) }
 	for _, name := range []string{"folder", "m.npy.sha256"} {
 		if err := os.Mkdir(tr.path(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -142,24 +142,24 @@ func TestWrongOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrongUse(t, long, []mistake{
-		{exitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", privacy("-verify", "long")},
+		{exitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", ledgers("-verify", "long")},
 		{exitUsage, "of at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
 	})
 	wrongUse(t, tr.dir, []mistake{
-		{exitFailed, "is a special file", privacy("-verify", os.DevNull)},
+		{exitFailed, "is a special file", ledgers("-verify", os.DevNull)},
 		{exitUsage, "is a special file", []string{"init", "new", "-members", os.DevNull, "-data", "synthetic:clinical"}},
-		{exitFailed, "line 1", privacy("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
-		{exitFailed, "the line before was changed", privacy("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
-		{exitFailed, "line 1", privacy("-ledger", put("text.ledger", "hello\n"))},
-		{exitFailed, "folder", privacy("-ledger", "folder")},
-		{exitFailed, "a ledger is never overwritten", privacy("-new-ledger", book, "-dataset", "x")},
-		{exitFailed, "never overwritten", privacy("-new-ledger", "folder", "-dataset", "x")},
-		{exitFailed, "no such file", privacy("-new-ledger", "none/x", "-dataset", "x")},
-		{exitFailed, "is a folder", privacy("-verify", "folder")},
-		{exitFailed, "unknown field", privacy("-verify", certificate(`"unit"`, `"units"`))},
-		{exitFailed, "is not right:\nversion: is 9, want 2", privacy("-verify", certificate(`"version": 2`, `"version": 9`))},
-		{exitUsage, "found array, want an object", privacy("-verify", cert, "-fleet", put("no.fleet", "[]"))},
-		{exitUsage, "no such file", privacy("-verify", cert, "-fleet", "none.json")},
+		{exitFailed, "line 1", ledgers("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
+		{exitFailed, "the line before was changed", ledgers("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
+		{exitFailed, "line 1", ledgers("-ledger", put("text.ledger", "hello\n"))},
+		{exitFailed, "folder", ledgers("-ledger", "folder")},
+		{exitFailed, "a ledger is never overwritten", ledgers("-new-ledger", book, "-dataset", "x")},
+		{exitFailed, "never overwritten", ledgers("-new-ledger", "folder", "-dataset", "x")},
+		{exitFailed, "no such file", ledgers("-new-ledger", "none/x", "-dataset", "x")},
+		{exitFailed, "is a folder", ledgers("-verify", "folder")},
+		{exitFailed, "unknown field", ledgers("-verify", certificate(`"unit"`, `"units"`))},
+		{exitFailed, "is not right:\nversion: is 9, want 2", ledgers("-verify", certificate(`"version": 2`, `"version": 9`))},
+		{exitUsage, "found array, want an object", ledgers("-verify", cert, "-fleet", put("no.fleet", "[]"))},
+		{exitUsage, "no such file", ledgers("-verify", cert, "-fleet", "none.json")},
 		{exitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
 		{exitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
 		task("fitted_on is \"\"", `"fitted_on": "x",`, ""),
