@@ -24,7 +24,7 @@ var stamp string
 func build(dir, pkg string, t target, out, cache string, link ...string) error {
 	ldflags := append([]string{"-s", "-w"}, link...)
 	if stamp != "" {
-		ldflags = append(ldflags, "-X '"+module+"/cmd/spade-edge/program.release="+stamp+"'")
+		ldflags = append(ldflags, "-X '"+module+"/cmd/spade-edge/internal/cli.Release="+stamp+"'")
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+strings.Join(ldflags, " "), "-o", out, pkg)
 	cmd.Dir = dir

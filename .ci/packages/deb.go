@@ -79,7 +79,7 @@ func (r *release) deb(p processor, program, man, unit []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	licenses, err := os.ReadFile("cmd/spade-edge/program/licenses.txt")
+	licenses, err := os.ReadFile("cmd/spade-edge/internal/cli/licenses.txt")
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -177,7 +179,7 @@ func TestAttackCertificates(t *testing.T) {
 
 	// The program says it as the packages do.
 	path := writeFile(t, t.TempDir(), "c.json", all["rho"])
-	if code, out, log := call("privacy", "-verify", path, "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger); code != exitFailed || out != "" || !strings.Contains(log, "rho") {
+	if code, out, log := call("privacy", "-verify", path, "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger); code != cli.ExitFailed || out != "" || !strings.Contains(log, "rho") {
 		t.Errorf("exit code %d: %s%s", code, out, log)
 	}
 }

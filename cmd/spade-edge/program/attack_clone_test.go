@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -129,9 +131,9 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	}
 	for i, p := range copies {
 		switch log := p.log.String(); {
-		case codes[i] == exitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())):
+		case codes[i] == cli.ExitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())):
 		case codes[i] == -1 && len(both[i]) < 30: // stuck
-		case codes[i] == exitDone && !two && len(found) == 0: // the other one came too late
+		case codes[i] == cli.ExitDone && !two && len(found) == 0: // the other one came too late
 		default:
 			report("one goes on")
 		}
@@ -148,8 +150,8 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	}
 	// A copy that has been shown the evidence keeps it, and does not begin again.
 	for i, path := range []string{tr.path("a.json"), filepath.Join(other, "a.json")} {
-		if codes[i] == exitMismatch && strings.Contains(copies[i].log.String(), sdk.ErrClone.Error()) {
-			start(t, "run", path, "-json").refused(t, exitMismatch, `"a" has signed two different releases of round`, sdk.ErrClone.Error())
+		if codes[i] == cli.ExitMismatch && strings.Contains(copies[i].log.String(), sdk.ErrClone.Error()) {
+			start(t, "run", path, "-json").refused(t, cli.ExitMismatch, `"a" has signed two different releases of round`, sdk.ErrClone.Error())
 		}
 	}
 	for _, p := range others {

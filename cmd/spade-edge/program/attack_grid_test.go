@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -141,13 +143,13 @@ func pushOut(t *testing.T, place func(round int) int32) bool {
 		}
 		return false
 	}
-	a.refused(t, exitMismatch, words)
+	a.refused(t, cli.ExitMismatch, words)
 	seen, spent := in.sawOnce(t, "a"), tr.spent(t, "a")
 	if made := len(tr.released(t, 0)); made != spent || seen > made || seen < made-1 {
 		t.Errorf("%d releases made, %d in the ledger, and %d seen", made, spent, seen)
 	}
 	for range times(t, "SPADE_LOOKS", 3) {
-		start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, words)
+		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, words)
 	}
 	made := tr.released(t, 0)
 	if n := tr.spent(t, "a"); n != spent || len(made) != spent || in.sawOnce(t, "a") > len(made) {

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -88,13 +91,13 @@ func (k *keyed) ends(t *testing.T, b *process) {
 }
 
 // audited verifies a member's certificate as an auditor does. All of by have countersigned it.
-func (tr *trial) audited(t *testing.T, member string, by ...string) verification {
+func (tr *trial) audited(t *testing.T, member string, by ...string) privacy.Verification {
 	t.Helper()
 	node, err := fleetfile.ReadNode(tr.path(member + ".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := object[verification](t, "-verify", node.Certificate(), "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger)
+	v := object[privacy.Verification](t, "-verify", node.Certificate(), "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger)
 	if !v.Verified || !v.FleetChecked || !v.LedgerChecked || !slices.Equal(v.Countersigned, by) || len(v.NotCountersigned) != 0 {
 		t.Errorf("certificate of %q: countersigned by %q, want %q: %+v", member, v.Countersigned, by, v)
 	}
@@ -177,5 +180,5 @@ func TestAttackRetiredDevice(t *testing.T) {
 	// The key that is retired does not open a door any more.
 	k.edit(t, "b.json", "next.key", "b.key")
 	b = start(t, "run", k.path("b.json"), "-json")
-	b.refused(t, exitUsage, "but the fleet file has")
+	b.refused(t, cli.ExitUsage, "but the fleet file has")
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -29,7 +32,7 @@ func init() {
 	if err != nil {
 		return
 	}
-	testNoise = func(_ int, made func() int) io.Reader { return &lastDraw{made, round} }
+	node.TestNoise = func(_ int, made func() int) io.Reader { return &lastDraw{made, round} }
 }
 
 type lastDraw struct {
@@ -75,7 +78,7 @@ func TestAttackSecondLook(t *testing.T) {
 		tr.remove(t, "a.state", "b.state")
 		a, b := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
 		for _, p := range []*process{a, b} {
-			p.refused(t, exitMismatch, "sdk: the ledger has release 1 of this run, and the stored state ends with 0: the state was set back")
+			p.refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run, and the stored state ends with 0: the state was set back")
 		}
 		for i, m := range tr.file.Members {
 			if n, all := tr.spent(t, m.Name), tr.released(t, i); n != 1 || len(all) != 0 || len(tr.spends(t, m.Name)) != len(one) {
@@ -86,7 +89,7 @@ func TestAttackSecondLook(t *testing.T) {
 
 	// The ledger's line alone, without its mark.
 	tr.remove(t, "b.state", "b.ledger.mark")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, exitFailed, "b.ledger.mark is missing", "nobody can tell whether this is the newest copy")
+	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitFailed, "b.ledger.mark is missing", "nobody can tell whether this is the newest copy")
 	// In the place of a lost device, while no neighbor knows anything either.
 	tr.remove(t, "a.state")
 	a := start(t, "run", tr.path("a.json"), "-recover", "-json")
@@ -105,7 +108,7 @@ func TestAttackOneState(t *testing.T) {
 	a := start(t, "run", tr.path("a.json"), "-json")
 	for range times(t, "SPADE_LOOKS", 2) {
 		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
+		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
 	}
 	if tr.spent(t, "b") != 1 || len(tr.released(t, 0)) != 1 {
 		t.Error("a second release")
@@ -137,9 +140,9 @@ func TestAttackSlotsPutBack(t *testing.T) {
 	spent := tr.spent(t, "a")
 
 	takeOver(t, tr.path("then"), tr.dir, "a.state")
-	start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release", "the state was set back")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release", "the state was set back")
 	takeOver(t, tr.path("then"), tr.dir, "a.ledger.mark")
-	start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "the state was set back")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "the state was set back")
 	if got := tr.spent(t, "a"); got != spent {
 		t.Errorf("%d releases in the ledger, want %d", got, spent)
 	}
@@ -176,7 +179,7 @@ func TestAttackKillAndForget(t *testing.T) {
 		switch {
 		case !again:
 			refused++
-			p.refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
+			p.refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
 		case lines == 0:
 			before++
 		default:
@@ -190,7 +193,7 @@ func TestAttackKillAndForget(t *testing.T) {
 		}
 		p.kill()
 		tr.remove(t, "a.state")
-		start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
+		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
 		if in.sawOnce(t, "a"); tr.spent(t, "a") != 1 {
 			t.Errorf("%d releases in the ledger", tr.spent(t, "a"))
 		}
@@ -211,7 +214,7 @@ func TestAttackRecoveredState(t *testing.T) {
 		in.await(t, "b", round)
 		b.kill()
 		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release", "recover it from the neighbors")
+		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release", "recover it from the neighbors")
 		b = start(t, "run", tr.path("b.json"), "-json", "-recover")
 		b.log.await(t, "recovered what the lost device has released")
 	}
@@ -220,7 +223,7 @@ func TestAttackRecoveredState(t *testing.T) {
 	}
 	c.outcome(t)
 	tr.remove(t, "b.state")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 12 of this run")
+	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 12 of this run")
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for round, shown := range in.seen["b"] {

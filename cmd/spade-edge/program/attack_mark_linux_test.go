@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 func init() { loseMark = protectMark }
@@ -50,7 +52,7 @@ func TestAttackBetweenLineAndMark(t *testing.T) {
 	for range times(t, "SPADE_LOOKS", 2) {
 		dying()
 		tr.remove(t, "a.state")
-		starting(t, []string{dyingNoise + "=1", readOnlyMark + "=1"}, "run", tr.path("a.json"), "-json").refused(t, exitFailed,
+		starting(t, []string{dyingNoise + "=1", readOnlyMark + "=1"}, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed,
 			"release 1 is not sent, for it could not be marked")
 		if len(tr.released(t, 0)) != 1 {
 			t.Error("no state in front of the mark")
@@ -65,5 +67,5 @@ func TestAttackBetweenLineAndMark(t *testing.T) {
 		t.Errorf("the last release that was seen is %d, and the ledger has %d", last, tr.spent(t, "a"))
 	}
 	tr.remove(t, "a.state")
-	start(t, "run", tr.path("a.json"), "-json").refused(t, exitMismatch, "sdk: the ledger has release 1 of this run")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
 }

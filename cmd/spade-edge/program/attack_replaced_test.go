@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -37,7 +39,7 @@ func TestAttackWakesUp(t *testing.T) {
 			t.Fatalf("the lost device goes on:\n%s\n%s\n%s", lost.log, spare.log, b.log)
 		}
 	}
-	lost.refused(t, exitMismatch, "and this is generation 0", "another device has taken its place")
+	lost.refused(t, cli.ExitMismatch, "and this is generation 0", "another device has taken its place")
 	r := spare.outcome(t)
 	if made := len(tr.released(t, 0)); !r.Done || made > r.Recovered+2 {
 		t.Errorf("%d releases of the lost device, and the other one went on from %d", made, r.Recovered)
@@ -106,9 +108,9 @@ func TestAttackTwoSpares(t *testing.T) {
 		}
 		log, code := p.log.String(), p.cmd.ProcessState.ExitCode()
 		switch {
-		case code == exitDone:
+		case code == cli.ExitDone:
 			done++
-		case code != exitMismatch || !strings.Contains(log, sdk.ErrClone.Error()) &&
+		case code != cli.ExitMismatch || !strings.Contains(log, sdk.ErrClone.Error()) &&
 			!strings.Contains(log, state.ErrRollback.Error()) && !strings.Contains(log, "another device is in its place"):
 			t.Errorf("exit code %d:\n%s", code, log)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -25,7 +27,7 @@ func TestAttackSetBackBetweenRuns(t *testing.T) {
 	a := start(t, "run", tr.path("a.json"), "-json")
 	for range 3 {
 		b := start(t, "run", tr.path("b.json"), "-json")
-		b.refused(t, exitMismatch, `sdk: "a" shows a later state of the ledger, which this node's key has signed: the state was set back`)
+		b.refused(t, cli.ExitMismatch, `sdk: "a" shows a later state of the ledger, which this node's key has signed: the state was set back`)
 		if all := tr.releasedIn(t, "b.state.r2"); len(all) != 0 || b.made(1) || tr.spent(t, "b") != 0 {
 			t.Errorf("%d releases, and the ledger has %d", len(all), tr.spent(t, "b"))
 		}
@@ -66,7 +68,7 @@ func TestAttackSetBackInPart(t *testing.T) {
 	tr.nextRun(t, 2)
 	// a alone was killed; c is not there to help.
 	a = start(t, "run", tr.path("a.json"), "-json")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "shows a later state of the ledger, which this node's key has signed")
+	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "shows a later state of the ledger, which this node's key has signed")
 	if n := tr.spent(t, "b"); n != then || len(tr.releasedIn(t, "b.state.r2")) != 0 {
 		t.Errorf("the ledger has %d releases, and %d in the copy", n, then)
 	}
@@ -98,7 +100,7 @@ func TestAttackSetBackInRun(t *testing.T) {
 			}
 			takeOver(t, tr.path("before"), tr.dir, keepsAll("b")...)
 			for range 2 {
-				start(t, "run", tr.path("b.json"), "-json").refused(t, exitMismatch, "the state was set back")
+				start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the state was set back")
 			}
 			// Made is what was sent. A neighbor that was restarted knows what it had used in the release that it had kept: two before that.
 			known := made - 1
@@ -127,7 +129,7 @@ func TestAttackHeads(t *testing.T) {
 	whole := readFile(t, tr.path("a.ledger.neighbors"))
 	for _, bad := range []string{"{}\n", strings.Replace(whole, `"release":"0`, `"release":"1`, 1), whole[:len(whole)/2]} {
 		tr.write(t, "a.ledger.neighbors", bad)
-		start(t, "run", tr.path("a.json"), "-json").refused(t, exitFailed, "a.ledger.neighbors, line 1", "bring the file back from a copy")
+		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed, "a.ledger.neighbors, line 1", "bring the file back from a copy")
 	}
 	tr.write(t, "a.ledger.neighbors", whole)
 	tr.both(t)

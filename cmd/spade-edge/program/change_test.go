@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
 // A change of a fleet that is interrupted anywhere leaves whole files and the old fleet file, and the same command again
@@ -16,7 +20,7 @@ func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
 	from, line := plant(t)
 	model := filepath.Join(filepath.Dir(from), "model.raw")
-	if err := os.WriteFile(model, appendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b", "c"} { // each has had a run, and a has the fleet file too
@@ -33,7 +37,7 @@ func TestFleetInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, fresh, log := call("keygen", "-name", "b", "-out", filepath.Join(from, "b", "new.key"))
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	key := filepath.Join(filepath.Dir(from), "b.line")
@@ -53,8 +57,8 @@ func TestFleetInterrupted(t *testing.T) {
 		{7, "next", []string{"-from", model, "-run", "2027"}},
 	} {
 		do := func(dir string, after int) int {
-			p := *Websockets
-			p.fleetStep = func() error {
+			p := *node.Websockets
+			p.FleetStep = func() error {
 				if after--; after < 0 {
 					return crash
 				}
@@ -64,14 +68,14 @@ func TestFleetInterrupted(t *testing.T) {
 		}
 		want := filepath.Join(t.TempDir(), "plant")
 		copyAll(t, from, want)
-		if code := do(want, 1<<20); code != exitDone {
+		if code := do(want, 1<<20); code != cli.ExitDone {
 			t.Fatalf("%s: exit code %d", c.action, code)
 		}
 		old, new := contents(t, from), contents(t, want)
 		for at := range c.files {
 			dir := filepath.Join(t.TempDir(), "plant")
 			copyAll(t, from, dir)
-			if code := do(dir, at); code != exitFailed {
+			if code := do(dir, at); code != cli.ExitFailed {
 				t.Fatalf("%s: exit code %d after %d files", c.action, code, at)
 			}
 			for _, name := range strings.Fields(tree(t, dir)) {
@@ -83,16 +87,16 @@ func TestFleetInterrupted(t *testing.T) {
 			if readFile(t, filepath.Join(dir, "fleet.json")) != readFile(t, filepath.Join(from, "fleet.json")) {
 				t.Errorf("%s: after %d of %d files the fleet is another one already", c.action, at, c.files)
 			}
-			if code := do(dir, 1<<20); code != exitDone || contents(t, dir) != new {
+			if code := do(dir, 1<<20); code != cli.ExitDone || contents(t, dir) != new {
 				t.Errorf("%s: after %d files the repeat has exit code %d and makes\n%s\nwant\n%s", c.action, at, code, contents(t, dir), new)
 			}
 		}
-		if do(from+"-none", 0) == exitDone {
+		if do(from+"-none", 0) == cli.ExitDone {
 			t.Error("no fleet")
 		}
 		dir := filepath.Join(t.TempDir(), "plant")
 		copyAll(t, from, dir)
-		if code := do(dir, c.files); code != exitDone || contents(t, dir) != new {
+		if code := do(dir, c.files); code != cli.ExitDone || contents(t, dir) != new {
 			t.Errorf("%s writes more than %d files", c.action, c.files)
 		}
 	}
@@ -105,7 +109,7 @@ func TestSetField(t *testing.T) {
 		"state": "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"new\" , \"z\": [1 ]\n}\n",
 		"key":   "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"x\\u0041\" , \"z\": [1 ],\n  \"key\": \"new\"\n}\n",
 	} {
-		if got, err := setField([]byte(text), key, "new"); err != nil || string(got) != want {
+		if got, err := fleet.SetField([]byte(text), key, "new"); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", key, got, err)
 		}
 	}
@@ -116,7 +120,7 @@ func TestFieldChanges(t *testing.T) {
 	old := `{"run": "1", "gone": true, "privacy": {"sigma": 1}, "members": [{"name": "a", "keys": ["x"]}, {"name": "b", "keys": []}], "edges": [["a", "b"]]}`
 	text := `{"run": "2", "privacy": {"sigma": 1}, "members": [{"name": "b", "keys": []}, {"name": "a", "keys": ["x", "y"]}], "edges": [["b", "c"]]}`
 	var got []string
-	for _, c := range fieldChanges([]byte(old), []byte(text)) {
+	for _, c := range fleet.FieldChanges([]byte(old), []byte(text)) {
 		got = append(got, c.String())
 	}
 	want := []string{`edges["a","b"]: there -> none`, `edges["b","c"]: none -> there`, "gone: true -> none",

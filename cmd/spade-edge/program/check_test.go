@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -20,11 +23,11 @@ func TestCheckMemory(t *testing.T) {
 		item  string
 		want  string
 	}{
-		{``, exitDone, "memory", "of every state, written in each of"},
-		{`"memory_limit": 10,`, exitUsage, "settings", "want at most 10: raise MemoryLimit, take fewer samples"},
+		{``, cli.ExitDone, "memory", "of every state, written in each of"},
+		{`"memory_limit": 10,`, cli.ExitUsage, "settings", "want at most 10: raise MemoryLimit, take fewer samples"},
 	} {
 		tr.edit(t, "a.json", `"version"`, c.field+`"version"`)
-		var got checkup
+		var got node.Checkup
 		into(t, &got, c.code, "check", tr.path("a.json"), "-offline")
 		if !strings.Contains(checkupText(&got, c.item), c.want) {
 			t.Errorf("%s: %+v, want %s with %q", c.field, got, c.item, c.want)
@@ -35,7 +38,7 @@ func TestCheckMemory(t *testing.T) {
 	}
 	for args, want := range map[string]string{"-samples 5": "is the estimator's memory", "-samples 5000": "64.0 MiB which a node takes"} {
 		line := "plan -nodes 2 -dim 10000 -non-private -estimator tracking " + args
-		if code, out, log := call(strings.Fields(line)...); code != exitDone || !strings.Contains(out, want) {
+		if code, out, log := call(strings.Fields(line)...); code != cli.ExitDone || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d\n%s%s", line, code, out, log)
 		}
 	}
@@ -64,34 +67,34 @@ func TestCheckFindsFaults(t *testing.T) {
 		item     string
 		want     string
 	}{
-		"nothing":          {"", "", exitDone, "oracle", "a finite loss"},
-		"no state":         {`"a.state"`, `""`, exitUsage, "node file", "state is"},
-		"no fleet file":    {"fleet.json", "none.json", exitUsage, "fleet file", "none.json"},
-		"no key":           {"a.key", "none.key", exitUsage, "key", "none.key"},
-		"another's key":    {"a.key", "b.key", exitUsage, "key", "but the fleet file has"},
-		"not a member":     {`"name": "a"`, `"name": "z"`, exitUsage, "key", `"z" is not a member`},
-		"no ledger":        {`"ledger": "a.ledger", `, "", exitUsage, "ledger", "ledger is missing"},
-		"no ledger there":  {"a.ledger", "none.ledger", exitFailed, "ledger", "privacy -new-ledger"},
-		"a spent ledger":   {"a.ledger", "small.ledger", exitRefused, "ledger", "budget"},
-		"no such port":     {listen, "192.0.2.1:1", exitFailed, "listen", "192.0.2.1:1"},
-		"no data":          {"synthetic:clinical\"", "csv:none.csv\", \"label\": \"y\"", exitFailed, "oracle", "none.csv"},
-		"another model":    {`"seed": 5`, `"seed": 5, "bias": false`, exitUsage, "oracle", "5 parameters"},
-		"no state folder":  {"a.state", "a.key/x", exitFailed, "state", "a.key"},
-		"not a state":      {"a.state", ".", exitDone, "state", "is new"},
-		"unknown settings": {`"version"`, `"color": 1, "version"`, exitUsage, "node file", "unknown field \"color\""},
+		"nothing":          {"", "", cli.ExitDone, "oracle", "a finite loss"},
+		"no state":         {`"a.state"`, `""`, cli.ExitUsage, "node file", "state is"},
+		"no fleet file":    {"fleet.json", "none.json", cli.ExitUsage, "fleet file", "none.json"},
+		"no key":           {"a.key", "none.key", cli.ExitUsage, "key", "none.key"},
+		"another's key":    {"a.key", "b.key", cli.ExitUsage, "key", "but the fleet file has"},
+		"not a member":     {`"name": "a"`, `"name": "z"`, cli.ExitUsage, "key", `"z" is not a member`},
+		"no ledger":        {`"ledger": "a.ledger", `, "", cli.ExitUsage, "ledger", "ledger is missing"},
+		"no ledger there":  {"a.ledger", "none.ledger", cli.ExitFailed, "ledger", "privacy -new-ledger"},
+		"a spent ledger":   {"a.ledger", "small.ledger", cli.ExitRefused, "ledger", "budget"},
+		"no such port":     {listen, "192.0.2.1:1", cli.ExitFailed, "listen", "192.0.2.1:1"},
+		"no data":          {"synthetic:clinical\"", "csv:none.csv\", \"label\": \"y\"", cli.ExitFailed, "oracle", "none.csv"},
+		"another model":    {`"seed": 5`, `"seed": 5, "bias": false`, cli.ExitUsage, "oracle", "5 parameters"},
+		"no state folder":  {"a.state", "a.key/x", cli.ExitFailed, "state", "a.key"},
+		"not a state":      {"a.state", ".", cli.ExitDone, "state", "is new"},
+		"unknown settings": {`"version"`, `"color": 1, "version"`, cli.ExitUsage, "node file", "unknown field \"color\""},
 	} {
 		path := tr.path("node.json")
 		if !strings.Contains(string(whole), c.old) {
 			t.Fatalf("%s: no %q in the node file", name, c.old)
 		}
 		tr.write(t, "node.json", strings.Replace(string(whole), c.old, c.new, 1))
-		var got checkup
+		var got node.Checkup
 		into(t, &got, c.code, "check", path, "-offline")
-		if !strings.Contains(checkupText(&got, c.item), c.want) || got.OK != (c.code == exitDone) || got.Code != c.code {
+		if !strings.Contains(checkupText(&got, c.item), c.want) || got.OK != (c.code == cli.ExitDone) || got.Code != c.code {
 			t.Errorf("%s: %+v, want %s with %q", name, got, c.item, c.want)
 		}
 		code, out, log := call("check", path, "-offline")
-		if code != c.code || !strings.Contains(out, c.want) || c.code != exitDone && !strings.Contains(log, "not fit to run: ") {
+		if code != c.code || !strings.Contains(out, c.want) || c.code != cli.ExitDone && !strings.Contains(log, "not fit to run: ") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, log)
 		}
 		if _, err := os.Stat(tr.path("a.state")); err == nil {
@@ -102,13 +105,13 @@ func TestCheckFindsFaults(t *testing.T) {
 		if err := os.Chmod(tr.path("a.key"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var got checkup
-		if into(t, &got, exitUsage, "check", tr.path("a.json")); !strings.Contains(checkupText(&got, "key"), "0600") {
+		var got node.Checkup
+		if into(t, &got, cli.ExitUsage, "check", tr.path("a.json")); !strings.Contains(checkupText(&got, "key"), "0600") {
 			t.Errorf("key: %s", checkupText(&got, "key"))
 		}
 	}
 	for _, args := range [][]string{{"check"}, {"check", "a", "b"}, {"check", "a", "-timeout", "0s"}, {"check", "a", "-fast"}} {
-		if code, out, log := call(args...); code != exitUsage || out != "" || log == "" {
+		if code, out, log := call(args...); code != cli.ExitUsage || out != "" || log == "" {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, log)
 		}
 	}
@@ -123,29 +126,29 @@ func TestCheckBesideRunningNodes(t *testing.T) {
 	tr.other(t)
 	b := start(t, "run", "-json", tr.path("b.json"))
 	b.log.await(t, "waiting for", `"a"`, `"c"`)
-	var c checkup
-	into(t, &c, exitDone, "check", tr.path("a.json"))
+	var c node.Checkup
+	into(t, &c, cli.ExitDone, "check", tr.path("a.json"))
 	if got := checkupText(&c, `neighbor "b"`); !strings.HasPrefix(got, "has the same fleet") {
 		t.Errorf("b: %s", got)
 	}
 	tr.of(t, "c", "other.json")
-	c = checkup{}
-	into(t, &c, exitMismatch, "check", tr.path("c.json"))
+	c = node.Checkup{}
+	into(t, &c, cli.ExitMismatch, "check", tr.path("c.json"))
 	if got := checkupText(&c, `neighbor "b"`); !strings.Contains(got, "hello refused") || !strings.Contains(got, "method differs") {
 		t.Errorf("b: %s", got)
 	}
 	tr.of(t, "c", "fleet.json")
-	c = checkup{}
-	into(t, &c, exitDone, "check", tr.path("b.json")) // b is running
+	c = node.Checkup{}
+	into(t, &c, cli.ExitDone, "check", tr.path("b.json")) // b is running
 	if !strings.Contains(checkupText(&c, "state"), "the node is running") || !strings.Contains(checkupText(&c, "listen"), "running node's") ||
 		!strings.HasPrefix(checkupText(&c, `neighbor "a"`), "not reachable (yet)") {
 		t.Errorf("b: %+v", c)
 	}
 	a := start(t, "run", "-json", tr.path("a.json"))
 	b.log.await(t, "connected", "peer=a")
-	c = checkup{}
-	into(t, &c, exitDone, "check", tr.path("a.json"))
-	into(t, &c, exitDone, "check", tr.path("b.json"))
+	c = node.Checkup{}
+	into(t, &c, cli.ExitDone, "check", tr.path("a.json"))
+	into(t, &c, cli.ExitDone, "check", tr.path("b.json"))
 	last := start(t, "run", "-json", tr.path("c.json"))
 	for i, p := range []*process{a, b, last} {
 		if r := p.outcome(t); r.Model != models[i] {

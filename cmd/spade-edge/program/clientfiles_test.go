@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -57,16 +59,16 @@ func TestFilesAreClients(t *testing.T) {
 	if again := outcome(t, with(flags, "-data", list)...); again.Transcript != r.Transcript {
 		t.Error("a list of the files is another run than a star")
 	}
-	if code, text := said(with(flags, "-data", list)...); code != exitDone || !strings.Contains(text, "of the 14 held back in "+file(3)) {
+	if code, text := said(with(flags, "-data", list)...); code != cli.ExitDone || !strings.Contains(text, "of the 14 held back in "+file(3)) {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
-	if code, text := said("evaluate", model, "-data", "csv:"+file(1)); code != exitDone {
+	if code, text := said("evaluate", model, "-data", "csv:"+file(1)); code != cli.ExitDone {
 		t.Errorf("the saved model cannot be evaluated: %s", text)
 	}
 
 	prepared := filepath.Join(dir, "task.json")
 	if code, text := said("fit", "-data", "csv:"+file(2), "-label", "ill", "-missing", "indicator", "-fitted-on", "clinic two",
-		"-out", prepared); code != exitDone {
+		"-out", prepared); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 	own := outcome(t, "simulate", "-data", list, "-task", prepared, "-rounds", "30", "-epsilon", "40")
@@ -114,7 +116,7 @@ func TestFilesFaults(t *testing.T) {
 		{"-data " + first + "," + filepath.Join(dir, "clinic1.csv") + " -label ill -drop id", `-drop "id"`},
 		{"-data csv:" + odd + " -label ill -nodes 1", `"true"`}, // one file, whose name has a comma
 	} {
-		if code, text := said(append([]string{"simulate", "-non-private"}, strings.Fields(c.args)...)...); code == exitDone ||
+		if code, text := said(append([]string{"simulate", "-non-private"}, strings.Fields(c.args)...)...); code == cli.ExitDone ||
 			!strings.Contains(text, c.want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s", c.args, code, c.want, text)
 		}

@@ -26,25 +26,33 @@
 // because a privacy budget is spent, 4 another fleet or state than the neighbors have.
 package program
 
+import (
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+)
+
 func init() { // completion and help look at all commands
-	commands = []*command{
-		{"demo", "eight nodes with real websockets on this machine", demo},
-		{"simulate", "a network of any size in one process, on your data", simulate},
-		{"plan", "what a run will take: rounds, bytes, memory, epsilon", planRun},
-		{"fit", "how members prepare their data, fitted on public data", fit},
-		{"keygen", "the key of a node", keygen},
-		{"init", "the files of a fleet", initFleet},
-		{"fleet", "members, keys, addresses and the next run of a fleet", fleetFiles},
-		{"privacy", "plan noise, verify a certificate, look after a ledger", privacyRun},
-		{"check", "whether a node is fit to run", checkNode},
-		{"run", "one node of a fleet, on a device", runNode},
-		{"status", "where a node stands, running or not", showStatus},
-		{"stop", "end a running node, to go on later", stopNode},
-		{"export", "a node's model in a file, with checksum and certificate", exportModel},
-		{"predict", "what an exported model says of new samples, and why", predict},
-		{"evaluate", "what an exported model is worth on labelled samples", evaluate},
-		{"inspect", "what is in a file or folder of a fleet", inspectPath},
-		{"completion", "completion of commands, flags and files for a shell", completion},
-		{"version", "what this program was built from", version},
+	cli.Commands = []*cli.Command{
+		{Name: "demo", Short: "eight nodes with real websockets on this machine", Run: lab.Demo},
+		{Name: "simulate", Short: "a network of any size in one process, on your data", Run: lab.Simulate},
+		{Name: "plan", Short: "what a run will take: rounds, bytes, memory, epsilon", Run: lab.Plan},
+		{Name: "fit", Short: "how members prepare their data, fitted on public data", Run: fleet.Fit},
+		{Name: "keygen", Short: "the key of a node", Run: fleet.Keygen},
+		{Name: "init", Short: "the files of a fleet", Run: fleet.Init},
+		{Name: "fleet", Short: "members, keys, addresses and the next run of a fleet", Run: fleet.Edit},
+		{Name: "privacy", Short: "plan noise, verify a certificate, look after a ledger", Run: privacy.Run},
+		{Name: "check", Short: "whether a node is fit to run", Run: node.Check},
+		{Name: "run", Short: "one node of a fleet, on a device", Run: node.Run},
+		{Name: "status", Short: "where a node stands, running or not", Run: node.Status},
+		{Name: "stop", Short: "end a running node, to go on later", Run: node.Stop},
+		{Name: "export", Short: "a node's model in a file, with checksum and certificate", Run: node.Export},
+		{Name: "predict", Short: "what an exported model says of new samples, and why", Run: node.Predict},
+		{Name: "evaluate", Short: "what an exported model is worth on labelled samples", Run: node.Evaluate},
+		{Name: "inspect", Short: "what is in a file or folder of a fleet", Run: node.Inspect},
+		{Name: "completion", Short: "completion of commands, flags and files for a shell", Run: cli.Completion},
+		{Name: "version", Short: "what this program was built from", Run: cli.Version},
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 // bashTab has bash complete the line in $LINE, as it does when the tab key is pressed.
@@ -81,9 +83,9 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sh := range shells {
+	for _, sh := range cli.Shells {
 		code, script, log := call("completion", sh)
-		if code != exitDone || log != "" {
+		if code != cli.ExitDone || log != "" {
 			t.Fatalf("%s: exit code %d: %s", sh, code, log)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "script."+sh), []byte(script), 0o600); err != nil {
@@ -95,7 +97,7 @@ func TestCompletion(t *testing.T) {
 		"zsh":  {"zsh", "-f", "-c", zshTab},
 		"fish": {"fish", "--no-config", "-c", `source ./script.fish; complete -C "$LINE"`},
 	}
-	for _, sh := range shells {
+	for _, sh := range cli.Shells {
 		t.Run(sh, func(t *testing.T) {
 			if _, err := exec.LookPath(sh); err != nil {
 				t.Skip(err)
@@ -167,16 +169,16 @@ func hits(shell, text string) string {
 // Every word that is offered for a flag is one that the flag takes, and every flag with words is there.
 func TestFlagWords(t *testing.T) {
 	flags := map[string]bool{}
-	for _, cmd := range commands {
-		for _, f := range cmd.registered() {
+	for _, cmd := range cli.Commands {
+		for _, f := range cmd.Registered() {
 			flags[f.Name] = true
 		}
-		if cmd.name != "version" && cmd.name != "completion" && len(cmd.registered()) == 0 {
-			t.Errorf("%s: no flags", cmd.name)
+		if cmd.Name != "version" && cmd.Name != "completion" && len(cmd.Registered()) == 0 {
+			t.Errorf("%s: no flags", cmd.Name)
 		}
 	}
 	end := map[string]string{"csv:": "x", "idx:": "x", "grid:": "2x2", "er:": "0.9", "file:": "x", "dirichlet:": "1", "pathological:": "1"}
-	for name, words := range flagWords {
+	for name, words := range cli.FlagWords {
 		if !flags[name] {
 			t.Errorf("no command has -%s", name)
 		}
@@ -188,7 +190,7 @@ func TestFlagWords(t *testing.T) {
 			case "data":
 				args = append(args, "-label", "x")
 			}
-			if _, _, log := call(args...); strings.Contains(log, ", want "+strings.TrimSuffix(flagWords[name][0], ":")) {
+			if _, _, log := call(args...); strings.Contains(log, ", want "+strings.TrimSuffix(cli.FlagWords[name][0], ":")) {
 				t.Errorf("-%s %s: %s", name, w, log)
 			}
 		}

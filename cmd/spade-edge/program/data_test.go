@@ -3,6 +3,8 @@ package program
 import (
 	"os"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 )
 
 // data is the folder of real data, beside the project.
@@ -30,7 +32,7 @@ func arithmetic(t *testing.T) {
 
 // simulated is outcome in a process of its own: the system gives tests that wait for something their turn beside it, and the scheduler of Go
 // would not.
-func simulated(t *testing.T, args ...string) (r result) {
+func simulated(t *testing.T, args ...string) (r setup.Result) {
 	t.Helper()
 	start(t, with(args, "-json")...).read(t, &r)
 	return r

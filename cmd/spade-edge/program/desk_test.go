@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -103,7 +106,7 @@ func (d *desk) makeData(t *testing.T) {
 	for i := range 3 {
 		name := fmt.Sprintf("ward-%d", i+1)
 		code, line, log := call("keygen", "-name", name, "-out", filepath.Join(t.TempDir(), "key"), "-address", name+".example:7443")
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatal(log)
 		}
 		members += line
@@ -113,7 +116,7 @@ func (d *desk) makeData(t *testing.T) {
 	}
 	d.write(t, "members.txt", members)
 	code, text, log := call("fit", "-data", "csv:"+filepath.Join(d.files, "public.csv"), "-label", "diagnosis", "-drop", "id", "-onehot", "ward", "-fitted-on", "a cohort")
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	d.write(t, "task.json", text)
@@ -135,8 +138,8 @@ func (d *desk) makeData(t *testing.T) {
 // makeFleet makes a fleet of two, keeps it as it is, runs it, and puts what the run of "a" has left among the files.
 func (d *desk) makeFleet(t *testing.T, dir string) {
 	t.Helper()
-	var made initResult
-	into(t, &made, exitDone, "init", dir, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
+	var made fleet.InitResult
+	into(t, &made, cli.ExitDone, "init", dir, "-nodes", "a,b", "-hosts", ownPort()+","+ownPort(), "-average", "-rounds", "4", "-cooldown", "2", "-tau", "1")
 	for _, n := range made.Nodes {
 		text := strings.Replace(readFile(t, n.File), "../fleet.json", "fleet.json", 1)
 		text = strings.Replace(text, `"state":`, `"linger_seconds": 3, "resend_seconds": 0.05, "state":`, 1)
@@ -151,7 +154,7 @@ func (d *desk) makeFleet(t *testing.T, dir string) {
 	copyAll(t, filepath.Join(dir, "a"), d.files)
 	copyAll(t, dir, filepath.Join(d.files, "ward"))
 	code, line, log := call("keygen", "-name", "a", "-out", filepath.Join(d.files, "ward", "a", "node2.key"))
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	d.write(t, "a.txt", line)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -16,11 +18,11 @@ func TestWear(t *testing.T) {
 	tr := newPair(t)
 	a, _ := tr.both(t)
 	c := tr.clients(t, "dirichlet:0.3", func(int) io.Reader { return bytes.NewReader(nil) })[0].Config
-	state, err := checkpointSize(c)
+	state, err := setup.CheckpointSize(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newDiskCost(tr.file.Fleet, c, state)
+	want := setup.NewDiskCost(tr.file.Fleet, c, state)
 	if off := float64(a.DiskBytes)/float64(want.Written) - 1; math.Abs(off) > 0.02 {
 		t.Errorf("%d bytes written, %d by the formula: %+v", a.DiskBytes, want.Written, want)
 	}
@@ -43,11 +45,11 @@ func TestWearWithoutLedger(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Cooldown = 0 })
 	a, _ := tr.both(t)
 	c := tr.clients(t, "dirichlet:0.3", nil)[0].Config
-	state, err := checkpointSize(c)
+	state, err := setup.CheckpointSize(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newDiskCost(tr.file.Fleet, c, state)
+	want := setup.NewDiskCost(tr.file.Fleet, c, state)
 	if want.Ledger != 0 || want.Written != 6*want.Round || math.Abs(float64(a.DiskBytes)/float64(want.Written)-1) > 0.02 {
 		t.Errorf("%d bytes written, by the formula %+v", a.DiskBytes, want)
 	}
@@ -61,11 +63,11 @@ func TestWearOfSharing(t *testing.T) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, PairSigma: 1, EffectiveSigma: 0.6, Colluders: 1, Delta: 1e-5}
 	})
 	c := tr.clients(t, "dirichlet:0.3", func(int) io.Reader { return bytes.NewReader(nil) })[0].Config
-	size, err := checkpointSize(c)
+	size, err := setup.CheckpointSize(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newDiskCost(tr.file.Fleet, c, size)
+	want := setup.NewDiskCost(tr.file.Fleet, c, size)
 	var nodes []*process
 	for _, m := range tr.file.Members {
 		nodes = append(nodes, start(t, "run", tr.path(m.Name+".json"), "-json"))

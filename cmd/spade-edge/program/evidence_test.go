@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -98,12 +100,12 @@ func TestEvidenceIsShown(t *testing.T) {
 		t.Errorf("forged evidence is shown:\n%s", out)
 	}
 	file, key := "a.state/evidence.jsonl", tr.path("fleet.json")
-	tr.inspects(t, exitDone, []string{file}, "evidence ", doubleOfB, "round 4", unverified)
-	tr.inspects(t, exitFailed, []string{file, "-fleet", key}, doubleOfB+"; both signatures are good", "it does not count: ", "by none of the member's keys")
-	tr.inspects(t, exitFailed, []string{file, "-fleet", key, "-json"}, `"verified": true`, `"verified": false`, `"meaning": "\"b\" has signed two`)
-	tr.inspects(t, exitDone, []string{file, "-json"}, `"verified": null`, "!true", "!false")
-	tr.inspects(t, exitDone, []string{"a.json"}, doubleOfB+"; both signatures are good", "it does not count: ")
-	tr.inspects(t, exitUsage, []string{file, "-fleet", tr.path("none.json")}, "no such file")
+	tr.inspects(t, cli.ExitDone, []string{file}, "evidence ", doubleOfB, "round 4", unverified)
+	tr.inspects(t, cli.ExitFailed, []string{file, "-fleet", key}, doubleOfB+"; both signatures are good", "it does not count: ", "by none of the member's keys")
+	tr.inspects(t, cli.ExitFailed, []string{file, "-fleet", key, "-json"}, `"verified": true`, `"verified": false`, `"meaning": "\"b\" has signed two`)
+	tr.inspects(t, cli.ExitDone, []string{file, "-json"}, `"verified": null`, "!true", "!false")
+	tr.inspects(t, cli.ExitDone, []string{"a.json"}, doubleOfB+"; both signatures are good", "it does not count: ")
+	tr.inspects(t, cli.ExitUsage, []string{file, "-fleet", tr.path("none.json")}, "no such file")
 
 	a := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0")
 	a.log.await(t, "waiting for")
@@ -111,7 +113,7 @@ func TestEvidenceIsShown(t *testing.T) {
 		t.Errorf("running: %+v", st)
 	}
 	tr.tells(t, "a", doubleOfB)
-	tr.inspects(t, exitDone, []string{"a.state"}, doubleOfB, unverified, "in use")
+	tr.inspects(t, cli.ExitDone, []string{"a.state"}, doubleOfB, unverified, "in use")
 	page := a.pageAddress(t)
 	for path, words := range map[string]string{"status": `"evidence": [`, "metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n", "healthz": "", "": `id="evidence"`} {
 		if code, text := get(t, page+path); code != 200 || !strings.Contains(text, words) {
@@ -127,14 +129,14 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	if st := tr.statusJSON(t, "b"); st.Phase != monitor.Fresh || len(st.Evidence) > 0 {
 		t.Errorf("forged evidence counts: %+v", st)
 	}
-	tr.inspects(t, exitDone, []string{"b.json"}, "it does not count: ")
+	tr.inspects(t, cli.ExitDone, []string{"b.json"}, "it does not count: ")
 
 	tr.give(t, "b", tr.double(t, "b", "b", 3))
 	if st := tr.statusJSON(t, "b"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, sdk.ErrClone.Error()) || len(st.Evidence) != 1 {
 		t.Errorf("a double: %+v", st)
 	}
-	tr.inspects(t, exitFailed, []string{"b.json"}, doubleOfB, sdk.ErrClone.Error())
-	if code, text := said("run", tr.path("b.json")); code != exitMismatch || !strings.Contains(text, sdk.ErrClone.Error()) {
+	tr.inspects(t, cli.ExitFailed, []string{"b.json"}, doubleOfB, sdk.ErrClone.Error())
+	if code, text := said("run", tr.path("b.json")); code != cli.ExitMismatch || !strings.Contains(text, sdk.ErrClone.Error()) {
 		t.Errorf("run: exit code %d, %s", code, text)
 	}
 
@@ -144,19 +146,19 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 		inspect int
 		want    string
 	}{
-		"no JSON":        {good + "{\"member\":", exitFailed, "line 2"},
-		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), exitFailed, `unknown field "turn"`},
-		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), exitFailed, "round is 4, and release 3 was signed"},
-		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), exitFailed, "found 197 bytes, want 196"},
-		"an endless one": {good + strings.Repeat("x", 2<<20), exitFailed, "line 2: column 1: invalid character"},
+		"no JSON":        {good + "{\"member\":", cli.ExitFailed, "line 2"},
+		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), cli.ExitFailed, `unknown field "turn"`},
+		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), cli.ExitFailed, "round is 4, and release 3 was signed"},
+		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, "found 197 bytes, want 196"},
+		"an endless one": {good + strings.Repeat("x", 2<<20), cli.ExitFailed, "line 2: column 1: invalid character"},
 	} {
 		tr.give(t, "a", c.lines)
 		if st := tr.statusJSON(t, "a"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, c.want) {
 			t.Errorf("%s: %+v", name, st)
 		}
 		tr.inspects(t, c.inspect, []string{"a.state/evidence.jsonl"}, c.want)
-		tr.inspects(t, exitFailed, []string{"a.json"}, "node file", c.want)
-		if code, text := said("run", tr.path("a.json")); code != exitFailed || !strings.Contains(text, c.want) {
+		tr.inspects(t, cli.ExitFailed, []string{"a.json"}, "node file", c.want)
+		if code, text := said("run", tr.path("a.json")); code != cli.ExitFailed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: run: exit code %d, %s", name, code, text)
 		}
 	}
@@ -168,24 +170,24 @@ func TestInspectNeighborsLedgers(t *testing.T) {
 	noWindows(t)
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
-	a.wait(t, exitDone)
-	b.wait(t, exitDone)
+	a.wait(t, cli.ExitDone)
+	b.wait(t, cli.ExitDone)
 	ledger, err := state.ReadLedger(tr.path("b.ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := ledger.Head().ID
 	row := transport.FormatKey(tr.file.Members[1].Keys[0]) + "  " + id + "  6\n"
-	tr.inspects(t, exitDone, []string{"a.ledger.neighbors"}, "ledgers of neighbors", "key  ", row)
-	tr.inspects(t, exitDone, []string{"a.ledger.neighbors", "-json"}, `"ledger": "`+id+`"`, `"lines": 6`)
-	tr.inspects(t, exitDone, []string{"a.state"}, "!evidence")
+	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors"}, "ledgers of neighbors", "key  ", row)
+	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors", "-json"}, `"ledger": "`+id+`"`, `"lines": 6`)
+	tr.inspects(t, cli.ExitDone, []string{"a.state"}, "!evidence")
 
 	text := readFile(t, tr.path("a.ledger.neighbors"))
 	at := strings.Index(text, `"release":"`) + len(`"release":"`) + 20
 	tr.write(t, "a.ledger.neighbors", text[:at]+string("01"[text[at]&1^1])+text[at+1:])
-	tr.inspects(t, exitFailed, []string{"a.ledger.neighbors"}, "line 1", "by none of the member's keys")
+	tr.inspects(t, cli.ExitFailed, []string{"a.ledger.neighbors"}, "line 1", "by none of the member's keys")
 	tr.write(t, "a.ledger.neighbors", text+`{"key":"00"}`)
-	tr.inspects(t, exitFailed, []string{"a.ledger.neighbors"}, "line 2")
+	tr.inspects(t, cli.ExitFailed, []string{"a.ledger.neighbors"}, "line 2")
 	tr.write(t, "a.ledger.neighbors", text[:len(text)/2])
-	tr.inspects(t, exitUsage, []string{"a.ledger.neighbors"}, "looks like JSON and is not")
+	tr.inspects(t, cli.ExitUsage, []string{"a.ledger.neighbors"}, "looks like JSON and is not")
 }

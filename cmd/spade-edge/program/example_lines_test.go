@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 var goesOnBelow = regexp.MustCompile(` \\\n +`)
@@ -51,12 +53,12 @@ func TestExampleLines(t *testing.T) {
 		}
 		return len(found)
 	}
-	for _, cmd := range commands {
-		if take(cmd.name, about(cmd.name)) == 0 {
-			t.Errorf("%s: its help has no example", cmd.name)
+	for _, cmd := range cli.Commands {
+		if take(cmd.Name, cli.About(cmd.Name)) == 0 {
+			t.Errorf("%s: its help has no example", cmd.Name)
 		}
 	}
-	names := topicNames()
+	names := cli.TopicNames()
 	for _, name := range names {
 		_, text, _ := call("help", name)
 		take(name, text)
@@ -125,24 +127,24 @@ func (d *desk) example(t *testing.T, name, line string) {
 		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		p.wait(t, exitDone)
+		p.wait(t, cli.ExitDone)
 	case strings.Contains(line, "-watch"):
 		p := start(t, "status", filepath.Join(dir, "node.json"), "-watch")
 		p.log.await(t, "round 0 of 6")
-		if code, text := d.shell(t, dir, "spade-edge stop node.json"); code != exitDone {
+		if code, text := d.shell(t, dir, "spade-edge stop node.json"); code != cli.ExitDone {
 			t.Errorf("exit code %d: %s", code, text)
 		}
-		p.wait(t, exitDone)
+		p.wait(t, cli.ExitDone)
 	default:
-		if code, text := d.shell(t, dir, line); code != exitDone {
+		if code, text := d.shell(t, dir, line); code != cli.ExitDone {
 			t.Errorf("%s\nexit code %d: %s", line, code, text)
 		}
 	}
 	switch {
 	case name == "run":
-		other.wait(t, exitDone)
+		other.wait(t, cli.ExitDone)
 	case name == "stop" && !strings.Contains(line, "-fleet") || strings.Contains(line, "-watch"):
-		other.wait(t, exitFailed)
+		other.wait(t, cli.ExitFailed)
 	case other != nil:
 		_ = other.cmd.Process.Kill()
 		<-other.over

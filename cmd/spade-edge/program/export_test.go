@@ -13,17 +13,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // The header of a model of any length ends where the numbers begin, at a multiple of 64.
 func TestNPYHeader(t *testing.T) {
 	for _, n := range []int{1, 9, 10, 999, 123456, 1 << 28} {
-		if b := npyHeader(n); len(b)%64 != 0 || b[len(b)-1] != '\n' || int(binary.LittleEndian.Uint16(b[8:]))+10 != len(b) {
+		if b := node.NpyHeader(n); len(b)%64 != 0 || b[len(b)-1] != '\n' || int(binary.LittleEndian.Uint16(b[8:]))+10 != len(b) {
 			t.Errorf("%d numbers: %q", n, b)
 		}
 	}
-	if got, want := string(npyHeader(6)), "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"; !strings.HasPrefix(got, want) || len(got) != 128 {
+	if got, want := string(node.NpyHeader(6)), "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"; !strings.HasPrefix(got, want) || len(got) != 128 {
 		t.Errorf("header %q", got)
 	}
 }
@@ -33,15 +36,15 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
 	file := tr.path("a.json")
-	if code, out, log := call("export", file, "-out", tr.path("x.npy")); code != exitFailed || out != "" || !strings.Contains(log, "no model yet") {
+	if code, out, log := call("export", file, "-out", tr.path("x.npy")); code != cli.ExitFailed || out != "" || !strings.Contains(log, "no model yet") {
 		t.Errorf("before the first release: exit code %d: %s%s", code, out, log)
 	}
 	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "average": true`)
-	var r runResult
-	into(t, &r, exitDone, "run", file)
+	var r node.RunResult
+	into(t, &r, cli.ExitDone, "run", file)
 	for name, want := range map[string]string{"m.npy": "npy", "m.raw": "raw", "m.BIN": "raw", "m.f32": "raw", "m.json": "json"} {
-		var e exported
-		into(t, &e, exitDone, "export", file, "-out", tr.path(name))
+		var e node.Exported
+		into(t, &e, cli.ExitDone, "export", file, "-out", tr.path(name))
 		if e.Format != want || e.Model != r.Model || !e.Done || e.Certificate != "" || !e.NonPrivate {
 			t.Errorf("%s: %+v", name, e)
 		}
@@ -56,13 +59,13 @@ func TestExport(t *testing.T) {
 	if b, err := os.ReadFile(tr.path("m.json")); err != nil || json.Unmarshal(b, &text) != nil || sdk.ModelHash(text.Model) != r.Model {
 		t.Errorf("the JSON file holds %v, error %v", text, err)
 	}
-	var mean exported
-	into(t, &mean, exitDone, "export", file, "-averaged", "-out", tr.path("mean"), "-format", "npy")
+	var mean node.Exported
+	into(t, &mean, cli.ExitDone, "export", file, "-averaged", "-out", tr.path("mean"), "-format", "npy")
 	if mean.Model == r.Model || !mean.Averaged || sdk.ModelHash(readNPY(t, tr.path("mean"))) != mean.Model {
 		t.Errorf("averaged: %+v", mean)
 	}
-	var again exported
-	into(t, &again, exitDone, "export", file, "-force", "-out", tr.path("mean"), "-format", "npy")
+	var again node.Exported
+	into(t, &again, cli.ExitDone, "export", file, "-force", "-out", tr.path("mean"), "-format", "npy")
 	if again.Model != r.Model || sdk.ModelHash(readNPY(t, tr.path("mean"))) != r.Model {
 		t.Errorf("-force: %+v", again)
 	}
@@ -76,14 +79,14 @@ func TestExport(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, "no file given", []string{"-out", "x.npy"}},
-		{exitUsage, "-out is missing", []string{file}},
-		{exitUsage, `-format "hdf5", want npy, raw or json`, []string{file, "-out", tr.path("x"), "-format", "hdf5"}},
-		{exitUsage, "the ending of -out", []string{file, "-out", tr.path("x.h5")}},
-		{exitUsage, "m.npy is there already: -force", []string{file, "-out", tr.path("m.npy")}},
-		{exitUsage, "none.json", []string{tr.path("none.json"), "-out", tr.path("x.npy")}},
-		{exitFailed, "no such file", []string{file, "-out", tr.path("none/x.npy")}},
-		{exitMismatch, "another node's or another run's", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},
+		{cli.ExitUsage, "no file given", []string{"-out", "x.npy"}},
+		{cli.ExitUsage, "-out is missing", []string{file}},
+		{cli.ExitUsage, `-format "hdf5", want npy, raw or json`, []string{file, "-out", tr.path("x"), "-format", "hdf5"}},
+		{cli.ExitUsage, "the ending of -out", []string{file, "-out", tr.path("x.h5")}},
+		{cli.ExitUsage, "m.npy is there already: -force", []string{file, "-out", tr.path("m.npy")}},
+		{cli.ExitUsage, "none.json", []string{tr.path("none.json"), "-out", tr.path("x.npy")}},
+		{cli.ExitFailed, "no such file", []string{file, "-out", tr.path("none/x.npy")}},
+		{cli.ExitMismatch, "another node's or another run's", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},
 	} {
 		code, out, log := call(append([]string{"export"}, c.args...)...)
 		if code != c.code || !strings.Contains(log, c.want) || out != "" {
@@ -94,7 +97,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	tr.edit(t, "fleet.json", `"cooldown": 3`, `"cooldown": 4`)
-	if code, _, log := call("export", file, "-out", tr.path("x.npy")); code != exitMismatch {
+	if code, _, log := call("export", file, "-out", tr.path("x.npy")); code != cli.ExitMismatch {
 		t.Errorf("another fleet file: exit code %d: %s", code, log)
 	}
 }
@@ -106,8 +109,8 @@ func TestExportCertificate(t *testing.T) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
 	})
 	file, cert := tr.path("a.json"), tr.path("a.state/certificate.json")
-	var r runResult
-	into(t, &r, exitDone, "run", file)
+	var r node.RunResult
+	into(t, &r, cli.ExitDone, "run", file)
 	text := readFile(t, cert)
 	for name, c := range map[string]struct {
 		text, want string // no want: it is copied
@@ -129,7 +132,7 @@ func TestExportCertificate(t *testing.T) {
 		out := tr.path("m.npy")
 		code, said, log := call("export", file, "-out", out, "-force")
 		copied, err := os.ReadFile(out + ".certificate.json")
-		if code != exitDone || !strings.Contains(said, c.want) || (err == nil) != (c.want == "") || err == nil && string(copied) != text {
+		if code != cli.ExitDone || !strings.Contains(said, c.want) || (err == nil) != (c.want == "") || err == nil && string(copied) != text {
 			t.Errorf("%s: exit code %d, copy %v\n%s%s", name, code, err, said, log)
 		}
 	}

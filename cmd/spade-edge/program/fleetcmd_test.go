@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -20,11 +23,11 @@ func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()
 	dir, line = filepath.Join(top, "plant"), filepath.Join(top, "line")
-	if code, text := said(append([]string{"init", dir, "-nodes", "a,b,c", "-rounds", "6"}, more...)...); code != exitDone {
+	if code, text := said(append([]string{"init", dir, "-nodes", "a,b,c", "-rounds", "6"}, more...)...); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 	code, out, log := call("keygen", "-name", "d", "-out", filepath.Join(top, "key"), "-address", "d.example:7443")
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	if err := os.WriteFile(line, []byte(out), 0o600); err != nil {
@@ -61,33 +64,33 @@ func TestFleetRefuses(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, "want first what to do", nil},
-		{exitUsage, "want first what to do", []string{"enlarge", dir}},
-		{exitUsage, "no file given", []string{"add"}},
-		{exitUsage, "in the middle of one only keys and addresses may change", add},
-		{exitUsage, "-retire does not go with fleet add", with(add, "-retire")},
-		{exitUsage, "-edges is missing", []string{"add", dir, "-line", line, "-run", "x"}},
-		{exitUsage, `"d:e", want a:b`, with(add[:4], "-edges", "d:e", "-run", "x")},
-		{exitUsage, "neighbors already", with(add, "-edges", "a,a:b", "-run", "x")},
-		{exitUsage, "is no edge", with(add, "-cut", "d:a", "-run", "x")},
-		{exitUsage, `-name is "e", and the line`, with(add, "-name", "e", "-run", "x")},
-		{exitUsage, `"a" is a member already`, []string{"add", dir, "-name", "a", "-key", good, "-edges", "b", "-run", "x"}},
-		{exitUsage, "name of a folder", []string{"add", dir, "-name", "../d", "-key", good, "-edges", "b", "-run", "x"}},
-		{exitUsage, "-key:", []string{"add", dir, "-name", "d", "-key", "x", "-edges", "b", "-run", "x"}},
-		{exitUsage, `want a member: ["a" "b" "c"]`, []string{"remove", dir, "-name", "x", "-run", "y"}},
-		{exitUsage, "has one key, want two", []string{"rotate", dir, "-name", "a", "-retire"}},
-		{exitUsage, "-address is missing", []string{"move", dir, "-name", "a"}},
-		{exitUsage, "-from is missing", []string{"next", dir, "-run", "x"}},
-		{exitUsage, "has 2 numbers, want the 6", []string{"next", dir, "-run", "x", "-from", model}},
-		{exitUsage, "-epsilon is -1", []string{"next", dir, "-run", "x", "-from", model, "-epsilon", "-1"}},
-		{exitUsage, "-new is missing", []string{"take", filepath.Join(dir, "a")}},
-		{exitUsage, "no such file", []string{"move", filepath.Join(dir, "nowhere"), "-name", "a", "-address", "x:1"}},
+		{cli.ExitUsage, "want first what to do", nil},
+		{cli.ExitUsage, "want first what to do", []string{"enlarge", dir}},
+		{cli.ExitUsage, "no file given", []string{"add"}},
+		{cli.ExitUsage, "in the middle of one only keys and addresses may change", add},
+		{cli.ExitUsage, "-retire does not go with fleet add", with(add, "-retire")},
+		{cli.ExitUsage, "-edges is missing", []string{"add", dir, "-line", line, "-run", "x"}},
+		{cli.ExitUsage, `"d:e", want a:b`, with(add[:4], "-edges", "d:e", "-run", "x")},
+		{cli.ExitUsage, "neighbors already", with(add, "-edges", "a,a:b", "-run", "x")},
+		{cli.ExitUsage, "is no edge", with(add, "-cut", "d:a", "-run", "x")},
+		{cli.ExitUsage, `-name is "e", and the line`, with(add, "-name", "e", "-run", "x")},
+		{cli.ExitUsage, `"a" is a member already`, []string{"add", dir, "-name", "a", "-key", good, "-edges", "b", "-run", "x"}},
+		{cli.ExitUsage, "name of a folder", []string{"add", dir, "-name", "../d", "-key", good, "-edges", "b", "-run", "x"}},
+		{cli.ExitUsage, "-key:", []string{"add", dir, "-name", "d", "-key", "x", "-edges", "b", "-run", "x"}},
+		{cli.ExitUsage, `want a member: ["a" "b" "c"]`, []string{"remove", dir, "-name", "x", "-run", "y"}},
+		{cli.ExitUsage, "has one key, want two", []string{"rotate", dir, "-name", "a", "-retire"}},
+		{cli.ExitUsage, "-address is missing", []string{"move", dir, "-name", "a"}},
+		{cli.ExitUsage, "-from is missing", []string{"next", dir, "-run", "x"}},
+		{cli.ExitUsage, "has 2 numbers, want the 6", []string{"next", dir, "-run", "x", "-from", model}},
+		{cli.ExitUsage, "-epsilon is -1", []string{"next", dir, "-run", "x", "-from", model, "-epsilon", "-1"}},
+		{cli.ExitUsage, "-new is missing", []string{"take", filepath.Join(dir, "a")}},
+		{cli.ExitUsage, "no such file", []string{"move", filepath.Join(dir, "nowhere"), "-name", "a", "-address", "x:1"}},
 	} {
 		if code, text := said(append([]string{"fleet"}, c.args...)...); code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%q: exit code %d, want %d with %q:\n%s", c.args, code, c.code, c.want, text)
 		}
 	}
-	if code, text := said("fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "x", "-dry-run"); code != exitDone || !strings.Contains(text, "nothing is written") {
+	if code, text := said("fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "x", "-dry-run"); code != cli.ExitDone || !strings.Contains(text, "nothing is written") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	if after := contents(t, dir); after != before {
@@ -103,29 +106,29 @@ func TestFleetRotate(t *testing.T) {
 	for i := range 10 {
 		key := filepath.Join(dir, "a", "key"+string(rune('0'+i)))
 		code, out, log := call("keygen", "-name", "a", "-out", key)
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Fatal(log)
 		}
 		if err := os.WriteFile(line, []byte(out), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			if code, text := said("fleet", "rotate", dir, "-line", line, "-at-once"); code != exitUsage || !strings.Contains(text, "but the fleet file has") {
+			if code, text := said("fleet", "rotate", dir, "-line", line, "-at-once"); code != cli.ExitUsage || !strings.Contains(text, "but the fleet file has") {
 				t.Errorf("the node file names the old key: exit code %d, %s", code, text)
 			}
-			if code, text := said("fleet", "rotate", dir, "-line", line, "-file", "node.key"); code != exitUsage || !strings.Contains(text, "is not that of") {
+			if code, text := said("fleet", "rotate", dir, "-line", line, "-file", "node.key"); code != cli.ExitUsage || !strings.Contains(text, "is not that of") {
 				t.Errorf("another key: exit code %d, %s", code, text)
 			}
 		}
 		args := []string{"fleet", "rotate", dir, "-line", line, "-at-once", "-file", filepath.Base(key)}
 		if i >= 8 {
-			if code, text := said(args...); code != exitUsage || !strings.Contains(text, "8 retired keys") {
+			if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, "8 retired keys") {
 				t.Errorf("exit code %d, %s", code, text)
 			}
 			args = append(args, "-forget")
 		}
-		var r fleetResult
-		if into(t, &r, exitDone, args...); !r.SameRun || len(r.Files) != 2 {
+		var r fleet.FleetResult
+		if into(t, &r, cli.ExitDone, args...); !r.SameRun || len(r.Files) != 2 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -144,7 +147,7 @@ func TestFleetNextAffords(t *testing.T) {
 	for _, more := range [][]string{{"-graph", "ring"}, {"-graph", "complete", "-colluders", "1", "-limit-all", "60"}} {
 		dir, line := plant(t, more...)
 		model := filepath.Join(filepath.Dir(dir), "model.raw")
-		if err := os.WriteFile(model, appendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+		if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		file, err := fleetfile.Read(filepath.Join(dir, "fleet.json"))
@@ -157,7 +160,7 @@ func TestFleetNextAffords(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code, text := said("privacy", "-new-ledger", filepath.Join(dir, "b", "ledger.json"), "-dataset", "b", "-epsilon", "9"); code != exitDone {
+		if code, text := said("privacy", "-new-ledger", filepath.Join(dir, "b", "ledger.json"), "-dataset", "b", "-epsilon", "9"); code != cli.ExitDone {
 			t.Fatal(text)
 		}
 		ledger, err := state.OpenLedger(filepath.Join(dir, "b", "ledger.json"))
@@ -177,9 +180,9 @@ func TestFleetNextAffords(t *testing.T) {
 		if err := ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		var r fleetResult
-		into(t, &r, exitDone, "fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "2", "-as", "a")
-		into(t, &r, exitDone, "fleet", "next", dir, "-from", model, "-run", "2")
+		var r fleet.FleetResult
+		into(t, &r, cli.ExitDone, "fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "2", "-as", "a")
+		into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
 		if file, err = fleetfile.Read(filepath.Join(dir, "fleet.json")); err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +201,7 @@ func TestFleetNextAffords(t *testing.T) {
 		if eps := dpmech.GDP.Epsilon(rho, 1e-5); eps > 9 || eps < 8.99 || math.Abs(*r.Epsilon-next.Privacy.EpsilonLimit) > 1e-3 {
 			t.Errorf("both runs cost %v of 9, the second %v", eps, *r.Epsilon)
 		}
-		if code, text := said("fleet", "next", dir, "-from", model, "-run", f.Run); code != exitUsage || !strings.Contains(text, "an id that was never used") {
+		if code, text := said("fleet", "next", dir, "-from", model, "-run", f.Run); code != cli.ExitUsage || !strings.Contains(text, "an id that was never used") {
 			t.Errorf("exit code %d: %s", code, text)
 		}
 	}

@@ -12,6 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -25,9 +29,9 @@ type years struct {
 }
 
 // fleet runs a command of the operator's, which must succeed.
-func (y *years) fleet(t *testing.T, action string, args ...string) (r fleetResult) {
+func (y *years) fleet(t *testing.T, action string, args ...string) (r fleet.FleetResult) {
 	t.Helper()
-	into(t, &r, exitDone, append([]string{"fleet", action, y.plant}, args...)...)
+	into(t, &r, cli.ExitDone, append([]string{"fleet", action, y.plant}, args...)...)
 	return r
 }
 
@@ -45,7 +49,7 @@ func (y *years) keygen(t *testing.T, name, file string) {
 		y.port[name] = ownPort()
 	}
 	code, line, log := call("keygen", "-name", name, "-out", y.device(name, file), "-address", y.port[name])
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	y.lines[name] = y.device(name, file+".line")
@@ -66,7 +70,7 @@ func (y *years) settle(t *testing.T, name string) {
 	if err := os.WriteFile(y.device(name, "mine.csv"), []byte(csv.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := said("privacy", "-new-ledger", y.device(name, "ledger.json"), "-dataset", "of "+name, "-epsilon", "12"); code != exitDone {
+	if code, text := said("privacy", "-new-ledger", y.device(name, "ledger.json"), "-dataset", "of "+name, "-epsilon", "12"); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 	text := readFile(t, filepath.Join(y.plant, name, "node.json"))
@@ -80,8 +84,8 @@ func (y *years) settle(t *testing.T, name string) {
 func (y *years) take(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		var r fleetResult
-		into(t, &r, exitDone, "fleet", "take", y.device(name, "node.json"), "-new", filepath.Join(y.plant, "fleet.json"))
+		var r fleet.FleetResult
+		into(t, &r, cli.ExitDone, "fleet", "take", y.device(name, "node.json"), "-new", filepath.Join(y.plant, "fleet.json"))
 	}
 }
 
@@ -94,7 +98,7 @@ func (y *years) run(t *testing.T, name string, more ...string) *process {
 func (y *years) export(t *testing.T, name, to string) string {
 	t.Helper()
 	out := filepath.Join(y.dir, to)
-	if code, text := said("export", y.device(name, "node.json"), "-out", out); code != exitDone {
+	if code, text := said("export", y.device(name, "node.json"), "-out", out); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 	return out
@@ -137,11 +141,11 @@ func TestFleetOverYears(t *testing.T) {
 	if err := os.WriteFile(public, []byte("age,pressure,ill\n"+strings.Repeat("30,120,no\n70,150,yes\n50,110,no\n60,170,yes\n", 5)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := said("fit", "-data", "csv:"+public, "-label", "ill", "-fitted-on", "a cohort", "-out", task); code != exitDone {
+	if code, text := said("fit", "-data", "csv:"+public, "-label", "ill", "-fitted-on", "a cohort", "-out", task); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 	if code, text := said("init", y.plant, "-members", members, "-task", task, "-data", "csv:mine.csv", "-graph", "complete", "-run", "2026",
-		"-rounds", "5", "-cooldown", "3", "-epsilon", "6"); code != exitDone {
+		"-rounds", "5", "-cooldown", "3", "-epsilon", "6"); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 	for _, name := range []string{"a", "b", "c"} {
@@ -150,7 +154,7 @@ func TestFleetOverYears(t *testing.T) {
 	y.take(t, "a", "b", "c")
 	nodes := []*process{y.run(t, "a"), y.run(t, "b"), y.run(t, "c")}
 	for _, p := range nodes {
-		p.wait(t, exitDone)
+		p.wait(t, cli.ExitDone)
 	}
 	model := y.export(t, "a", "2026.json")
 
@@ -169,12 +173,12 @@ func TestFleetOverYears(t *testing.T) {
 	if r := y.fleet(t, "next", "-from", model, "-run", "2027", "-epsilon", "5", "-rounds", "300"); math.Abs(*r.Epsilon-5) > 1e-3 {
 		t.Errorf("epsilon %v", *r.Epsilon)
 	}
-	if code, text := said("fleet", "take", y.device("b", "node.json"), "-new", filepath.Join(y.plant, "fleet.json")); code != exitUsage ||
+	if code, text := said("fleet", "take", y.device("b", "node.json"), "-new", filepath.Join(y.plant, "fleet.json")); code != cli.ExitUsage ||
 		!strings.Contains(text, "but the fleet file has") {
 		t.Errorf("with its old key: exit code %d, %s", code, text)
 	}
-	var r fleetResult
-	into(t, &r, exitDone, "fleet", "take", y.device("b", "node.json"), "-new", filepath.Join(y.plant, "fleet.json"), "-file", "new.key")
+	var r fleet.FleetResult
+	into(t, &r, cli.ExitDone, "fleet", "take", y.device("b", "node.json"), "-new", filepath.Join(y.plant, "fleet.json"), "-file", "new.key")
 	y.take(t, "a", "d")
 	if file, err := fleetfile.Read(y.device("d", "fleet.json")); err != nil || len(file.Fleet.X0) == 0 {
 		t.Fatalf("the run does not start from the model: %v", err)
@@ -195,13 +199,13 @@ func TestFleetOverYears(t *testing.T) {
 	// Meanwhile nobody takes another fleet over, unless the run is to end.
 	other := filepath.Join(y.dir, "other")
 	copyAll(t, y.plant, other)
-	into(t, &r, exitDone, "fleet", "next", other, "-from", model, "-run", "2029")
+	into(t, &r, cli.ExitDone, "fleet", "next", other, "-from", model, "-run", "2029")
 	for _, c := range []struct{ name, want string }{{"a", `"a" is running: stop it`}, {"d", "of 303 of run \"2027\": let it end, or give -end"}} {
-		if code, text := said("fleet", "take", y.device(c.name, "node.json"), "-new", filepath.Join(other, "fleet.json")); code != exitFailed || !strings.Contains(text, c.want) {
+		if code, text := said("fleet", "take", y.device(c.name, "node.json"), "-new", filepath.Join(other, "fleet.json")); code != cli.ExitFailed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: exit code %d, %s", c.name, code, text)
 		}
 	}
-	into(t, &r, exitDone, "fleet", "take", y.device("d", "node.json"), "-new", filepath.Join(other, "fleet.json"), "-end", "-dry-run")
+	into(t, &r, cli.ExitDone, "fleet", "take", y.device("d", "node.json"), "-new", filepath.Join(other, "fleet.json"), "-end", "-dry-run")
 	for _, lost := range []string{"state", "node.key"} {
 		if err := os.RemoveAll(y.device("d", lost)); err != nil {
 			t.Fatal(err)
@@ -209,7 +213,7 @@ func TestFleetOverYears(t *testing.T) {
 	}
 	y.keygen(t, "d", "spare.key")
 	y.fleet(t, "rotate", "-line", y.lines["d"], "-file", "spare.key", "-at-once")
-	into(t, &r, exitDone, "fleet", "take", y.device("d", "node.json"), "-new", filepath.Join(y.plant, "fleet.json"), "-file", "spare.key")
+	into(t, &r, cli.ExitDone, "fleet", "take", y.device("d", "node.json"), "-new", filepath.Join(y.plant, "fleet.json"), "-file", "spare.key")
 	y.take(t, "a", "b")
 	for _, p := range []*process{a, b} {
 		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -219,7 +223,7 @@ func TestFleetOverYears(t *testing.T) {
 	d = y.run(t, "d", "-recover")
 	d.log.await(t, "recovered what the lost device has released")
 	for _, p := range []*process{a, b, d} {
-		p.wait(t, exitDone)
+		p.wait(t, cli.ExitDone)
 	}
 
 	// The third year: c is back, at another place.
@@ -232,7 +236,7 @@ func TestFleetOverYears(t *testing.T) {
 	y.take(t, "c")
 	nodes = []*process{y.run(t, "a"), y.run(t, "b"), y.run(t, "c"), y.run(t, "d")}
 	for _, p := range nodes {
-		p.wait(t, exitDone)
+		p.wait(t, cli.ExitDone)
 	}
 	y.spent(t, "a", "2026", "2027", "2028")
 	y.spent(t, "b", "2026", "2027", "2028")
@@ -240,15 +244,15 @@ func TestFleetOverYears(t *testing.T) {
 	y.spent(t, "d", "2027", "2028")
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if code, text := said("privacy", "-verify", y.device(name, "state-2028", "certificate.json"), "-fleet", y.device(name, "fleet.json"),
-			"-ledger", y.device(name, "ledger.json")); code != exitDone {
+			"-ledger", y.device(name, "ledger.json")); code != cli.ExitDone {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
 	var left struct {
 		dpmech.Lifetime
-		Left ledgerLeft `json:"left"`
+		Left privacy.LedgerLeft `json:"left"`
 	}
-	into(t, &left, exitDone, "privacy", "-ledger", y.device("a", "ledger.json"), "-fleet", y.device("a", "fleet.json"))
+	into(t, &left, cli.ExitDone, "privacy", "-ledger", y.device("a", "ledger.json"), "-fleet", y.device("a", "fleet.json"))
 	if l := left.Left; l.Run != "2028" || l.Made != 4 || *l.Rounds < 1 || !(*l.Epsilon > 2 && *l.Epsilon < 12) {
 		t.Errorf("left %+v", l)
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -13,26 +16,26 @@ import (
 func TestHopelessRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "few")
-	var made initResult
-	into(t, &made, exitDone, "init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5", "-rounds", "4", "-cooldown", "1")
+	var made fleet.InitResult
+	into(t, &made, cli.ExitDone, "init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5", "-rounds", "4", "-cooldown", "1")
 	if made.Forecast == nil || made.Forecast.Worth != sdk.Hopeless || made.Forecast.Epsilon <= 0.5 || made.Forecast.Share {
 		t.Errorf("%+v", made.Forecast)
 	}
 	node := made.Nodes[0].File
-	if code, text := said("check", node); code != exitDone ||
+	if code, text := said("check", node); code != cli.ExitDone ||
 		!strings.Contains(text, "1 nodes are too few at epsilon 0.5: expect little better than guessing") ||
 		!strings.Contains(text, "run refuses it without -anyway") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	var out, log bytes.Buffer
-	if code := run(t.Context(), []string{"run", node}, &out, &log); code != exitRefused ||
+	if code := run(t.Context(), []string{"run", node}, &out, &log); code != cli.ExitRefused ||
 		!strings.Contains(log.String(), sdk.ErrHopeless.Error()) || !strings.Contains(log.String(), "-anyway") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), log.String())
 	}
 	if _, text := said("privacy", "-ledger", filepath.Join(filepath.Dir(node), "ledger.json")); !strings.Contains(text, "releases       0,") {
 		t.Errorf("a refused run has spent: %s", text)
 	}
-	if code := run(t.Context(), []string{"run", "-anyway", node}, &out, &log); code != exitDone {
+	if code := run(t.Context(), []string{"run", "-anyway", node}, &out, &log); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, log.String())
 	}
 }
@@ -48,7 +51,7 @@ func TestForecastText(t *testing.T) {
 	} {
 		code, text := said(append([]string{"plan"}, strings.Fields(flags)...)...)
 		for _, want := range append(want, "forecast  ") {
-			if code != exitDone || !strings.Contains(text, want) {
+			if code != cli.ExitDone || !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in\n%s", flags, want, text)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -45,32 +47,32 @@ func TestInspect(t *testing.T) {
 		want []string
 		args []string
 	}{
-		{"a.state", exitDone, "state folder", []string{`slot-1         round 9 of "a"`, `slot-0         round 8 of "a"`, "9 lines", `"round":9`, "sound: a node goes on"}, nil},
-		{"old.state", exitFailed, "state folder", []string{"refused", "is missing"}, nil},
-		{"a.state/slot-1", exitDone, "slot", []string{`round 9 of "a"`, "6 numbers", "spade-edge arithmetic"}, nil},
-		{"a.ledger", exitDone, "ledger", []string{"patients of a", "releases       6"}, nil},
-		{"bad.ledger", exitFailed, "", []string{"bad.ledger"}, nil},
-		{"a.ledger.mark", exitUsage, "", []string{"the mark of a ledger"}, nil},
-		{"a.state/certificate.json", exitDone, "certificate", []string{"PRIVACY CERTIFICATE", "consistent     every figure"}, nil},
-		{"bad.cert", exitFailed, "certificate", []string{"rho is stated as"}, nil},
-		{"fleet.json", exitDone, "fleet file", []string{`"trial"`, "lambda_N 2", "0.75 of the limit", "after round 6 epsilon", `neighbors ["b"]`}, nil},
-		{"bad.fleet", exitUsage, "", []string{"method.tau is 0"}, nil},
-		{"a.json", exitDone, "node file", []string{"synthetic:clinical", "a.ledger", "listen"}, nil},
-		{"a.key", exitDone, "key file", []string{"ed25519:", "not shown"}, nil},
-		{"hello.bin", exitDone, "hello", []string{`from           "a" to "b"`, "7 sections"}, nil},
-		{"done.bin", exitDone, "frame", []string{"done of round 9"}, nil},
-		{"probe.bin", exitDone, "frame", []string{"probe of round 4", "holds release 3", "0000deadbeef"}, nil},
-		{"release.bin", exitDone, "frame", []string{"release of round 2, resent: true", "6 whole numbers"}, []string{"-dim", "6"}},
-		{"float.bin", exitDone, "frame", []string{"message of round 1", "6 numbers as float32"}, []string{"-dim", "6"}},
-		{"release.bin", exitUsage, "", []string{"-dim says how long that is"}, nil},
-		{"junk.bin", exitUsage, "", []string{"is none of"}, nil},
-		{"empty.bin", exitUsage, "", []string{"is none of"}, nil},
-		{"plain.txt", exitUsage, "", []string{"is none of"}, nil},
-		{"odd.json", exitUsage, "", []string{"neither ledger"}, nil},
-		{"half.json", exitUsage, "", []string{"looks like JSON"}, nil},
-		{".", exitUsage, "", []string{"not one of a node's state"}, nil},
-		{"none", exitFailed, "", []string{"no such file"}, nil},
-		{"fleet.json", exitUsage, "", []string{"-dim is -1"}, []string{"-dim", "-1"}},
+		{"a.state", cli.ExitDone, "state folder", []string{`slot-1         round 9 of "a"`, `slot-0         round 8 of "a"`, "9 lines", `"round":9`, "sound: a node goes on"}, nil},
+		{"old.state", cli.ExitFailed, "state folder", []string{"refused", "is missing"}, nil},
+		{"a.state/slot-1", cli.ExitDone, "slot", []string{`round 9 of "a"`, "6 numbers", "spade-edge arithmetic"}, nil},
+		{"a.ledger", cli.ExitDone, "ledger", []string{"patients of a", "releases       6"}, nil},
+		{"bad.ledger", cli.ExitFailed, "", []string{"bad.ledger"}, nil},
+		{"a.ledger.mark", cli.ExitUsage, "", []string{"the mark of a ledger"}, nil},
+		{"a.state/certificate.json", cli.ExitDone, "certificate", []string{"PRIVACY CERTIFICATE", "consistent     every figure"}, nil},
+		{"bad.cert", cli.ExitFailed, "certificate", []string{"rho is stated as"}, nil},
+		{"fleet.json", cli.ExitDone, "fleet file", []string{`"trial"`, "lambda_N 2", "0.75 of the limit", "after round 6 epsilon", `neighbors ["b"]`}, nil},
+		{"bad.fleet", cli.ExitUsage, "", []string{"method.tau is 0"}, nil},
+		{"a.json", cli.ExitDone, "node file", []string{"synthetic:clinical", "a.ledger", "listen"}, nil},
+		{"a.key", cli.ExitDone, "key file", []string{"ed25519:", "not shown"}, nil},
+		{"hello.bin", cli.ExitDone, "hello", []string{`from           "a" to "b"`, "7 sections"}, nil},
+		{"done.bin", cli.ExitDone, "frame", []string{"done of round 9"}, nil},
+		{"probe.bin", cli.ExitDone, "frame", []string{"probe of round 4", "holds release 3", "0000deadbeef"}, nil},
+		{"release.bin", cli.ExitDone, "frame", []string{"release of round 2, resent: true", "6 whole numbers"}, []string{"-dim", "6"}},
+		{"float.bin", cli.ExitDone, "frame", []string{"message of round 1", "6 numbers as float32"}, []string{"-dim", "6"}},
+		{"release.bin", cli.ExitUsage, "", []string{"-dim says how long that is"}, nil},
+		{"junk.bin", cli.ExitUsage, "", []string{"is none of"}, nil},
+		{"empty.bin", cli.ExitUsage, "", []string{"is none of"}, nil},
+		{"plain.txt", cli.ExitUsage, "", []string{"is none of"}, nil},
+		{"odd.json", cli.ExitUsage, "", []string{"neither ledger"}, nil},
+		{"half.json", cli.ExitUsage, "", []string{"looks like JSON"}, nil},
+		{".", cli.ExitUsage, "", []string{"not one of a node's state"}, nil},
+		{"none", cli.ExitFailed, "", []string{"no such file"}, nil},
+		{"fleet.json", cli.ExitUsage, "", []string{"-dim is -1"}, []string{"-dim", "-1"}},
 	} {
 		code, out, log := call(append([]string{"inspect", tr.path(c.path)}, c.args...)...)
 		if code != c.code || c.kind == "" && out != "" || c.kind != "" && !strings.HasPrefix(out, c.kind) {

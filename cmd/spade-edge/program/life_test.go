@@ -19,6 +19,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -59,8 +63,8 @@ func tree(t *testing.T, dir string) string {
 func TestLifeOfAFleet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")
-	var made initResult
-	into(t, &made, exitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
+	var made fleet.InitResult
+	into(t, &made, cli.ExitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
 		"-partition", "dirichlet:0.5", "-seed", "3")
 	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.NonPrivate || math.Abs(*made.Epsilon-8) > 1e-3 || *made.Epsilon > 8 {
 		t.Errorf("made %+v", made)
@@ -81,22 +85,22 @@ func TestLifeOfAFleet(t *testing.T) {
 		t.Errorf("fleet %+v", file.Fleet)
 	}
 
-	var before checkup
-	into(t, &before, exitDone, "check", made.Nodes[0].File, "-timeout", "20s")
+	var before node.Checkup
+	into(t, &before, cli.ExitDone, "check", made.Nodes[0].File, "-timeout", "20s")
 	want := map[string]string{"node file": "ok", "fleet file": "ok", "key": "ok", "state": "ok", "privacy": "ok", "ledger": "ok", "listen": "ok", "oracle": "ok",
 		"forecast": "warn", "disk": "ok", "edges": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
 	expect(&before, t, want)
 
 	results := runFleet(t, made)
 	for i, n := range made.Nodes {
-		var after checkup
-		into(t, &after, exitDone, "check", n.File, "-offline")
+		var after node.Checkup
+		into(t, &after, cli.ExitDone, "check", n.File, "-offline")
 		if got := checkupText(&after, "state"); !strings.Contains(got, "the run is done") {
 			t.Errorf("state: %s", got)
 		}
 		out := filepath.Join(t.TempDir(), "model.npy")
-		var e exported
-		into(t, &e, exitDone, "export", n.File, "-out", out)
+		var e node.Exported
+		into(t, &e, cli.ExitDone, "export", n.File, "-out", out)
 		if e.Model != results[i].Model || !e.Done || e.Round != 10 || e.Rounds != 10 || e.Dim != 6 || e.Averaged || e.Certificate == "" || e.Format != "npy" {
 			t.Errorf("exported %+v, want model_sha256 %s", e, results[i].Model)
 		}
@@ -112,14 +116,14 @@ func TestLifeOfAFleet(t *testing.T) {
 		if sum := sha256.Sum256(content); err != nil || string(line) != hex.EncodeToString(sum[:])+"  model.npy\n" || e.SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("sum %q, error %v", line, err)
 		}
-		if code, _, log := call("privacy", "-verify", e.Certificate, "-ledger", filepath.Join(filepath.Dir(n.File), "ledger.json")); code != exitDone {
+		if code, _, log := call("privacy", "-verify", e.Certificate, "-ledger", filepath.Join(filepath.Dir(n.File), "ledger.json")); code != cli.ExitDone {
 			t.Errorf("certificate: %s", log)
 		}
 	}
 }
 
 // expect compares a checkup's verdicts.
-func expect(c *checkup, t *testing.T, want map[string]string) {
+func expect(c *node.Checkup, t *testing.T, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
 	for _, f := range c.Items {
@@ -140,7 +144,7 @@ func expect(c *checkup, t *testing.T, want map[string]string) {
 	}
 }
 
-func checkupText(c *checkup, item string) string {
+func checkupText(c *node.Checkup, item string) string {
 	for _, f := range c.Items {
 		if f.Item == item {
 			return f.Text
@@ -150,9 +154,9 @@ func checkupText(c *checkup, item string) string {
 }
 
 // runFleet runs all nodes in this process.
-func runFleet(t *testing.T, made initResult) []runResult {
+func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
 	t.Helper()
-	results := make([]runResult, len(made.Nodes))
+	results := make([]node.RunResult, len(made.Nodes))
 	codes, logs := make([]int, len(made.Nodes)), make([]string, len(made.Nodes))
 	var wg sync.WaitGroup
 	for i, n := range made.Nodes {
@@ -164,7 +168,7 @@ func runFleet(t *testing.T, made initResult) []runResult {
 	}
 	wg.Wait()
 	for i := range codes {
-		if codes[i] != exitDone || !results[i].Done {
+		if codes[i] != cli.ExitDone || !results[i].Done {
 			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
 		}
 	}
@@ -182,7 +186,7 @@ func TestInitMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, line, log := call("keygen", "-name", name, "-out", filepath.Join(dir, name, "node.key"), "-address", ports[i])
-		if code != exitDone || !strings.Contains(line, `"addresses":["wss://`+ports[i]+`/"]`) {
+		if code != cli.ExitDone || !strings.Contains(line, `"addresses":["wss://`+ports[i]+`/"]`) {
 			t.Fatalf("exit code %d, line %q: %s", code, line, log)
 		}
 		lines += line
@@ -191,8 +195,8 @@ func TestInitMembers(t *testing.T) {
 	if err := os.WriteFile(members, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var made initResult
-	into(t, &made, exitDone, "init", filepath.Join(dir, "plant"), "-members", members, "-deal", "-data", "synthetic:clinical", "-graph", "path", "-rounds", "3", "-cooldown", "1")
+	var made fleet.InitResult
+	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "plant"), "-members", members, "-deal", "-data", "synthetic:clinical", "-graph", "path", "-rounds", "3", "-cooldown", "1")
 	if got, want := tree(t, filepath.Join(dir, "plant")), "a a/node.json b b/node.json c c/node.json fleet.json"; got != filepath.FromSlash(want) {
 		t.Errorf("made %s, want %s", got, want)
 	}
@@ -207,8 +211,8 @@ func TestInitMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var c checkup
-		into(t, &c, exitFailed, "check", filepath.Join(there, "node.json"), "-offline") // whether the data are new is for a person to say
+		var c node.Checkup
+		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline") // whether the data are new is for a person to say
 		if !strings.Contains(checkupText(&c, "ledger"), "privacy -new-ledger") || checkupText(&c, "key") == "no such item" {
 			t.Errorf("%+v", c)
 		}
@@ -224,19 +228,19 @@ func TestInitMembers(t *testing.T) {
 	runFleet(t, made)
 
 	// A device's own data and program: nothing is loaded, and the gap that is left is named.
-	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-members", members, "-data", "csv:not-here.csv", "-label", "y", "-dim", "20", "-non-private")
+	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "own"), "-members", members, "-data", "csv:not-here.csv", "-label", "y", "-dim", "20", "-non-private")
 	own, err := fleetfile.ReadNode(made.Nodes[0].File)
 	if err != nil || builtin.Of(own) == nil || builtin.Of(own).Share != nil || builtin.Of(own).Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || own.Ledger != "" {
 		t.Errorf("node %+v, error %v", own, err)
 	}
-	into(t, &made, exitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-workers", "2", "-dim", "20")
+	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-workers", "2", "-dim", "20")
 	own, err = fleetfile.ReadNode(made.Nodes[0].File)
 	if o, ok := own.Oracle.(*fleetfile.Stream); err != nil || !ok || strings.Join(o.Command, "|") != "./scorer|-fast" || o.Workers != 2 {
 		t.Errorf("node %+v, error %v", own, err)
 	}
-	into(t, &made, exitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")
-	var c checkup
-	into(t, &c, exitUsage, "check", made.Nodes[0].File)
+	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")
+	var c node.Checkup
+	into(t, &c, cli.ExitUsage, "check", made.Nodes[0].File)
 	if !strings.Contains(checkupText(&c, "oracle"), "the node file has a gap") {
 		t.Errorf("oracle: %s", checkupText(&c, "oracle"))
 	}
@@ -246,11 +250,11 @@ func TestInitMembers(t *testing.T) {
 func TestInitTask(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "task.json")
-	if code, _, log := call("fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "generated patients", "-out", recipe); code != exitDone {
+	if code, _, log := call("fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "generated patients", "-out", recipe); code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	var made initResult
-	into(t, &made, exitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-hosts", ownPort()+","+ownPort(), "-task", recipe, "-data", "synthetic:clinical",
+	var made fleet.InitResult
+	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "own"), "-n", "2", "-hosts", ownPort()+","+ownPort(), "-task", recipe, "-data", "synthetic:clinical",
 		"-non-private", "-rounds", "3")
 	f, err := fleetfile.Read(made.Fleet)
 	if err != nil {
@@ -260,8 +264,8 @@ func TestInitTask(t *testing.T) {
 	if err != nil || task == nil || task.FittedOn != "generated patients" || f.Fleet.Dim != task.Dim() || !slices.Equal(f.Fleet.X0, task.Start(1)) {
 		t.Errorf("task %+v, error %v", task, err)
 	}
-	var c checkup
-	into(t, &c, exitDone, "check", made.Nodes[0].File, "-offline")
+	var c node.Checkup
+	into(t, &c, cli.ExitDone, "check", made.Nodes[0].File, "-offline")
 	if !strings.Contains(checkupText(&c, "oracle"), "a finite loss") {
 		t.Errorf("oracle: %s", checkupText(&c, "oracle"))
 	}
@@ -315,10 +319,10 @@ func TestHangup(t *testing.T) {
 	// c has lost its key, and lives elsewhere now. b alone has it as a neighbor.
 	tr.remove(t, "c.key")
 	code, line, log := call("keygen", "-name", "c", "-out", tr.path("c.key"))
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	var m memberLine
+	var m fleet.MemberLine
 	if err := json.Unmarshal([]byte(line), &m); err != nil {
 		t.Fatal(err)
 	}
@@ -347,22 +351,22 @@ func TestInterruptWhileLoading(t *testing.T) {
 		<-loading
 		cancel()
 	}()
-	_, err := prompt(ctx, func() (int, error) {
+	_, err := cli.Prompt(ctx, func() (int, error) {
 		close(loading)
 		<-release
 		return 1, nil
 	})
-	if exitCode(err, "demo", io.Discard) != exitFailed || err == nil {
+	if cli.ExitCode(err, "demo", io.Discard) != cli.ExitFailed || err == nil {
 		t.Errorf("error %v", err)
 	}
-	if v, err := prompt(t.Context(), func() (int, error) { return 1, nil }); v != 1 || err != nil {
+	if v, err := cli.Prompt(t.Context(), func() (int, error) { return 1, nil }); v != 1 || err != nil {
 		t.Errorf("%d, %v", v, err)
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	for _, args := range [][]string{{"demo"}, {"simulate"}, {"init", filepath.Join(t.TempDir(), "x"), "-n", "2"}} {
 		var out, log bytes.Buffer
-		if code := run(ended, args, &out, &log); code != exitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
+		if code := run(ended, args, &out, &log); code != cli.ExitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
 			t.Errorf("%v: exit code %d: %s", args, code, &log)
 		}
 	}
@@ -374,13 +378,13 @@ func TestCommandFlag(t *testing.T) {
 		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},
 		`"/opt/my scorer/run" -label "a ""b"" c" d`: {"/opt/my scorer/run", "-label", `a "b" c`, "d"},
 	} {
-		var c commandFlag
+		var c fleet.CommandFlag
 		if err := c.Set(text); err != nil || !slices.Equal(c, want) {
 			t.Errorf("%q is %q, %v, want %q", text, c, err, want)
 		}
 	}
 	for _, text := range []string{`a "b`, `a"b c"`, "a\nb"} {
-		if err := new(commandFlag).Set(text); err == nil {
+		if err := new(fleet.CommandFlag).Set(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

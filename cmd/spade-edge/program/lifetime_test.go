@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -28,7 +31,7 @@ func (tr *trial) again(t *testing.T) {
 }
 
 // both runs the two members to their ends.
-func (tr *trial) both(t *testing.T) (a, b runResult) {
+func (tr *trial) both(t *testing.T) (a, b node.RunResult) {
 	t.Helper()
 	pa, pb := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
 	return pa.outcome(t), pb.outcome(t)
@@ -96,7 +99,7 @@ func TestLifetimeBudget(t *testing.T) {
 	tr.again(t)
 	b := start(t, "run", tr.path("b.json"))
 	a := start(t, "run", tr.path("a.json"), "-json")
-	a.wait(t, exitRefused)
+	a.wait(t, cli.ExitRefused)
 	a.log.await(t, `6 rounds of run "trial again" of member "a"`, "the privacy budget does not cover it")
 	if a.out.Len() != 0 {
 		t.Errorf("output %q", &a.out)
@@ -161,9 +164,9 @@ func TestLostMemory(t *testing.T) {
 		code int
 		want []string
 	}{
-		"ledger": {func(t *testing.T, tr *trial) { tr.remove(t, "b.ledger") }, exitFailed,
+		"ledger": {func(t *testing.T, tr *trial) { tr.remove(t, "b.ledger") }, cli.ExitFailed,
 			[]string{"b.ledger", "never started afresh"}},
-		"ledger and mark": {func(t *testing.T, tr *trial) { tr.remove(t, "b.ledger", "b.ledger.mark") }, exitFailed,
+		"ledger and mark": {func(t *testing.T, tr *trial) { tr.remove(t, "b.ledger", "b.ledger.mark") }, cli.ExitFailed,
 			[]string{"b.ledger", "never started afresh"}},
 		"ledger, for another": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.ledger", "b.ledger.mark")
@@ -174,7 +177,7 @@ func TestLostMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, exitFailed, []string{"another ledger"}},
+		}, cli.ExitFailed, []string{"another ledger"}},
 		"ledger, for an old copy": {func(t *testing.T, tr *trial) {
 			mark, err := os.ReadFile(tr.path("b.ledger.mark"))
 			if err != nil {
@@ -182,15 +185,15 @@ func TestLostMemory(t *testing.T) {
 			}
 			tr.copyLedger(t, tr.path("saved"), tr.dir)
 			tr.write(t, "b.ledger.mark", string(mark))
-		}, exitFailed, []string{"b.ledger", "rolled back"}},
-		"ledger and mark, for old copies": {func(t *testing.T, tr *trial) { tr.copyLedger(t, tr.path("saved"), tr.dir) }, exitFailed,
+		}, cli.ExitFailed, []string{"b.ledger", "rolled back"}},
+		"ledger and mark, for old copies": {func(t *testing.T, tr *trial) { tr.copyLedger(t, tr.path("saved"), tr.dir) }, cli.ExitFailed,
 			[]string{"rolled back"}},
-		"state": {func(t *testing.T, tr *trial) { tr.remove(t, "b.state") }, exitMismatch,
+		"state": {func(t *testing.T, tr *trial) { tr.remove(t, "b.state") }, cli.ExitMismatch,
 			[]string{"sdk: the ledger has release", "the stored state ends with 0: the state was set back"}},
 		"state and ledger, for old copies": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.state")
 			tr.copyLedger(t, tr.path("saved"), tr.dir)
-		}, exitMismatch, []string{`sdk: "a" holds release`, "of this node, whose own state ends with 0: the state was set back"}},
+		}, cli.ExitMismatch, []string{`sdk: "a" holds release`, "of this node, whose own state ends with 0: the state was set back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +212,7 @@ func TestLostMemory(t *testing.T) {
 			if b.out.Len() != 0 || strings.Contains(b.log.String(), "round ") && strings.Contains(b.log.String(), "learning") {
 				t.Errorf("output %q and\n%s", &b.out, b.log)
 			}
-			if c.code == exitMismatch { // what a holds counts, also in a ledger that knew nothing of it
+			if c.code == cli.ExitMismatch { // what a holds counts, also in a ledger that knew nothing of it
 				_, said, _ := strings.Cut(b.log.String(), "spade-edge run: ")
 				_, said, _ = strings.Cut(said, "release ")
 				held, err := strconv.Atoi(said[:max(0, strings.IndexAny(said, ", "))])

@@ -16,11 +16,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 )
 
 // run is a call of the program spade-edge.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
-	return Websockets.Run(ctx, args, out, log)
+	return node.Websockets.Run(ctx, args, out, log)
 }
 
 // call runs the program and returns its exit code and what it printed.
@@ -39,15 +43,15 @@ func toy(args []string) []string {
 }
 
 // outcome runs a command with -json and returns the result; it fails the test on any other exit code than 0.
-func outcome(t *testing.T, args ...string) result {
+func outcome(t *testing.T, args ...string) setup.Result {
 	t.Helper()
 	code, out, log := call(append(args, "-json")...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
-	var r result
+	var r setup.Result
 	if err := dec.Decode(&r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -146,7 +150,7 @@ func TestDemoMatchesSimulation(t *testing.T) {
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	code, out, log := call("demo")
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	for _, want := range []string{"node-7", "average", "pooled", "majority", "epsilon 8.0000 at delta 1e-05", "together with any one member", "consensus error", "KiB in all"} {
@@ -195,7 +199,7 @@ func TestDemoDefault(t *testing.T) {
 func TestDemoNonPrivate(t *testing.T) {
 	t.Parallel()
 	code, out, log := call("demo", "-non-private", "-rounds", "20", "-cooldown", "5")
-	if code != exitDone || !strings.Contains(out, "NOT PRIVATE") || !strings.Contains(log, "NOT PRIVATE") {
+	if code != cli.ExitDone || !strings.Contains(out, "NOT PRIVATE") || !strings.Contains(log, "NOT PRIVATE") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, log)
 	}
 }
@@ -278,7 +282,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"demo", "-rounds", "2", "-cooldown", "1"}, with(small), with(small, "-json"), {"version"}, {"help"}, {"demo", "-h"}} {
 		var log bytes.Buffer
-		if code := run(context.Background(), args, full{}, &log); code != exitFailed || !strings.Contains(log.String(), "no space left") {
+		if code := run(context.Background(), args, full{}, &log); code != cli.ExitFailed || !strings.Contains(log.String(), "no space left") {
 			t.Errorf("%v: exit code %d, %q", args, code, log.String())
 		}
 	}
@@ -286,18 +290,18 @@ func TestFullDisk(t *testing.T) {
 
 // Every command explains itself, with an example, and help ends well.
 func TestHelp(t *testing.T) {
-	for _, cmd := range commands {
-		code, out, log := call(cmd.name, "-h")
-		if code != exitDone || !strings.Contains(out, "spade-edge "+cmd.name) || log != "" {
-			t.Errorf("%s -h: exit code %d\n%s%s", cmd.name, code, out, log)
+	for _, cmd := range cli.Commands {
+		code, out, log := call(cmd.Name, "-h")
+		if code != cli.ExitDone || !strings.Contains(out, "spade-edge "+cmd.Name) || log != "" {
+			t.Errorf("%s -h: exit code %d\n%s%s", cmd.Name, code, out, log)
 		}
 	}
 	for _, word := range []string{"help", "-h", "--help"} {
-		if code, out, _ := call(word); code != exitDone || !strings.Contains(out, "spade-edge demo") {
+		if code, out, _ := call(word); code != cli.ExitDone || !strings.Contains(out, "spade-edge demo") {
 			t.Errorf("%s: exit code %d\n%s", word, code, out)
 		}
 	}
-	if code, out, _ := call("version"); code != exitDone || !strings.Contains(out, "spade-edge ") {
+	if code, out, _ := call("version"); code != cli.ExitDone || !strings.Contains(out, "spade-edge ") {
 		t.Errorf("version: exit code %d, %q", code, out)
 	}
 }
@@ -331,7 +335,7 @@ func TestInterrupt(t *testing.T) {
 		log := &stopper{after: "round", stop: cancel}
 		var out bytes.Buffer
 		code := run(ctx, []string{name, "-rounds", "100000", "-nodes", "3", "-json"}, &out, log)
-		if code != exitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
+		if code != cli.ExitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
 			t.Errorf("%s: exit code %d, output %q", name, code, out.String())
 		}
 	}

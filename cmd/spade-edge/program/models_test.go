@@ -10,6 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
@@ -56,7 +60,7 @@ func TestDemoPerceptron(t *testing.T) {
 // public is a task fitted on generated patients that no node has, and the fleet of three nodes that it makes of a trial.
 func public(t *testing.T, m task.ModelSpec, seed uint64) (text []byte, recipe *task.Recipe) {
 	t.Helper()
-	text, recipe, err := fitRecipe(task.Spec{Source: "synthetic:clinical", Seed: seed}, m, "patients of nobody")
+	text, recipe, err := fleet.FitRecipe(task.Spec{Source: "synthetic:clinical", Seed: seed}, m, "patients of nobody")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +99,7 @@ func TestRunByTask(t *testing.T) {
 		"part 0 of 2 of a common data set, dealt out as dirichlet:0.3",
 	}
 	for i, m := range tr.file.Members {
-		if codes[i] != exitDone {
+		if codes[i] != cli.ExitDone {
 			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
 		}
 		if !strings.Contains(outs[i], "given as public: "+want[0]+"; "+want[1]) {
@@ -146,7 +150,7 @@ func TestRunOtherTask(t *testing.T) {
 	}
 	tr.of(t, "b", "other.json")
 	for _, p := range []*process{start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))} {
-		p.wait(t, exitMismatch)
+		p.wait(t, cli.ExitMismatch)
 		p.log.await(t, "spade-edge run: every neighbor means another fleet: ", ": task differs")
 	}
 }
@@ -168,7 +172,7 @@ func TestBuiltinMistakes(t *testing.T) {
 	} {
 		if _, err := c.b.Open(t.Context(), c.fleet); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
-		} else if code := exitCode(err, "run", &bytes.Buffer{}); code != exitUsage {
+		} else if code := cli.ExitCode(err, "run", &bytes.Buffer{}); code != cli.ExitUsage {
 			t.Errorf("exit code %d for %v", code, err)
 		}
 	}
@@ -180,7 +184,7 @@ func TestFit(t *testing.T) {
 	file, x0 := filepath.Join(dir, "task.json"), filepath.Join(dir, "x0.bin")
 	args := []string{"fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "patients of nobody"}
 	code, text, log := call(args...)
-	if code != exitDone || !strings.Contains(log, "x0             a start is needed") {
+	if code != cli.ExitDone || !strings.Contains(log, "x0             a start is needed") {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
 	recipe, err := builtin.ParseTask([]byte(text))
@@ -188,7 +192,7 @@ func TestFit(t *testing.T) {
 		t.Fatalf("recipe %+v, %v", recipe, err)
 	}
 	code, out, log := call(with(args, "-out", file, "-x0", x0)...)
-	if code != exitDone || log != "" || !strings.Contains(out, "dim            57, of perceptron of 8 hidden units with 2 classes\n") || !strings.Contains(out, `{"file": "`) {
+	if code != cli.ExitDone || log != "" || !strings.Contains(out, "dim            57, of perceptron of 8 hidden units with 2 classes\n") || !strings.Contains(out, `{"file": "`) {
 		t.Errorf("exit code %d: %s%s", code, out, log)
 	}
 	if written, err := os.ReadFile(file); err != nil || string(written) != text {
@@ -197,12 +201,12 @@ func TestFit(t *testing.T) {
 	if info, err := os.Stat(x0); err != nil || info.Size() != 4*57 {
 		t.Errorf("start: %v, %v", info, err)
 	}
-	var r fitted
+	var r fleet.Fitted
 	code, out, _ = call(with(args, "-out", file+"2", "-x0", x0+"2", "-json")...)
-	if err := json.Unmarshal([]byte(out), &r); code != exitDone || err != nil || r.Dim != 57 || r.Hidden != 8 || len(r.X0SHA256) != 64 || !r.NeedsX0 {
+	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitDone || err != nil || r.Dim != 57 || r.Hidden != 8 || len(r.X0SHA256) != 64 || !r.NeedsX0 {
 		t.Errorf("exit code %d, %+v, %v", code, r, err)
 	}
-	if code, _, log := call(with(args, "-out", file)...); code != exitFailed || !strings.Contains(log, "is there already") {
+	if code, _, log := call(with(args, "-out", file)...); code != cli.ExitFailed || !strings.Contains(log, "is there already") {
 		t.Errorf("a file was replaced: exit code %d, %s", code, log)
 	}
 	agreed := filepath.Join(dir, "agreed.csv")
@@ -210,15 +214,15 @@ func TestFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	few := []string{"fit", "-data", "csv:" + agreed, "-label", "ill", "-fitted-on", "nobody", "-out", file + "3", "-test-fraction"}
-	if code, _, log := call(with(few, "0")...); code != exitDone {
+	if code, _, log := call(with(few, "0")...); code != cli.ExitDone {
 		t.Errorf("on a whole table: exit code %d, %s", code, log)
 	}
-	if code, _, log := call(with(few, "-0.1")...); code != exitUsage || !strings.Contains(log, "-test-fraction is -0.1") {
+	if code, _, log := call(with(few, "-0.1")...); code != cli.ExitUsage || !strings.Contains(log, "-test-fraction is -0.1") {
 		t.Errorf("exit code %d, %s", code, log)
 	}
 	ward := filepath.Join(dir, "ward")
 	own := []string{"init", ward, "-nodes", "a,b", "-task", file + "3", "-data", "csv:" + agreed, "-test-fraction", "0"}
-	if code, _, log := call(own...); code != exitDone || !strings.Contains(readFile(t, filepath.Join(ward, "a", "node.json")), `"test_fraction": 0`) {
+	if code, _, log := call(own...); code != cli.ExitDone || !strings.Contains(readFile(t, filepath.Join(ward, "a", "node.json")), `"test_fraction": 0`) {
 		t.Errorf("init: exit code %d, %s", code, log)
 	}
 	node, err := fleetfile.ReadNode(filepath.Join(ward, "a", "node.json"))
@@ -233,10 +237,10 @@ func TestFit(t *testing.T) {
 	if err != nil || source.Test != nil || source.Samples != 2 {
 		t.Errorf("source %+v, %v, want 2 samples and no tests", source, err)
 	}
-	if code, _, log := call("init", ward+"2", "-n", "2", "-data", "csv:"+agreed, "-label", "ill", "-test-fraction", "0"); code != exitUsage || !strings.Contains(log, "-test-fraction is 0") {
+	if code, _, log := call("init", ward+"2", "-n", "2", "-data", "csv:"+agreed, "-label", "ill", "-test-fraction", "0"); code != cli.ExitUsage || !strings.Contains(log, "-test-fraction is 0") {
 		t.Errorf("a trial without tests: exit code %d, %s", code, log)
 	}
-	var plan report
+	var plan setup.Report
 	_, out, _ = call("plan", "-model", "perceptron", "-columns", "39", "-json")
 	if err := json.Unmarshal([]byte(out), &plan); err != nil || plan.Dim != 321 || plan.Chosen["hidden"] != 8.0 {
 		t.Errorf("plan %+v, %v", plan, err)

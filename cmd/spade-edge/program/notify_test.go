@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 // A node tells its service manager that it is ready, what it does, that it is alive, and that it ends.
@@ -30,7 +32,7 @@ func TestNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.await(t, "STOPPING=1")
-	lone.wait(t, exitFailed)
+	lone.wait(t, cli.ExitFailed)
 }
 
 // serviceManager is the socket of a service manager, as systemd's is (sd_notify).

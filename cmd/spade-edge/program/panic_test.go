@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 // panicking is a command that exists in tests alone: a goroutine of it panics.
-var panicking = &command{name: "panic", run: func(context.Context, *cmdline) error {
+var panicking = &cli.Command{Name: "panic", Run: func(context.Context, *cli.Cmdline) error {
 	go panic("for a test")
 	select {}
 }}
@@ -21,7 +23,7 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 		t.Skip("there are no signals")
 	}
 	t.Parallel()
-	p := starting(t, nil, panicking.name)
+	p := starting(t, nil, panicking.Name)
 	select {
 	case <-p.over:
 	case <-time.After(time.Minute):

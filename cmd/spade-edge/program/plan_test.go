@@ -14,6 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -25,15 +30,15 @@ import (
 )
 
 // planned runs the command with -json and decodes what it prints, which has to be one JSON object and no more.
-func planned(t *testing.T, args ...string) report {
+func planned(t *testing.T, args ...string) setup.Report {
 	t.Helper()
 	code, out, log := call(append(append([]string{"plan"}, args...), "-json")...)
-	if code != exitDone || log != "" {
+	if code != cli.ExitDone || log != "" {
 		t.Fatalf("%v: exit code %d: %s", args, code, log)
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
-	var r report
+	var r setup.Report
 	if err := dec.Decode(&r); err != nil || dec.More() {
 		t.Fatalf("%v: %v in %s", args, err, out)
 	}
@@ -178,21 +183,21 @@ func TestPlanRefusesUnstable(t *testing.T) {
 	args := []string{"plan", "-nodes", "12", "-graph", "ring", "-eta", "0.5", "-mu", "0.25", "-tau", "4"} // tau*eta*mu = 1/2, lambda_N = 4
 	code, out, log := call(append(args, "-beta", "2")...)
 	for _, want := range []string{"unstable", "beta 2 is a gain of 1.5", "lambda_N is 4,", "it grows by 2.41", "beta below 1.33333", "beta 1)"} {
-		if code != exitUsage || out != "" || !strings.Contains(log, want) {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(log, want) {
 			t.Errorf("exit code %d, no %q in %q", code, want, log)
 		}
 	}
 	code, _, log = call(append(args, "-gain", "1.5")...)
-	if code != exitUsage || !strings.Contains(log, "beta 2 is a gain of 1.5") {
+	if code != cli.ExitUsage || !strings.Contains(log, "beta 2 is a gain of 1.5") {
 		t.Errorf("exit code %d, %q", code, log)
 	}
-	if code, _, log := call(append(args, "-beta", "1.3333")...); code != exitDone {
+	if code, _, log := call(append(args, "-beta", "1.3333")...); code != cli.ExitDone {
 		t.Errorf("just below the limit: %s", log)
 	}
-	if code, _, log := call(append(args, "-beta", "1.3334")...); code != exitUsage || !strings.Contains(log, "it grows") {
+	if code, _, log := call(append(args, "-beta", "1.3334")...); code != cli.ExitUsage || !strings.Contains(log, "it grows") {
 		t.Errorf("just above the limit: exit code %d, %s", code, log)
 	}
-	if code, _, log := call(append(args, "-gain", "1")...); code != exitUsage || !strings.Contains(log, "gain of 1:") {
+	if code, _, log := call(append(args, "-gain", "1")...); code != cli.ExitUsage || !strings.Contains(log, "gain of 1:") {
 		t.Errorf("at the limit: exit code %d, %s", code, log)
 	}
 }
@@ -216,10 +221,10 @@ func TestPlanBudgets(t *testing.T) {
 			t.Errorf("tau %d with %d rounds, want about the square", p.Tau, p.Rounds)
 		}
 	}
-	for acc, eps := range map[string]func(p *privacy) float64{
-		"gdp":   func(p *privacy) float64 { return p.EpsilonGDP },
-		"zcdp":  func(p *privacy) float64 { return p.EpsilonZCDP },
-		"paper": func(p *privacy) float64 { return p.EpsilonPaper },
+	for acc, eps := range map[string]func(p *setup.Privacy) float64{
+		"gdp":   func(p *setup.Privacy) float64 { return p.EpsilonGDP },
+		"zcdp":  func(p *setup.Privacy) float64 { return p.EpsilonZCDP },
+		"paper": func(p *setup.Privacy) float64 { return p.EpsilonPaper },
 	} {
 		p := planned(t, "-clip", "0.5", "-sigma", "4", "-epsilon", "8", "-accounting", acc)
 		more := planned(t, "-clip", "0.5", "-sigma", "4", "-rounds", strconv.Itoa(p.Rounds+1))
@@ -259,7 +264,7 @@ func TestPlanMemory(t *testing.T) {
 	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions walsh -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
 		flags := append([]string{"-nodes", "5", "-graph", "star", "-rounds", "3", "-dim", "50000", "-samples", "20"}, strings.Fields(args)...)
 		p := planned(t, flags...)
-		cfg, err := busiest(built(t, flags))
+		cfg, err := lab.Busiest(built(t, flags))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,13 +319,13 @@ func heap() float64 {
 }
 
 // built returns the problem behind a plan.
-func built(t *testing.T, args []string) *problem {
+func built(t *testing.T, args []string) *setup.Problem {
 	t.Helper()
-	o := new(planOptions)
-	if err := o.read(newCmdline(Websockets, "plan", args, io.Discard, io.Discard)); err != nil {
+	o := new(lab.PlanOptions)
+	if err := o.Read(cli.NewCmdline(node.Websockets, "plan", args, io.Discard, io.Discard)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.build()
+	p, err := o.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,17 +349,17 @@ func TestPlanState(t *testing.T) {
 	for _, args := range []string{"", "-non-private", "-payload message", "-non-private -payload release -estimator centered"} {
 		flags := append([]string{"-nodes", "3", "-graph", "path", "-rounds", "4", "-cooldown", "0", "-dim", "3000", "-samples", "50", "-batch", "1", "-tau", "1"}, strings.Fields(args)...)
 		p, b := planned(t, flags...), built(t, flags)
-		net := mem.New(b.fleet.Members...)
+		net := mem.New(b.Fleet.Members...)
 		var all sync.WaitGroup
 		kept := make([]keeper, 3)
-		for i, name := range b.fleet.Members {
+		for i, name := range b.Fleet.Members {
 			link, err := net.Node(name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer link.Close()
 			node, err := sdk.New(sdk.Config{
-				Fleet: b.fleet, Name: name, Samples: 50, Store: &kept[i], Transport: link, Key: testKey(name),
+				Fleet: b.Fleet, Name: name, Samples: 50, Store: &kept[i], Transport: link, Key: testKey(name),
 				Keys: func(member string) []ed25519.PublicKey {
 					return []ed25519.PublicKey{testKey(member).Public().(ed25519.PublicKey)}
 				},
@@ -374,7 +379,7 @@ func TestPlanState(t *testing.T) {
 		if off := int64(longest) - p.Memory.Checkpoint; off < -100 || off > 100 {
 			t.Errorf("%q: %d bytes are kept, %d planned", args, longest, p.Memory.Checkpoint)
 		}
-		if room := int64(b.fleet.StateSize(b.fleet.Members[1], 50)); p.Disk.Slots < 2*room || p.Disk.Slots > 2*room+10000 {
+		if room := int64(b.Fleet.StateSize(b.Fleet.Members[1], 50)); p.Disk.Slots < 2*room || p.Disk.Slots > 2*room+10000 {
 			t.Errorf("%q: %d bytes set aside, two states take %d", args, p.Disk.Slots, 2*room)
 		}
 		if p.Disk.Written != 4*p.Disk.Round {
@@ -405,7 +410,7 @@ func TestPlanWork(t *testing.T) {
 		}
 	}
 	for seconds, want := range map[float64]string{0: "0s", 1.23456e-6: "1.23µs", 0.0123456: "12.3ms", 5021.4: "1h23m40s", 1e300: "1280555h33m20s"} {
-		if got := rough(seconds).String(); got != want {
+		if got := cli.Rough(seconds).String(); got != want {
 			t.Errorf("%v s is %s, want %s", seconds, got, want)
 		}
 	}
@@ -451,7 +456,7 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 	}
 	code, out, log := call("plan", "-link-kbit", "100")
 	for _, want := range []string{"network", "schedule", "stability", "disagreement", "cool-down", "queries", "frames", "sent", "link", "memory", "disk", "privacy"} {
-		if code != exitDone || !strings.Contains("\n"+out, "\n"+want) {
+		if code != cli.ExitDone || !strings.Contains("\n"+out, "\n"+want) {
 			t.Errorf("no row %q in\n%s", want, out)
 		}
 	}
@@ -461,10 +466,10 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 }
 
 // traffic is what the network of a plan sends, in bytes, when every loss is one half.
-func traffic(p *problem, t *testing.T) (sent int64) {
+func traffic(p *setup.Problem, t *testing.T) (sent int64) {
 	t.Helper()
-	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
-		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
+		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {
@@ -479,13 +484,13 @@ func traffic(p *problem, t *testing.T) (sent int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := wire.NewCodec(p.fleet.Dim)
+	codec, err := wire.NewCodec(p.Fleet.Dim)
 	if err != nil {
 		t.Fatal(err)
 	}
 	network.OnSend = func(msg admm.Message) {
 		frame := msg
-		signBlank(&frame)
+		setup.SignBlank(&frame)
 		b, err := codec.Append(nil, &frame)
 		if err != nil {
 			t.Error(err)

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -25,25 +28,25 @@ func TestPredictAndEvaluate(t *testing.T) {
 	})
 	tr.byTask(t)
 	file, model := tr.path("a.json"), tr.path("model.json")
-	var r runResult
-	into(t, &r, exitDone, "run", file)
+	var r node.RunResult
+	into(t, &r, cli.ExitDone, "run", file)
 	if r.Local == nil || r.Local.Majority < 50 || r.Local.Majority > 60 {
 		t.Errorf("local %+v", r.Local)
 	}
-	var e exported
-	into(t, &e, exitDone, "export", file, "-out", model)
+	var e node.Exported
+	into(t, &e, cli.ExitDone, "export", file, "-out", model)
 	if !e.Predicts || e.Model != r.Model || e.Certificate == "" {
 		t.Errorf("exported %+v", e)
 	}
 
-	var said predictions
-	into(t, &said, exitDone, "predict", model, "-data", "synthetic:clinical", "-seed", "9")
+	var said node.Predictions
+	into(t, &said, cli.ExitDone, "predict", model, "-data", "synthetic:clinical", "-seed", "9")
 	if said.Model != r.Model || len(said.Rows) != 4000 || len(said.Columns) != 5 || len(said.Rows[7].Contribution) != 5 || !said.Done {
 		t.Errorf("%d rows, columns %q", len(said.Rows), said.Columns)
 	}
 	code, out, log := call("predict", "-data", "synthetic:clinical", model, "-seed", "9")
 	lines, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if code != exitDone || log != "" || err != nil || len(lines) != 4001 || strings.Join(lines[0][:5], ",") != "row,class,p_no,p_yes,by_age_years" {
+	if code != cli.ExitDone || log != "" || err != nil || len(lines) != 4001 || strings.Join(lines[0][:5], ",") != "row,class,p_no,p_yes,by_age_years" {
 		t.Fatalf("exit code %d, %d lines, %v\n%.300s%s", code, len(lines), err, out, log)
 	}
 	for i, row := range said.Rows {
@@ -53,8 +56,8 @@ func TestPredictAndEvaluate(t *testing.T) {
 			t.Fatalf("line %q, row %+v", line, row)
 		}
 	}
-	var judged evaluation
-	into(t, &judged, exitDone, "evaluate", model, "-data", "synthetic:clinical", "-seed", "9")
+	var judged node.Evaluation
+	into(t, &judged, cli.ExitDone, "evaluate", model, "-data", "synthetic:clinical", "-seed", "9")
 	m := judged.Classification
 	right := 0
 	patients := task.Clinical(4000, 9)
@@ -75,15 +78,15 @@ func TestPredictAndEvaluate(t *testing.T) {
 	}
 	for path, kind := range map[string]string{model: "model file", e.File: "model file", tr.path("m.npy"): "npy file"} {
 		if kind == "npy file" {
-			into(t, &e, exitDone, "export", file, "-out", path)
+			into(t, &e, cli.ExitDone, "export", file, "-out", path)
 		}
 		code, out, log := call("inspect", path)
-		if code != exitDone || !strings.HasPrefix(out, kind) || !strings.Contains(out, r.Model) {
+		if code != cli.ExitDone || !strings.HasPrefix(out, kind) || !strings.Contains(out, r.Model) {
 			t.Errorf("inspect: exit code %d\n%s%s", code, out, log)
 		}
 	}
 	broken := tr.put(t, "broken.json", strings.Replace(readFile(t, model), `"rho": 0.`, `"rho": 0.0`, 1))
-	if code, out, log := call("inspect", broken); code == exitDone && strings.Contains(readFile(t, model), `"rho": 0.`) {
+	if code, out, log := call("inspect", broken); code == cli.ExitDone && strings.Contains(readFile(t, model), `"rho": 0.`) {
 		t.Errorf("a certificate of too little: exit code %d\n%s%s", code, out, log)
 	}
 }
@@ -121,28 +124,28 @@ func TestPredictFaults(t *testing.T) {
 	stranger := csvOf("stranger.csv", "ward,age,outcome\nq,61,no\nx,62,yes\n")
 
 	code, out, log := call("predict", classes, "-data", good)
-	if code != exitDone || strings.Count(out, "\n") != 3 || !strings.Contains(log, "release 3 of 5: its run was not finished") {
+	if code != cli.ExitDone || strings.Count(out, "\n") != 3 || !strings.Contains(log, "release 3 of 5: its run was not finished") {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}
 	code, out, log = call("predict", classes, "-data", stranger, "-unknown")
-	if code != exitDone || strings.Count(out, "\n") != 3 || !strings.Contains(log, `"ward=q"`) {
+	if code != cli.ExitDone || strings.Count(out, "\n") != 3 || !strings.Contains(log, `"ward=q"`) {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}
-	var judged evaluation
-	into(t, &judged, exitDone, "evaluate", classes, "-data", stranger, "-unknown")
+	var judged node.Evaluation
+	into(t, &judged, cli.ExitDone, "evaluate", classes, "-data", stranger, "-unknown")
 	if judged.Classification.Samples != 2 || len(judged.Unknown) != 1 {
 		t.Errorf("%+v", judged)
 	}
-	var said predictions
-	into(t, &said, exitDone, "predict", numbers, "-data", good)
+	var said node.Predictions
+	into(t, &said, cli.ExitDone, "predict", numbers, "-data", good)
 	if said.Target != "days" || len(said.Rows) != 2 || said.Rows[0].Number == nil || math.IsNaN(*said.Rows[1].Number) || said.Rows[0].Class != "" {
 		t.Errorf("%+v", said)
 	}
-	judged = evaluation{}
-	into(t, &judged, exitDone, "evaluate", numbers, "-data", "csv:"+dir.path("numbers.csv"))
+	judged = node.Evaluation{}
+	into(t, &judged, cli.ExitDone, "evaluate", numbers, "-data", "csv:"+dir.path("numbers.csv"))
 	code, out, log = call("evaluate", numbers, "-data", "csv:"+dir.path("numbers.csv"))
 	if judged.Regression == nil || judged.Regression.Samples != 60 || judged.Classification != nil ||
-		code != exitDone || !strings.Contains(out, "RMSE") || !strings.Contains(out, "always saying the mean: ") {
+		code != cli.ExitDone || !strings.Contains(out, "RMSE") || !strings.Contains(out, "always saying the mean: ") {
 		t.Errorf("exit code %d, %+v\n%s%s", code, judged.Regression, out, log)
 	}
 
@@ -157,16 +160,16 @@ func TestPredictFaults(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, "no file given", []string{"-data", good}},
-		{exitUsage, "-data is missing", []string{classes}},
-		{exitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
-		{exitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
-		{exitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
-		{exitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
-		{exitFailed, `-data "idx:x", want data from csv`, []string{classes, "-data", "idx:x"}},
-		{exitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},
-		{exitFailed, `"q" is none of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
-		{exitFailed, "no such file", []string{classes, "-data", "csv:" + dir.path("none.csv")}},
+		{cli.ExitUsage, "no file given", []string{"-data", good}},
+		{cli.ExitUsage, "-data is missing", []string{classes}},
+		{cli.ExitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
+		{cli.ExitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
+		{cli.ExitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
+		{cli.ExitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
+		{cli.ExitFailed, `-data "idx:x", want data from csv`, []string{classes, "-data", "idx:x"}},
+		{cli.ExitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},
+		{cli.ExitFailed, `"q" is none of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
+		{cli.ExitFailed, "no such file", []string{classes, "-data", "csv:" + dir.path("none.csv")}},
 	} {
 		for _, command := range []string{"predict", "evaluate"} {
 			code, out, log := call(append([]string{command}, c.args...)...)
@@ -175,7 +178,7 @@ func TestPredictFaults(t *testing.T) {
 			}
 		}
 	}
-	if code, out, log := call("evaluate", classes, "-data", good); code != exitFailed || !strings.Contains(log, `no column "outcome"`) {
+	if code, out, log := call("evaluate", classes, "-data", good); code != cli.ExitFailed || !strings.Contains(log, `no column "outcome"`) {
 		t.Errorf("without labels: exit code %d\n%s%s", code, out, log)
 	}
 }
@@ -185,24 +188,24 @@ func TestExportOwnFit(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
 	file := tr.path("a.json")
-	var r runResult
-	into(t, &r, exitDone, "run", file)
-	var e exported
-	into(t, &e, exitDone, "export", file, "-out", tr.path("bare.json"))
+	var r node.RunResult
+	into(t, &r, cli.ExitDone, "run", file)
+	var e node.Exported
+	into(t, &e, cli.ExitDone, "export", file, "-out", tr.path("bare.json"))
 	if text := readFile(t, tr.path("bare.json")); e.Predicts || !strings.Contains(text, `"no_task": "own fit"`) || strings.Contains(text, "mean") {
 		t.Errorf("%+v\n%s", e, text)
 	}
-	if code, _, log := call("predict", tr.path("bare.json"), "-data", "synthetic:clinical"); code != exitFailed || !strings.Contains(log, `"fit": "own"`) {
+	if code, _, log := call("predict", tr.path("bare.json"), "-data", "synthetic:clinical"); code != cli.ExitFailed || !strings.Contains(log, `"fit": "own"`) {
 		t.Errorf("exit code %d: %s", code, log)
 	}
-	into(t, &e, exitDone, "export", file, "-out", tr.path("full.json"), "-own-fit")
-	var judged evaluation
-	into(t, &judged, exitDone, "evaluate", tr.path("full.json"), "-data", "synthetic:clinical")
+	into(t, &e, cli.ExitDone, "export", file, "-out", tr.path("full.json"), "-own-fit")
+	var judged node.Evaluation
+	into(t, &judged, cli.ExitDone, "evaluate", tr.path("full.json"), "-data", "synthetic:clinical")
 	if !e.Predicts || !judged.NonPrivate || judged.Classification.Samples != 4000 {
 		t.Errorf("%+v, %+v", e, judged)
 	}
 	for _, args := range [][]string{{"-out", tr.path("x.npy"), "-own-fit"}, {"-out", tr.path("x.raw"), "-own-fit"}} {
-		if code, _, log := call(append([]string{"export", file}, args...)...); code != exitUsage || !strings.Contains(log, "-own-fit") {
+		if code, _, log := call(append([]string{"export", file}, args...)...); code != cli.ExitUsage || !strings.Contains(log, "-own-fit") {
 			t.Errorf("%q: exit code %d: %s", args, code, log)
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -23,7 +26,7 @@ import (
 func object[T any](t *testing.T, args ...string) T {
 	t.Helper()
 	code, out, log := call(append(append([]string{"privacy"}, args...), "-json")...)
-	if code != exitDone || log != "" {
+	if code != cli.ExitDone || log != "" {
 		t.Fatalf("%v: exit code %d: %s", args, code, log)
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
@@ -39,7 +42,7 @@ func object[T any](t *testing.T, args ...string) T {
 func TestPrivacyPlan(t *testing.T) {
 	question := []string{"-rounds", "50", "-clip", "1", "-epsilon", "8", "-delta", "1e-5"}
 	for acc, want := range map[string]string{"gdp": "8.489", "paper": "9.763", "zcdp": "9.018"} {
-		p := object[plan](t, append(question, "-accounting", acc)...)
+		p := object[privacy.Plan](t, append(question, "-accounting", acc)...)
 		if got := fmt.Sprintf("%.3f", p.Sigma); got != want || p.Rounds != 50 || p.Clip != 1 || p.Delta != 1e-5 {
 			t.Errorf("%s: %+v, want sigma %s", acc, p, want)
 		}
@@ -47,17 +50,17 @@ func TestPrivacyPlan(t *testing.T) {
 		if stated > 8 || stated < 8-1e-4 || math.Abs(p.Rho-100/(p.Sigma*p.Sigma)) > 1e-9 || p.Mu != math.Sqrt(2*p.Rho) {
 			t.Errorf("%s: %+v, want epsilon 8", acc, p)
 		}
-		if back := object[plan](t, "-rounds", "50", "-sigma", jsonNumber(p.Sigma)); back != p {
+		if back := object[privacy.Plan](t, "-rounds", "50", "-sigma", jsonNumber(p.Sigma)); back != p {
 			t.Errorf("%s: back from sigma %+v, want %+v", acc, back, p)
 		}
-		if back := object[plan](t, "-sigma", jsonNumber(p.Sigma), "-epsilon", "8", "-accounting", acc); back != p {
+		if back := object[privacy.Plan](t, "-sigma", jsonNumber(p.Sigma), "-epsilon", "8", "-accounting", acc); back != p {
 			t.Errorf("%s: back from sigma and epsilon %+v, want %+v", acc, back, p)
 		}
 	}
-	if p := object[plan](t, question...); fmt.Sprintf("%.3f", p.Sigma) != "8.489" {
+	if p := object[privacy.Plan](t, question...); fmt.Sprintf("%.3f", p.Sigma) != "8.489" {
 		t.Errorf("without -accounting sigma is %v", p.Sigma)
 	}
-	if a, b := object[plan](t, question...), object[plan](t, append(question, "-clip", "0.25")...); math.Abs(a.Sigma/b.Sigma-4) > 1e-4 {
+	if a, b := object[privacy.Plan](t, question...), object[privacy.Plan](t, append(question, "-clip", "0.25")...); math.Abs(a.Sigma/b.Sigma-4) > 1e-4 {
 		t.Errorf("sigma %v for clip 1, %v for 0.25", a.Sigma, b.Sigma)
 	}
 	var raw map[string]any
@@ -85,14 +88,14 @@ func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 		{"-rounds 50 -clip 1 -epsilon 8", "zero-out       epsilon 3.5472 if the data set is replaced by none"},
 	} {
 		code, out, log := call(append([]string{"privacy"}, strings.Fields(c.args)...)...)
-		if code != exitDone || !strings.Contains(out, c.want) {
+		if code != cli.ExitDone || !strings.Contains(out, c.want) {
 			t.Errorf("%s: exit code %d, no %q in\n%s%s", c.args, code, c.want, out, log)
 		}
 	}
 	var printed [3]float64
 	for _, sigma := range []string{"3", "7.7", "12345", "900000"} {
 		args := []string{"-rounds", "3", "-sigma", sigma, "-delta", "1e-7"}
-		p := object[plan](t, args...)
+		p := object[privacy.Plan](t, args...)
 		_, out, _ := call(append([]string{"privacy"}, args...)...)
 		line := out[strings.Index(out, "epsilon "):]
 		if _, err := fmt.Sscanf(line, "epsilon %f at delta 1e-07, exact (gdp); as zCDP %f; by the paper's formula %f", &printed[0], &printed[1], &printed[2]); err != nil {
@@ -113,7 +116,7 @@ func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 			{"-rounds", "7", "-epsilon", "0.5"}, {"-rounds", "321", "-epsilon", "3.7", "-clip", "0.045"},
 			{"-sigma", "20", "-epsilon", "8"}, {"-sigma", "0.7", "-epsilon", "55"}, {"-sigma", "8", "-epsilon", "2.5", "-delta", "1e-9"},
 		} {
-			p := object[plan](t, append(args, "-accounting", acc)...)
+			p := object[privacy.Plan](t, append(args, "-accounting", acc)...)
 			limit := dpmech.Limit{Delta: p.Delta}
 			if _, err := fmt.Sscan(args[3], &limit.Epsilon); err != nil {
 				t.Fatal(err)
@@ -138,7 +141,7 @@ func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 		}
 	}
 	code, out, log := call("privacy", "-sigma", "0.1", "-epsilon", "1")
-	if code != exitRefused || out != "" || !strings.Contains(log, "not even one release") {
+	if code != cli.ExitRefused || out != "" || !strings.Contains(log, "not even one release") {
 		t.Errorf("exit code %d, %q, %q", code, out, log)
 	}
 }
@@ -147,7 +150,7 @@ func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 func TestPrivacyFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "patients.ledger")
-	life := object[lifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16", "-accounting", "zcdp")
+	life := object[privacy.LifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16", "-accounting", "zcdp")
 	if life.Dataset != "patients" || *life.Limit != (dpmech.Limit{Epsilon: 16, Delta: 1e-5, Accounting: dpmech.ZCDP}) || life.Rho != 0 || life.Ledger.Seq != 0 ||
 		*life.Left.Epsilon != 16 || life.Left.Rounds != nil {
 		t.Errorf("%+v", life)
@@ -189,23 +192,23 @@ func TestPrivacyFiles(t *testing.T) {
 	}
 	first, second := certificate("tuning"), certificate("final")
 	for _, args := range [][]string{{"-verify", second}, {"-verify", second, "-ledger", path}} {
-		v := object[verification](t, args...)
+		v := object[privacy.Verification](t, args...)
 		if !v.Verified || v.LedgerChecked != (len(args) == 4) || v.FleetChecked || v.Certificate.Rho != 0.625 || v.Certificate.Lifetime.Rho != 1.25 {
 			t.Errorf("%v: %+v", args, v)
 		}
 	}
 	code, out, log := call("privacy", "-verify", first, "-ledger", path) // it has grown since
-	if code != exitDone || log != "" || !strings.Contains(out, "PRIVACY CERTIFICATE") || !strings.Contains(out, "20 releases then, 40 now") ||
+	if code != cli.ExitDone || log != "" || !strings.Contains(out, "PRIVACY CERTIFICATE") || !strings.Contains(out, "20 releases then, 40 now") ||
 		!strings.Contains(out, "Nothing here shows who wrote the certificate") || !strings.Contains(out, "signed          NO") {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}
-	life = object[lifetimeLeft](t, "-ledger", path)
+	life = object[privacy.LifetimeLeft](t, "-ledger", path)
 	if life.Rho != 1.25 || len(life.Runs) != 2 || life.Ledger != ledger.Head() {
 		t.Errorf("%+v", life)
 	}
 	code, out, _ = call("privacy", "-ledger", path, "-delta", "1e-6")
 	for _, want := range []string{"tuning", "final", "40, every line in order; runs: 2", "delta 1e-06", "epsilon 16 at delta 1e-05 (zcdp)", ledger.Head().Hash} {
-		if code != exitDone || !strings.Contains(out, want) {
+		if code != cli.ExitDone || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
@@ -220,7 +223,7 @@ func TestPrivacyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(dir, "other.ledger")
-	if code, out, log := call("privacy", "-new-ledger", other, "-dataset", "other"); code != exitDone || !strings.Contains(out, "limit          none") {
+	if code, out, log := call("privacy", "-new-ledger", other, "-dataset", "other"); code != cli.ExitDone || !strings.Contains(out, "limit          none") {
 		t.Fatalf("exit code %d\n%s%s", code, out, log)
 	}
 	for _, c := range []struct {
@@ -238,7 +241,7 @@ func TestPrivacyFiles(t *testing.T) {
 		{"printable", []string{"-new-ledger", filepath.Join(dir, "new"), "-dataset", "a\tb"}},
 	} {
 		code, out, log := call(append([]string{"privacy"}, c.args...)...)
-		if code != exitFailed || out != "" || !strings.Contains(log, c.want) {
+		if code != cli.ExitFailed || out != "" || !strings.Contains(log, c.want) {
 			t.Errorf("%v: exit code %d, want 1 with %q\n%s%s", c.args, code, c.want, out, log)
 		}
 	}
@@ -249,7 +252,7 @@ func TestPrivacyLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger")
-	object[lifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16")
+	object[privacy.LifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16")
 	ledger, err := state.OpenLedger(path)
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +265,7 @@ func TestPrivacyLeft(t *testing.T) {
 	if err := (&fleetfile.File{Fleet: f, Members: members}).Write(filepath.Join(dir, "fleet.json")); err != nil {
 		t.Fatal(err)
 	}
-	left := object[lifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
+	left := object[privacy.LifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
 	for round := 1; round <= *left.Rounds; round++ {
 		if err := ledger.Reserve("last", f.Hash(), "a", round, g); err != nil {
 			t.Fatalf("%d rounds are left, and round %d is refused: %v", *left.Rounds, round, err)
@@ -271,7 +274,7 @@ func TestPrivacyLeft(t *testing.T) {
 	if err := ledger.Reserve("last", f.Hash(), "a", *left.Rounds+1, g); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("%d rounds are left, and then another: %v", *left.Rounds, err)
 	}
-	again := object[lifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
+	again := object[privacy.LifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
 	if *again.Rounds != 0 || again.Made != *left.Rounds || *left.Rounds < 10 {
 		t.Errorf("%+v, then %+v", left, again)
 	}

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
 // process is the program at work in a process of its own.
@@ -64,7 +67,7 @@ func (p *process) wait(t *testing.T, code int) {
 }
 
 // outcome waits for the process and reads its one JSON object.
-func (p *process) outcome(t *testing.T) (r runResult) {
+func (p *process) outcome(t *testing.T) (r node.RunResult) {
 	t.Helper()
 	p.read(t, &r)
 	return r
@@ -73,7 +76,7 @@ func (p *process) outcome(t *testing.T) (r runResult) {
 // read waits for the process and reads its one JSON object into v.
 func (p *process) read(t *testing.T, v any) {
 	t.Helper()
-	p.wait(t, exitDone)
+	p.wait(t, cli.ExitDone)
 	dec := json.NewDecoder(&p.out)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 // readmeBlocks returns the blocks of the README that are marked as lines for a shell.
@@ -50,7 +52,7 @@ func TestReadmeFleet(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if code != exitDone || strings.Contains(text, "spade-edge run: ") {
+	if code != cli.ExitDone || strings.Contains(text, "spade-edge run: ") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	if found := tree(t, dir); !strings.Contains(found, "model.npy.certificate.json") {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -122,7 +124,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 			if len(made) > 0 && !slices.ContainsFunc(w.nodes, func(p *process) bool { return p != w.nodes[i] && p.ended() }) {
 				tr.write(t, "lost.json", strings.ReplaceAll(string(text), name+".state", "lost.state"))
 				lost := start(t, "run", tr.path("lost.json"), "-json")
-				lost.wait(t, exitMismatch)
+				lost.wait(t, cli.ExitMismatch)
 				if log := lost.log.String(); !strings.Contains(log, "set back") {
 					t.Errorf("the lost device came back, and ended with\n%s", log)
 				}

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -59,11 +62,11 @@ func TestRegression(t *testing.T) {
 		t.Errorf("demo %+v, simulation %+v", demo, sim)
 	}
 	code, out, log := call(append([]string{"demo"}, flags...)...)
-	if code != exitDone || !strings.Contains(out, "RMSE is on test data") || !strings.Contains(out, "\nmean ") ||
+	if code != cli.ExitDone || !strings.Contains(out, "RMSE is on test data") || !strings.Contains(out, "\nmean ") ||
 		strings.Contains(out, "accuracy") || !strings.Contains(log, "-model linear -standardize true") {
 		t.Errorf("exit code %d\n%s\n%s", code, log, out)
 	}
-	if code, out, _ = call(append([]string{"simulate"}, flags...)...); code != exitDone || !strings.Contains(out, "always saying the mean: RMSE") {
+	if code, out, _ = call(append([]string{"simulate"}, flags...)...); code != cli.ExitDone || !strings.Contains(out, "always saying the mean: RMSE") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -73,19 +76,19 @@ func TestRegressionFleet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fleet")
 	code, _, log := call("init", dir, "-nodes", "a,b", "-data", measured(t), "-target", "y", "-drop", "note", "-missing", "indicator",
 		"-rounds", "5", "-non-private", "-hosts", ownPort()+","+ownPort())
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("init: exit code %d\n%s", code, log)
 	}
 	var all sync.WaitGroup
 	for _, name := range []string{"a", "b"} {
 		file := filepath.Join(dir, name, "node.json")
-		if code, out, log := call("check", file); code != exitDone {
+		if code, out, log := call("check", file); code != cli.ExitDone {
 			t.Errorf("check: exit code %d\n%s%s", code, log, out)
 		}
 		all.Go(func() {
 			code, out, log := call("run", file, "-json")
-			var r runResult
-			if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitDone {
+			var r node.RunResult
+			if err := json.Unmarshal([]byte(out), &r); err != nil || code != cli.ExitDone {
 				t.Errorf("exit code %d, %v\n%s", code, err, log)
 				return
 			}
@@ -109,11 +112,11 @@ func TestRegressionFaults(t *testing.T) {
 		`column "a": "NA" is no finite number; a rule for missing ones`:       {"simulate", "-data", data, "-target", "y", "-drop", "note"},
 		`-classes does not go with -model linear`:                             {"plan", "-model", "linear", "-columns", "3", "-classes", "3"},
 	} {
-		if code, out, log := call(args...); code == exitDone || !strings.Contains(log, want) {
+		if code, out, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d\n%s%s\nwant %s", args, code, log, out, want)
 		}
 	}
-	if code, out, log := call("plan", "-model", "linear", "-columns", "30"); code != exitDone {
+	if code, out, log := call("plan", "-model", "linear", "-columns", "30"); code != cli.ExitDone {
 		t.Errorf("plan: exit code %d\n%s%s", code, log, out)
 	}
 }

@@ -12,6 +12,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -106,13 +110,13 @@ func ignore(cfgs []admm.Config, bad int) []admm.Config {
 }
 
 // away points away from the model of a run without noise; see attacks.
-func away(p *problem, ctx context.Context) ([]float32, error) {
-	x, err := p.alone(ctx, p.opt.modelSpec().New(p.train))
+func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
+	x, err := p.Alone(ctx, p.Opt.ModelSpec().New(p.Train))
 	square, length := 0.0, 0.7
 	for _, v := range x {
 		square += float64(v) * float64(v)
 	}
-	if sigma := p.fleet.Privacy.Sigma; sigma > 0 {
+	if sigma := p.Fleet.Privacy.Sigma; sigma > 0 {
 		length = 1.9 * sigma
 	}
 	for i := range x {
@@ -124,15 +128,15 @@ func away(p *problem, ctx context.Context) ([]float32, error) {
 // attacked simulates the problem with so many bad members, the last ones, and returns the mean accuracy of the others
 // in percent, and how often they have clipped a neighbor. With the attack "ignored" they are neighbors of nobody; where
 // neighbors share noise they stand still, which sets them aside in the first round, and what they share stays in the sum.
-func attacked(p *problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
-	cfgs, err := p.fleet.Machines(p.samples, func(i int) io.Reader {
-		s := rng.New(p.opt.asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
+	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
+		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	honest, shared := len(cfgs)-bad, p.fleet.Privacy.PairSigma > 0
+	honest, shared := len(cfgs)-bad, p.Fleet.Privacy.PairSigma > 0
 	if attack == "ignored" && !shared {
 		cfgs = ignore(cfgs, bad)
 	}
@@ -144,13 +148,13 @@ func attacked(p *problem, ctx context.Context, attack string, bad int, away []fl
 		}
 		if i >= honest {
 			list = append(list, i)
-			for s, y := range p.labels[i] {
+			for s, y := range p.Labels[i] {
 				if attack == "label flip" {
-					p.labels[i][s] = p.train.Classes - 1 - y
+					p.Labels[i][s] = p.Train.Classes - 1 - y
 				}
 			}
 		}
-		clients = append(clients, sim.Client{Config: c, Oracle: p.oracles[i]})
+		clients = append(clients, sim.Client{Config: c, Oracle: p.Oracles[i]})
 	}
 	network, err := sim.New(clients)
 	if err != nil {
@@ -158,7 +162,7 @@ func attacked(p *problem, ctx context.Context, attack string, bad int, away []fl
 	}
 	base, dither := strings.CutPrefix(attack, "dithered ")
 	make := attacks[base]
-	noise := max(p.fleet.Privacy.Sigma, p.fleet.Privacy.EffectiveSigma)
+	noise := max(p.Fleet.Privacy.Sigma, p.Fleet.Privacy.EffectiveSigma)
 	switch {
 	case base == "patient":
 		make = func(away []float32) falseClaim { return patient(cfgs[0], away, 0) }
@@ -170,7 +174,7 @@ func attacked(p *problem, ctx context.Context, attack string, bad int, away []fl
 	if make != nil {
 		claim := make(away)
 		if dither {
-			claim = dithered(claim, noise, p.opt.asked.Method.Seed)
+			claim = dithered(claim, noise, p.Opt.Asked.Method.Seed)
 		}
 		if err := corrupt(network, clients, claim, list...); err != nil {
 			return 0, 0, err
@@ -194,7 +198,7 @@ func attacked(p *problem, ctx context.Context, attack string, bad int, away []fl
 			}
 		}
 	}
-	accuracy, _ = average(p.scores(network.Models()[:honest]...))
+	accuracy, _ = setup.Average(p.Scores(network.Models()[:honest]...))
 	return accuracy, clipped, nil
 }
 
@@ -224,14 +228,14 @@ func TestAttackedFleet(t *testing.T) {
 			var got []float64
 			clips := 0
 			for seed := first; seed < first+seeds; seed++ {
-				c := newCmdline(Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed), "-robust", factor}), io.Discard,
+				c := cli.NewCmdline(node.Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed), "-robust", factor}), io.Discard,
 					io.Discard)
-				o := newOptions(c)
-				o.spec.Source, o.graph, o.partition = "synthetic:clinical", "complete", "iid"
-				if err := o.read(c); err != nil {
+				o := setup.NewOptions(c)
+				o.Spec.Source, o.Graph, o.Partition = "synthetic:clinical", "complete", "iid"
+				if err := o.Read(c); err != nil {
 					t.Fatal(err)
 				}
-				p, err := o.build("simulate")
+				p, err := o.Build("simulate")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -250,7 +254,7 @@ func TestAttackedFleet(t *testing.T) {
 				}
 				got, clips = append(got, accuracy), clips+clipped
 			}
-			mean, lowest := average(got)
+			mean, lowest := setup.Average(got)
 			line += fmt.Sprintf(" | %.1f (%.1f)", mean, lowest)
 			if os.Getenv("SPADE_ROBUST") == "" && factor != "0" && mean < 86 {
 				t.Errorf("%s: %.1f %% with -robust %s, want 86 or more", attack, mean, factor)

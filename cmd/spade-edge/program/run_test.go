@@ -17,6 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -38,13 +42,13 @@ const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if !long {
-		costSample = time.Millisecond // in a hundred plans
+		setup.CostSample = time.Millisecond // in a hundred plans
 	}
 	if os.Getenv(asProgram) != "" {
-		if os.Args[1] == panicking.name {
-			commands = append(commands, panicking)
+		if os.Args[1] == panicking.Name {
+			cli.Commands = append(cli.Commands, panicking)
 		}
-		Websockets.Main()
+		node.Websockets.Main()
 	}
 	flag.Parse()
 	given := false
@@ -107,7 +111,7 @@ func TestRunWaits(t *testing.T) {
 		if err := lone.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		lone.wait(t, exitFailed)
+		lone.wait(t, cli.ExitFailed)
 		if lone.out.Len() > 0 || !strings.HasSuffix(lone.log.String(), "spade-edge run: interrupted; run again to go on\n") {
 			t.Errorf("output %q and\n%s", &lone.out, lone.log)
 		}
@@ -158,7 +162,7 @@ func TestRunMismatch(t *testing.T) {
 	case <-time.After(4 * time.Minute):
 		t.Fatalf("neither has ended:\n%s\n%s", a.log, b.log)
 	}
-	first.wait(t, exitMismatch)
+	first.wait(t, cli.ExitMismatch)
 	first.log.await(t, "spade-edge run: every neighbor means another fleet: ", why)
 	if first.out.Len() > 0 {
 		t.Errorf("output %q", &first.out)
@@ -174,7 +178,7 @@ func TestRunOddOneOut(t *testing.T) {
 	tr.other(t)
 	tr.of(t, "c", "other.json")
 	a, b := start(t, "run", "-json", tr.path("a.json")), start(t, "run", "-json", tr.path("b.json"))
-	start(t, "run", tr.path("c.json")).wait(t, exitMismatch)
+	start(t, "run", tr.path("c.json")).wait(t, cli.ExitMismatch)
 	b.log.await(t, "NOT PRIVATE", "peer=c", "hello refused")
 	tr.of(t, "c", "fleet.json")
 	c := start(t, "run", "-json", tr.path("c.json"))
@@ -200,7 +204,7 @@ func TestRunPrivate(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range codes {
-		if codes[i] != exitDone {
+		if codes[i] != cli.ExitDone {
 			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
 		}
 		for _, want := range []string{"model          sha256", "privacy        epsilon", "in each of 6 releases",
@@ -223,7 +227,7 @@ func TestRunPrivate(t *testing.T) {
 func TestKeygen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.key")
 	code, line, log := call("keygen", "-name", "ward<3", "-out", file)
-	if code != exitDone || !strings.Contains(log, file) {
+	if code != cli.ExitDone || !strings.Contains(log, file) {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
 	var m struct {
@@ -245,7 +249,7 @@ func TestKeygen(t *testing.T) {
 		t.Error(err)
 	}
 	if code := run(context.Background(), []string{"keygen", "-name", "a", "-out", file + "2"}, full{},
-		io.Discard); code != exitFailed {
+		io.Discard); code != cli.ExitFailed {
 		t.Errorf("exit code %d when nothing can be written", code)
 	}
 }

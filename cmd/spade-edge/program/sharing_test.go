@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -28,7 +32,7 @@ func TestRobustCaveat(t *testing.T) {
 			if args[0] == "init" {
 				args[slices.Index(args, "-nodes")] = "-n"
 			}
-			if code, _, log := call(args...); code != exitDone || strings.Contains(log, "warning: -robust cuts honest neighbors back") != c.said {
+			if code, _, log := call(args...); code != cli.ExitDone || strings.Contains(log, "warning: -robust cuts honest neighbors back") != c.said {
 				t.Errorf("%s: exit code %d, %s", args, code, log)
 			}
 		}
@@ -119,7 +123,7 @@ func TestSimulateSharing(t *testing.T) {
 		", against whoever sees all releases, together with any one member\n", ", against all other members together\n", " shared with each neighbor, ",
 		"release  6 of 21  learning round 2 of 6 (mixing 2 of 2)  ", "release 19 of 21  cooling down  ",
 	} {
-		if code != exitDone || !strings.Contains(strings.ReplaceAll(out+log, " (simulated: the noise came from the seed)", ""), want) {
+		if code != cli.ExitDone || !strings.Contains(strings.ReplaceAll(out+log, " (simulated: the noise came from the seed)", ""), want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, log, out)
 		}
 	}
@@ -143,8 +147,8 @@ func TestSharingFleet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ward")
 	code, out, log := call("init", dir, "-nodes", "a,b,c", "-graph", "complete", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-colluders", "1",
 		"-mixing", "2", "-rounds", "4", "-cooldown", "3", "-limit-all", "60", "-json")
-	var made initResult
-	if err := json.Unmarshal([]byte(out), &made); code != exitDone || err != nil || made.Mixing != 2 || made.EpsilonAll == nil ||
+	var made fleet.InitResult
+	if err := json.Unmarshal([]byte(out), &made); code != cli.ExitDone || err != nil || made.Mixing != 2 || made.EpsilonAll == nil ||
 		*made.EpsilonAll <= *made.Epsilon || !strings.Contains(made.Adversary, "any one member") {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, out, log)
 	}
@@ -160,7 +164,7 @@ func TestSharingFleet(t *testing.T) {
 		code, text := said(args...)
 		text += strings.Join(strings.Fields(text), " ") // of wrapped lines
 		for _, want := range words {
-			if code != exitDone || !strings.Contains(text, want) {
+			if code != cli.ExitDone || !strings.Contains(text, want) {
 				t.Errorf("%q: exit code %d, no %q in\n%s", args, code, want, text)
 			}
 		}
@@ -173,7 +177,7 @@ func TestSharingFleet(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		nodes = append(nodes, start(t, "run", filepath.Join(dir, name, "node.json"), "-json"))
 	}
-	var a runResult
+	var a node.RunResult
 	for i, p := range nodes {
 		if r := p.outcome(t); i == 0 {
 			a = r
@@ -206,7 +210,7 @@ func TestSharingFleet(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(strings.Replace(text, from, to, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, text := said("inspect", bad); code != exitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst is") {
+		if code, text := said("inspect", bad); code != cli.ExitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst is") {
 			t.Errorf("%s: exit code %d, %s", to, code, text)
 		}
 	}
@@ -214,7 +218,7 @@ func TestSharingFleet(t *testing.T) {
 	if err := os.WriteFile(weaker, []byte(strings.Replace(text, `"colluders": 1`, `"colluders": 0`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := said("privacy", "-verify", a.Certificate, "-fleet", weaker); code == exitDone ||
+	if code, text := said("privacy", "-verify", a.Certificate, "-fleet", weaker); code == cli.ExitDone ||
 		!strings.Contains(text, "releases[0].shared.colluders: is 1, want 0") {
 		t.Errorf("exit code %d, %s", code, text)
 	}

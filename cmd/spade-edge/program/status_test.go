@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -18,7 +21,7 @@ import (
 func (tr *trial) statusJSON(t *testing.T, member string) monitor.Status {
 	t.Helper()
 	code, out, log := call("status", "-json", tr.path(member+".json"))
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
 	dec := json.NewDecoder(strings.NewReader(out))
@@ -35,7 +38,7 @@ func (tr *trial) tells(t *testing.T, member string, words ...string) {
 	t.Helper()
 	code, out, log := call("status", tr.path(member+".json"))
 	for _, w := range words {
-		if code != exitDone || !strings.Contains(out, w) {
+		if code != cli.ExitDone || !strings.Contains(out, w) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, w, out, log)
 		}
 	}
@@ -69,7 +72,7 @@ func TestStatusAndStop(t *testing.T) {
 		t.Error("status has made the state folder")
 	}
 	code, out, _ := call("stop", b)
-	if code != exitDone || out != "node \"b\" of run \"trial\" does not run; it has made 0 of 9 releases\n" {
+	if code != cli.ExitDone || out != "node \"b\" of run \"trial\" does not run; it has made 0 of 9 releases\n" {
 		t.Errorf("stop: exit code %d, %q", code, out)
 	}
 
@@ -102,11 +105,11 @@ func TestStatusAndStop(t *testing.T) {
 	}
 
 	code, out, log := call("stop", "-json", b)
-	if code != exitDone ||
+	if code != cli.ExitDone ||
 		out != "{\n  \"was_running\": true,\n  \"round\": 0,\n  \"rounds\": 6,\n  \"cooldown\": 3\n}\n" {
 		t.Errorf("stop: exit code %d, %s%s", code, out, log)
 	}
-	lone.wait(t, exitFailed)
+	lone.wait(t, cli.ExitFailed)
 	if !strings.HasSuffix(lone.log.String(), "spade-edge run: stopped, as asked; run again to go on\n") ||
 		lone.out.Len() > 0 {
 		t.Errorf("output %q and\n%s", &lone.out, lone.log)
@@ -129,7 +132,7 @@ func TestStatusAndStop(t *testing.T) {
 
 	nodes := []*process{start(t, "run", tr.path("a.json")), start(t, "run", b), start(t, "run", tr.path("c.json"))}
 	for _, n := range nodes {
-		n.wait(t, exitDone)
+		n.wait(t, cli.ExitDone)
 	}
 	st = tr.statusJSON(t, "b")
 	if st.Running || st.Phase != monitor.Finished || st.Round != 9 || st.Privacy.Epsilon != st.Privacy.Planned ||
@@ -192,10 +195,10 @@ func TestStopInTheMiddle(t *testing.T) {
 	watcher := start(t, "status", "-watch", tr.path("c.json"))
 	b.log.await(t, "round   5 of 153")
 	code, out, log := call("stop", tr.path("b.json"))
-	if code != exitDone || !strings.Contains(out, `node "b" of run "trial" has stopped after round`) {
+	if code != cli.ExitDone || !strings.Contains(out, `node "b" of run "trial" has stopped after round`) {
 		t.Fatalf("exit code %d: %s%s", code, out, log)
 	}
-	b.wait(t, exitFailed)
+	b.wait(t, cli.ExitFailed)
 	stopped := tr.statusJSON(t, "b")
 	if stopped.Running || stopped.Phase != monitor.Stopped || stopped.Round < 5 || stopped.Fault != "" {
 		t.Errorf("stopped: %+v", stopped)
@@ -206,7 +209,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(t, exitFailed)
+	b.wait(t, cli.ExitFailed)
 	if again := tr.statusJSON(t, "b"); again.Round < stopped.Round || again.Fault != "" {
 		t.Errorf("after an interrupt: %+v", again)
 	}
@@ -216,7 +219,7 @@ func TestStopInTheMiddle(t *testing.T) {
 			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
 		}
 	}
-	watcher.wait(t, exitDone)
+	watcher.wait(t, cli.ExitDone)
 	if text := watcher.out.String(); !strings.Contains(text, "node           \"c\"") {
 		t.Errorf("the watcher's last word is\n%s", text)
 	}
@@ -233,12 +236,12 @@ func TestNoControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
-	a.wait(t, exitDone)
-	b.wait(t, exitDone)
+	a.wait(t, cli.ExitDone)
+	b.wait(t, cli.ExitDone)
 	a.log.await(t, "control: the path of a socket can have", "the node goes on without")
 	b.log.await(t, "control: ", "is no socket", "the node goes on without")
 	code, out, log := call("status", tr.path("a.json"))
-	if code != exitFailed || out != "" || !strings.Contains(log, "whether the node runs cannot be told") {
+	if code != cli.ExitFailed || out != "" || !strings.Contains(log, "whether the node runs cannot be told") {
 		t.Errorf("exit code %d: %s%s", code, out, log)
 	}
 	tr.tells(t, "b", "its run is done")
@@ -247,7 +250,7 @@ func TestNoControl(t *testing.T) {
 // Every metric there is, and every field of a status, is in the topic that explains them.
 func TestTopicIsComplete(t *testing.T) {
 	code, topic, _ := call("help", "page")
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("exit code %d", code)
 	}
 	link := &monitor.Link{Fault: "f", Refusal: "r"}
@@ -286,7 +289,7 @@ func TestStatusOfOwnData(t *testing.T) {
 		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
 			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
 	}
-	text := statusText(&st, &fleetfile.Node{})
+	text := node.StatusText(&st, &fleetfile.Node{})
 	for _, want := range []string{
 		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
 		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
@@ -328,12 +331,12 @@ func TestLogAndMetrics(t *testing.T) {
 	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `spade_edge_round{run="trial",node="a"} 0`) {
 		t.Errorf("%v: %s", err, text)
 	}
-	if code, text := said("check", "-offline", tr.path("a.json")); code != exitDone || !strings.Contains(text, "metrics") {
+	if code, text := said("check", "-offline", tr.path("a.json")); code != cli.ExitDone || !strings.Contains(text, "metrics") {
 		t.Errorf("check: exit code %d: %s", code, text)
 	}
 	b := start(t, "run", tr.path("b.json"))
-	b.wait(t, exitDone)
-	a.wait(t, exitDone)
+	b.wait(t, cli.ExitDone)
+	a.wait(t, cli.ExitDone)
 	for line := range strings.Lines(b.log.String()) {
 		if !strings.HasPrefix(line, "b: ") {
 			t.Errorf("a line without the node's name: %s", line)
@@ -341,7 +344,7 @@ func TestLogAndMetrics(t *testing.T) {
 	}
 	tr.edit(t, "b.json", `"b.state"`, `"a.json"`)
 	wrong := start(t, "run", "-log", "json", tr.path("b.json"))
-	wrong.wait(t, exitFailed)
+	wrong.wait(t, cli.ExitFailed)
 	released, inside := 0, map[string]bool{}
 	for line := range strings.Lines(a.log.String() + wrong.log.String()) {
 		var o struct {
@@ -381,14 +384,14 @@ func TestRowsOfScreen(t *testing.T) {
 		{"one two three\n", 9, 8, "one two\n three\n"}, {"ab cdefghij\n", 9, 5, "ab\n cdef\n ghij\n"}, {"日本 語\n", 9, 4, "日本\n語\n"},
 		{"日本\n", 9, 1, "日\n本\n"}, {"  abc d\n", 9, 5, "  abc\n d\n"}, {"ab   c\n", 9, 4, "ab\nc\n"}, {"ab   \n", 9, 4, "ab\n"},
 	} {
-		if got := rowsTaken(c.want, c.width); got != strings.Count(c.want, "\n") {
+		if got := node.RowsTaken(c.want, c.width); got != strings.Count(c.want, "\n") {
 			t.Errorf("%q takes %d rows of %d", c.want, got, c.width)
 		}
-		if got := rowsOfScreen(c.text, c.rows, c.width); got != c.want {
+		if got := node.RowsOfScreen(c.text, c.rows, c.width); got != c.want {
 			t.Errorf("%q in %d rows of %d: %q, want %q", c.text, c.rows, c.width, got, c.want)
 		}
 	}
-	if got := rowsTaken("abcd\nef\n\n", 3); got != 4 {
+	if got := node.RowsTaken("abcd\nef\n\n", 3); got != 4 {
 		t.Errorf("a page that was drawn for four columns takes %d rows of three", got)
 	}
 }

@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -21,8 +25,8 @@ import (
 func TestStopFleet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")
-	var made initResult
-	into(t, &made, exitDone, "init", dir, "-n", "3", "-graph", "path", "-rounds", "5000", "-cooldown", "3",
+	var made fleet.InitResult
+	into(t, &made, cli.ExitDone, "init", dir, "-n", "3", "-graph", "path", "-rounds", "5000", "-cooldown", "3",
 		"-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","))
 	for _, n := range made.Nodes {
 		text, err := os.ReadFile(n.File)
@@ -34,7 +38,7 @@ func TestStopFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code, _, log := call("stop", made.Nodes[0].File, "-fleet"); code == exitDone || !strings.Contains(log, "not running") {
+	if code, _, log := call("stop", made.Nodes[0].File, "-fleet"); code == cli.ExitDone || !strings.Contains(log, "not running") {
 		t.Errorf("a node that does not run: exit code %d, %s", code, log)
 	}
 	var all []*process
@@ -57,7 +61,7 @@ func TestStopFleet(t *testing.T) {
 		Asked int           `json:"asked"`
 		Stop  *monitor.Stop `json:"stop"`
 	}
-	into(t, &asked, exitDone, "stop", made.Nodes[0].File, "-fleet")
+	into(t, &asked, cli.ExitDone, "stop", made.Nodes[0].File, "-fleet")
 	if asked.Stop == nil || asked.Stop.Members != 1 || asked.Stop.Asked[0].Last != asked.Asked ||
 		!strings.Contains(asked.Stop.Text, `"node-0"`) {
 		t.Errorf("asked %+v", asked)
@@ -75,17 +79,17 @@ func TestStopFleet(t *testing.T) {
 		if err != nil || c.Rounds != asked.Asked || c.EndedAfter != asked.Asked || c.Lifetime.Rho != c.Rho {
 			t.Errorf("node %d: %v, %+v", i, err, c)
 		}
-		if code, _, log := call("privacy", "-verify", r.Certificate, "-fleet", made.Fleet); code != exitDone {
+		if code, _, log := call("privacy", "-verify", r.Certificate, "-fleet", made.Fleet); code != cli.ExitDone {
 			t.Errorf("certificate: %s", log)
 		}
 		var st monitor.Status
-		into(t, &st, exitDone, "status", made.Nodes[i].File)
+		into(t, &st, cli.ExitDone, "status", made.Nodes[i].File)
 		if st.Phase != monitor.Finished || st.Rounds != asked.Asked || st.Stop == nil || st.Stop.Round != asked.Asked ||
 			st.Privacy.Planned != st.Privacy.Epsilon {
 			t.Errorf("status %+v, %+v", st, st.Stop)
 		}
-		var e exported
-		into(t, &e, exitDone, "export", made.Nodes[i].File, "-out", filepath.Join(t.TempDir(), "model.npy"))
+		var e node.Exported
+		into(t, &e, cli.ExitDone, "export", made.Nodes[i].File, "-out", filepath.Join(t.TempDir(), "model.npy"))
 		if !e.Done || e.Rounds != asked.Asked+3 || e.Certificate == "" {
 			t.Errorf("exported %+v", e)
 		}
@@ -115,7 +119,7 @@ func TestStopFleet(t *testing.T) {
 		_ = l.Close()
 	}))
 	before := asked
-	into(t, &asked, exitDone, "stop", file, "-fleet")
+	into(t, &asked, cli.ExitDone, "stop", file, "-fleet")
 	if asked.Asked != before.Asked || asked.Stop == nil || asked.Stop.Round != before.Asked {
 		t.Errorf("asked %+v, %+v", asked, asked.Stop)
 	}
@@ -139,7 +143,7 @@ func TestParseEnd(t *testing.T) {
 		if e, err := device.ParseEnd(text, now); err == nil {
 			t.Errorf("%q: %+v", text, e)
 		}
-		if code, _, log := call("run", "node.json", "-until", text); code != exitUsage || !strings.Contains(log, "-until") {
+		if code, _, log := call("run", "node.json", "-until", text); code != cli.ExitUsage || !strings.Contains(log, "-until") {
 			t.Errorf("%q: exit code %d, %s", text, code, log)
 		}
 	}

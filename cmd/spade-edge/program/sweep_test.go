@@ -12,12 +12,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
 // Each round of a run that tests look at has its line; TestProgressLines looks at what users see.
-func init() { progressLines = math.MaxInt32 }
+func init() { cli.ProgressLines = math.MaxInt32 }
 
 // A sweep is the single runs, in the order of the flags, and its files say the same as its JSON.
 func TestSweep(t *testing.T) {
@@ -25,8 +28,8 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	rows, picture, model := filepath.Join(dir, "runs.csv"), filepath.Join(dir, "curve.svg"), filepath.Join(dir, "model.json")
 	args := with(small, "-seeds", "3,1..2", "-epsilon", "4,2", "-out", rows, "-plot", picture, "-save", model)
-	var s sweep
-	into(t, &s, exitDone, args...)
+	var s lab.Sweep
+	into(t, &s, cli.ExitDone, args...)
 	if len(s.Runs) != 6 || len(s.Table) != 2 || s.Score != "accuracy_mean" {
 		t.Fatalf("%+v", s)
 	}
@@ -45,7 +48,7 @@ func TestSweep(t *testing.T) {
 			cells[name] = table[i+1][j]
 		}
 		if cells["seed"] != o.seed || cells["epsilon"] != o.epsilon || cells["transcript"] != alone.Transcript ||
-			cells["accuracy_mean"] != digits(alone.AccuracyMean) {
+			cells["accuracy_mean"] != cli.Digits(alone.AccuracyMean) {
 			t.Errorf("row %d is %v", i, cells)
 		}
 	}
@@ -77,7 +80,7 @@ func TestSweep(t *testing.T) {
 	if other, err := builtin.ReadModel(single); err != nil || sdk.ModelHash(other.Weights) != sdk.ModelHash(m.Weights) {
 		t.Errorf("the model of the run alone is another: %v", err)
 	}
-	if code, text := said("evaluate", single, "-data", "synthetic:clinical"); code != exitDone || !strings.Contains(text, "accuracy  ") {
+	if code, text := said("evaluate", single, "-data", "synthetic:clinical"); code != cli.ExitDone || !strings.Contains(text, "accuracy  ") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	// What is there is not lost, and nothing runs in vain.
@@ -92,7 +95,7 @@ func TestSweep(t *testing.T) {
 		"-epsilon has 0, want":                        {"-epsilon", "1,0"},
 		"at most 10000":                               {"-seeds", "1..9999", "-epsilon", "1,2"},
 	} {
-		if code, text := said(with(small, more...)...); code != exitUsage || !strings.Contains(text, want) || strings.Contains(text, "chosen") {
+		if code, text := said(with(small, more...)...); code != cli.ExitUsage || !strings.Contains(text, want) || strings.Contains(text, "chosen") {
 			t.Errorf("%v: exit code %d, want %q in %s", more, code, want, text)
 		}
 	}
@@ -111,14 +114,14 @@ func TestSweepOfNumbers(t *testing.T) {
 	var text bytes.Buffer
 	text.WriteString("a,y\n")
 	for i := range 100 {
-		text.WriteString(digits(float64(i%10)) + "," + digits(float64(3*i%30)) + "\n")
+		text.WriteString(cli.Digits(float64(i%10)) + "," + cli.Digits(float64(3*i%30)) + "\n")
 	}
 	if err := os.WriteFile(data, text.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"simulate", "-data", "csv:" + data, "-target", "y", "-nodes", "4", "-graph", "ring", "-rounds", "5", "-non-private",
 		"-seeds", "1..2", "-plot", picture}
-	if code, text := said(args...); code != exitDone || !strings.Contains(text, "mean RMSE") || !strings.Contains(readFile(t, picture), ">RMSE<") {
+	if code, text := said(args...); code != cli.ExitDone || !strings.Contains(text, "mean RMSE") || !strings.Contains(readFile(t, picture), ">RMSE<") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
@@ -126,11 +129,11 @@ func TestSweepOfNumbers(t *testing.T) {
 // The help of a command with many flags shows a few of them, each of which is there, and all when it is asked to.
 func TestHelpAll(t *testing.T) {
 	t.Parallel()
-	for name, flags := range beginWith {
+	for name, flags := range cli.BeginWith {
 		_, few, _ := call(name, "-h")
 		_, all, _ := call(name, "-h", "all")
 		_, same, _ := call("help", name, "all")
-		if all != same || strings.Count(few, "\n  -") != len(flags)+strings.Count(about(name), "\n  -") || len(all) < 2*len(few)-len(about(name)) {
+		if all != same || strings.Count(few, "\n  -") != len(flags)+strings.Count(cli.About(name), "\n  -") || len(all) < 2*len(few)-len(cli.About(name)) {
 			t.Errorf("%s:\n%s\n%s", name, few, all)
 		}
 		for _, f := range flags {
@@ -157,46 +160,46 @@ func TestSuggestions(t *testing.T) {
 		`no command ""; there`:                   {""},
 		`; did you mean version?`:                {"verison"},
 	} {
-		if code, text := said(args...); code != exitUsage || !strings.Contains(text, want) {
+		if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("%v: exit code %d, want %q in %s", args, code, want, text)
 		}
 	}
 	for _, word := range []string{"-version", "--version"} {
-		if code, text := said(word); code != exitDone || !strings.HasPrefix(text, "spade-edge ") {
+		if code, text := said(word); code != cli.ExitDone || !strings.HasPrefix(text, "spade-edge ") {
 			t.Errorf("%s: exit code %d, %s", word, code, text)
 		}
 	}
-	if got := wrapped("chosen:", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
+	if got := cli.Wrapped("chosen:", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestTicks(t *testing.T) {
 	for _, c := range [][2]float64{{0, 1}, {1, 80}, {47.3, 47.4}, {-3, 1e6}, {1e-9, 2e-9}, {0, 7}} {
-		if n := len(ticksOf(c[0], c[1])); n < 3 || n > 8 {
+		if n := len(lab.TicksOf(c[0], c[1])); n < 3 || n > 8 {
 			t.Errorf("%v has %d ticks", c, n)
 		}
 	}
-	if n := len(ticksOf(5, 5)); n != 1 {
+	if n := len(lab.TicksOf(5, 5)); n != 1 {
 		t.Errorf("%d ticks for one value", n)
 	}
 }
 
 // Where lines do not move, there are about ten, whatever the number of rounds.
 func TestProgressLines(t *testing.T) {
-	parts := progressLines
-	defer func() { progressLines = parts }()
-	progressLines = 10
+	parts := cli.ProgressLines
+	defer func() { cli.ProgressLines = parts }()
+	cli.ProgressLines = 10
 	for _, rounds := range []int{1, 7, 30, 1000} {
 		var log bytes.Buffer
-		p := newProgress(&log, sdk.Method{Rounds: rounds})
+		p := cli.NewProgress(&log, sdk.Method{Rounds: rounds})
 		for k := range rounds {
-			p.round(k+1, "")
+			p.Round(k+1, "")
 		}
 		if n := strings.Count(log.String(), "\n"); n != min(rounds, 11) && n != 10 {
 			t.Errorf("%d lines for %d rounds:\n%s", n, rounds, log.String())
 		}
-		if !strings.Contains(log.String(), "round ") || !strings.Contains(log.String(), digits(float64(rounds))+" of "+digits(float64(rounds))) {
+		if !strings.Contains(log.String(), "round ") || !strings.Contains(log.String(), cli.Digits(float64(rounds))+" of "+cli.Digits(float64(rounds))) {
 			t.Errorf("the last of %d rounds is not there:\n%s", rounds, log.String())
 		}
 	}

@@ -5,26 +5,28 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 // The help of every command fits a terminal of 80 columns, and has every word that was written for it.
 func TestHelpFits(t *testing.T) {
-	for _, cmd := range commands {
+	for _, cmd := range cli.Commands {
 		for _, more := range []string{"", "all"} {
-			code, out, log := call(append([]string{cmd.name}, strings.Fields("-h "+more)...)...)
-			if code != exitDone || log != "" {
-				t.Errorf("%s -h %s: exit code %d, %s", cmd.name, more, code, log)
+			code, out, log := call(append([]string{cmd.Name}, strings.Fields("-h "+more)...)...)
+			if code != cli.ExitDone || log != "" {
+				t.Errorf("%s -h %s: exit code %d, %s", cmd.Name, more, code, log)
 			}
 			for line := range strings.Lines(out) {
 				if n := utf8.RuneCountInString(line) - 1; n > 80 {
-					t.Errorf("%s -h %s: a line of %d: %s", cmd.name, more, n, line)
+					t.Errorf("%s -h %s: a line of %d: %s", cmd.Name, more, n, line)
 				}
 			}
 			words := strings.Fields(strings.ReplaceAll(out, "\\\n", "\n"))
-			for _, word := range strings.Fields(about(cmd.name)) {
+			for _, word := range strings.Fields(cli.About(cmd.Name)) {
 				i := slices.Index(words, word)
 				if i < 0 {
-					t.Errorf("%s -h: %q is missing", cmd.name, word)
+					t.Errorf("%s -h: %q is missing", cmd.Name, word)
 					continue
 				}
 				words = slices.Delete(words, i, i+1)
@@ -35,7 +37,7 @@ func TestHelpFits(t *testing.T) {
 
 // So does every topic. Only messages are longer: who looks for one finds it in one line.
 func TestTopicsFit(t *testing.T) {
-	for _, name := range append([]string{""}, topicNames()...) {
+	for _, name := range append([]string{""}, cli.TopicNames()...) {
 		_, out, _ := call(append([]string{"help"}, strings.Fields(name)...)...)
 		for line := range strings.Lines(out) {
 			message := name == "troubleshooting" && strings.HasSuffix(line, "]\n")
@@ -57,7 +59,7 @@ func TestFilled(t *testing.T) {
 		{"  spade-edge -a 1 -b \"c d\"\n", "  spade-edge \\\n      -a 1 \\\n      -b \"c d\"\n"},
 		{"", ""}, {"\n", "\n"}, {"  \n", "\n"},
 	} {
-		if got := filled(c.text, 14); got != c.want {
+		if got := cli.Filled(c.text, 14); got != c.want {
 			t.Errorf("%q becomes\n%s\nwant\n%s", c.text, got, c.want)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -25,7 +28,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ws.New(linkConfig(&fleetfile.Node{Name: "b", Listen: tr.place(1)}, tr.file, key))
+	b, err := ws.New(node.LinkConfig(&fleetfile.Node{Name: "b", Listen: tr.place(1)}, tr.file, key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +96,11 @@ var claimTroubles = map[string]provocation{
 	"done, with neighbors in quarantine: ...; spade-edge fleet remove takes a member out": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab bc ca", nil)
 		for _, wrong := range []string{"d", "a", "b,b", "b,c", "b,", "c,d"} {
-			if code, _, log := call("run", tr.path("a.json"), "-without", wrong); code != exitUsage || !strings.Contains(log, "want neighbors of ") {
+			if code, _, log := call("run", tr.path("a.json"), "-without", wrong); code != cli.ExitUsage || !strings.Contains(log, "want neighbors of ") {
 				t.Errorf("-without %s: exit code %d, %s", wrong, code, log)
 			}
 		}
-		if code, _, log := call("run", tr.path("a.json"), "-without", "c", "-recover"); code != exitUsage {
+		if code, _, log := call("run", tr.path("a.json"), "-without", "c", "-recover"); code != cli.ExitUsage {
 			t.Errorf("-without and -recover: exit code %d, %s", code, log)
 		}
 		b := start(t, "run", tr.path("b.json"), "-without", "c")
@@ -109,7 +112,7 @@ var claimTroubles = map[string]provocation{
 	},
 	"every edge of this node is in quarantine; ...": func(*testing.T, *bench) (int, string) {
 		var log strings.Builder
-		return exitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
+		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
 	},
 	"evidence of a double ... neighbor=... round=...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)

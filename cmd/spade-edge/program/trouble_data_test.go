@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -96,7 +98,7 @@ var privacyTroubles = map[string]provocation{
 	},
 	"... a privacy budget would be spent for little better than guessing: ...": func(t *testing.T, _ *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "few")
-		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5"); code != exitDone {
+		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5"); code != cli.ExitDone {
 			t.Fatal(text)
 		}
 		var out bytes.Buffer
@@ -205,10 +207,10 @@ func (b *bench) tasked(t *testing.T, mine string) (int, string) {
 	b.plain.write(t, "public.csv", public.String())
 	b.plain.write(t, "mine.csv", mine)
 	b.plain.remove(t, "task.json", "tasked")
-	if code, text := said("fit", "-data", "csv:"+b.plain.path("public.csv"), "-label", "outcome", "-onehot", "ward", "-fitted-on", "x", "-out", b.plain.path("task.json")); code != exitDone {
+	if code, text := said("fit", "-data", "csv:"+b.plain.path("public.csv"), "-label", "outcome", "-onehot", "ward", "-fitted-on", "x", "-out", b.plain.path("task.json")); code != cli.ExitDone {
 		return code, text
 	}
-	if code, text := said("init", b.plain.path("tasked"), "-n", "1", "-hosts", ownPort(), "-non-private", "-task", b.plain.path("task.json"), "-data", "csv:"+b.plain.path("mine.csv")); code != exitDone {
+	if code, text := said("init", b.plain.path("tasked"), "-n", "1", "-hosts", ownPort(), "-non-private", "-task", b.plain.path("task.json"), "-data", "csv:"+b.plain.path("mine.csv")); code != cli.ExitDone {
 		return code, text
 	}
 	return said("run", b.plain.path("tasked/node-0/node.json"))

@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -22,10 +25,10 @@ import (
 
 // suspect is what a run says at its end of a neighbor; tinytest and sdk/admm have tests of members that come to be suspect.
 func suspect(in admm.Influence) (int, string) {
-	r := &runResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
+	r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
 	var text strings.Builder
-	r.write(table{&text}, sdk.Method{})
-	return exitDone, text.String()
+	r.Write(cli.Table{Writer: &text}, sdk.Method{})
+	return cli.ExitDone, text.String()
 }
 
 // hears starts a node, once the others are at work and wait for it, and returns what it says when it has said all the words.
@@ -139,8 +142,8 @@ var linkTroubles = map[string]provocation{
 		tr.of(t, "b", "other.json")
 		a := start(t, "run", tr.path("a.json"))
 		start(t, "run", tr.path("b.json"))
-		a.wait(t, exitMismatch)
-		return exitMismatch, a.log.String()
+		a.wait(t, cli.ExitMismatch)
+		return cli.ExitMismatch, a.log.String()
 	},
 	"the fleet file is not taken over, everything stays as it was: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
@@ -190,7 +193,7 @@ var stateTroubles = map[string]provocation{
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")
-		if code, text := said("stop", tr.path("a.json")); code != exitDone {
+		if code, text := said("stop", tr.path("a.json")); code != cli.ExitDone {
 			t.Fatal(text)
 		}
 		<-a.over
@@ -248,8 +251,8 @@ func refusedByProxy(t *testing.T, b *bench, status string) (int, string) {
 	}))
 	defer proxy.Close()
 	code, text := said("check", "-edges", b.plain.variant(t, "a.json", `"name"`, `"proxy": "`+proxy.URL+`", "name"`))
-	if code != exitDone {
-		t.Errorf("exit code %d, want %d: the neighbor may be reached later", code, exitDone)
+	if code != cli.ExitDone {
+		t.Errorf("exit code %d, want %d: the neighbor may be reached later", code, cli.ExitDone)
 	}
 	return goesOn, text
 }

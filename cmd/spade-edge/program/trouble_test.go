@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -166,7 +168,7 @@ var fileTroubles = map[string]provocation{
 	},
 	"the node file has a gap: put in what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "gap")
-		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-dim", "3", "-non-private"); code != exitDone {
+		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-dim", "3", "-non-private"); code != cli.ExitDone {
 			return code, text
 		}
 		return said("check", filepath.Join(dir, "node-0", "node.json"))
@@ -197,7 +199,7 @@ func (b *bench) done(t *testing.T) {
 	if _, err := os.Stat(b.lone.path("a.state/certificate.json")); err == nil {
 		return
 	}
-	if code, text := said("run", b.lone.path("a.json")); code != exitDone {
+	if code, text := said("run", b.lone.path("a.json")); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -163,11 +166,11 @@ func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string 
 func TestVerifyWithFleet(t *testing.T) {
 	n := newNotary(t)
 	cert, fleet, ledger := n.certify(t, nil, "c"), n.path("fleet.json"), n.path("ledger.json")
-	v := object[verification](t, "-verify", cert, "-fleet", fleet, "-ledger", ledger)
+	v := object[privacy.Verification](t, "-verify", cert, "-fleet", fleet, "-ledger", ledger)
 	if !v.Verified || !v.FleetChecked || !v.LedgerChecked || !slices.Equal(v.Countersigned, []string{"c"}) || !slices.Equal(v.NotCountersigned, []string{"a"}) {
 		t.Errorf("%+v", v)
 	}
-	v = object[verification](t, "-verify", cert)
+	v = object[privacy.Verification](t, "-verify", cert)
 	if !v.Verified || v.FleetChecked || v.LedgerChecked || len(v.Countersigned)+len(v.NotCountersigned) != 0 {
 		t.Errorf("%+v", v)
 	}
@@ -175,7 +178,7 @@ func TestVerifyWithFleet(t *testing.T) {
 		t.Helper()
 		code, out, log := call(append([]string{"privacy", "-verify", cert}, args...)...)
 		for _, w := range want {
-			if code != exitDone || !strings.Contains(out, w) {
+			if code != cli.ExitDone || !strings.Contains(out, w) {
 				t.Errorf("%v: exit code %d, no %q in\n%s%s", args, code, w, out, log)
 			}
 		}
@@ -206,7 +209,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	if err := n.file.Write(n.path("forgotten.json")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, log := call("privacy", "-verify", cert, "-fleet", n.path("forgotten.json")); code != exitFailed || !strings.Contains(log, "by none of the member's keys") {
+	if code, _, log := call("privacy", "-verify", cert, "-fleet", n.path("forgotten.json")); code != cli.ExitFailed || !strings.Contains(log, "by none of the member's keys") {
 		t.Errorf("exit code %d: %s", code, log)
 	}
 }
@@ -219,7 +222,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused := func(name, cert string, want string, args ...string) {
 		t.Helper()
 		code, out, log := call(append([]string{"privacy", "-verify", cert}, args...)...)
-		if code != exitFailed || out != "" || !strings.Contains(log, want) {
+		if code != cli.ExitFailed || out != "" || !strings.Contains(log, want) {
 			t.Errorf("%s: exit code %d, want 1 with %q\n%s%s", name, code, want, out, log)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
 // The licences that the program prints are those of the modules that are linked into it, word for word.
@@ -38,12 +40,12 @@ func TestLicenses(t *testing.T) {
 		fmt.Fprintf(&all, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 80), one[:i], strings.TrimSpace(readFile(t, found[0])))
 	}
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile("licenses.txt", all.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(texts+"/licenses.txt", all.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		t.Skip("licenses.txt is made anew: build the test again")
 	}
-	if code, out, log := call("version", "-licenses"); code != exitDone || out != all.String() {
+	if code, out, log := call("version", "-licenses"); code != cli.ExitDone || out != all.String() {
 		t.Errorf("exit code %d, %s; the licences printed are not those of %q: run this test with UPDATE=1", code, log, folders)
 	}
 }
@@ -63,10 +65,10 @@ func goroot(t *testing.T) string {
 
 // What a release says of itself is what the linker was told.
 func TestVersionOfRelease(t *testing.T) {
-	defer func() { release = "" }()
-	release = "v1.2.0 0123456789ab"
+	defer func() { cli.Release = "" }()
+	cli.Release = "v1.2.0 0123456789ab"
 	want := fmt.Sprintf("spade-edge v1.2.0 0123456789ab, %s, %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if code, out, _ := call("version"); code != exitDone || out != want {
+	if code, out, _ := call("version"); code != cli.ExitDone || out != want {
 		t.Errorf("exit code %d, %q, want %q", code, out, want)
 	}
 }

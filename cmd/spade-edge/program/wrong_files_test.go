@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -19,13 +22,13 @@ func TestWrongNodeFile(t *testing.T) {
 	node := func(want string, oldNew ...string) {
 		path := tr.variant(t, "a.json", oldNew...)
 		for _, command := range []string{"run", "status"} {
-			all = append(all, mistake{exitUsage, want, []string{command, path}})
+			all = append(all, mistake{cli.ExitUsage, want, []string{command, path}})
 		}
 	}
 	field := func(want, field string) { node(want, `"version": 1`, `"version": 1, `+field) }
 	oracle := func(want, text string) {
 		path := tr.oracle(t, text)
-		all = append(all, mistake{exitUsage, want, []string{"run", path}})
+		all = append(all, mistake{cli.ExitUsage, want, []string{"run", path}})
 	}
 	node(`version is 2, want 1`, `"version": 1`, `"version": 2`)
 	node(`version is "1", want 1`, `"version": 1`, `"version": "1"`)
@@ -73,8 +76,8 @@ func TestWrongFleetFile(t *testing.T) {
 	var all []mistake
 	fleet := func(want string, oldNew ...string) {
 		path := tr.variant(t, "fleet.json", oldNew...)
-		all = append(all, mistake{exitUsage, want, []string{"inspect", path}})
-		all = append(all, mistake{exitUsage, want, []string{"run", tr.variant(t, "a.json", "fleet.json", path[len(tr.dir)+1:])}})
+		all = append(all, mistake{cli.ExitUsage, want, []string{"inspect", path}})
+		all = append(all, mistake{cli.ExitUsage, want, []string{"run", tr.variant(t, "a.json", "fleet.json", path[len(tr.dir)+1:])}})
 	}
 	fleet("version is 3, want 1", `"version": 1`, `"version": 3`)
 	fleet(`run is "", want 1..64 bytes`, `"trial"`, `""`)
@@ -119,11 +122,11 @@ func TestWrongOtherFiles(t *testing.T) {
 	certificate := func(oldNew ...string) string {
 		return tr.variant(t, cert, oldNew...)
 	}
-	if code, _, log := call("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", tr.path("task.json")); code != exitDone {
+	if code, _, log := call("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", tr.path("task.json")); code != cli.ExitDone {
 		t.Fatal(log)
 	}
 	task := func(want string, oldNew ...string) mistake {
-		return mistake{exitUsage, want, []string{"init", "new", "-n", "2", "-task", tr.variant(t, "task.json", oldNew...), "-data", "synthetic:clinical"}}
+		return mistake{cli.ExitUsage, want, []string{"init", "new", "-n", "2", "-task", tr.variant(t, "task.json", oldNew...), "-data", "synthetic:clinical"}}
 	}
 	data := func(name, text string) []string {
 		return []string{"simulate", "-data", "csv:" + put(name, text), "-label", "label"}
@@ -138,66 +141,66 @@ func TestWrongOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := t.TempDir() // by itself, as everything around a mistake is looked at before and after it
-	if err := errors.Join(os.WriteFile(filepath.Join(long, "long"), nil, 0o600), os.Truncate(filepath.Join(long, "long"), maxForeign+1)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(long, "long"), nil, 0o600), os.Truncate(filepath.Join(long, "long"), privacy.MaxForeign+1)); err != nil {
 		t.Fatal(err)
 	}
 	wrongUse(t, long, []mistake{
-		{exitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", ledgers("-verify", "long")},
-		{exitUsage, "of at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
+		{cli.ExitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", ledgers("-verify", "long")},
+		{cli.ExitUsage, "of at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
 	})
 	wrongUse(t, tr.dir, []mistake{
-		{exitFailed, "is a special file", ledgers("-verify", os.DevNull)},
-		{exitUsage, "is a special file", []string{"init", "new", "-members", os.DevNull, "-data", "synthetic:clinical"}},
-		{exitFailed, "line 1", ledgers("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
-		{exitFailed, "the line before was changed", ledgers("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
-		{exitFailed, "line 1", ledgers("-ledger", put("text.ledger", "hello\n"))},
-		{exitFailed, "folder", ledgers("-ledger", "folder")},
-		{exitFailed, "a ledger is never overwritten", ledgers("-new-ledger", book, "-dataset", "x")},
-		{exitFailed, "never overwritten", ledgers("-new-ledger", "folder", "-dataset", "x")},
-		{exitFailed, "no such file", ledgers("-new-ledger", "none/x", "-dataset", "x")},
-		{exitFailed, "is a folder", ledgers("-verify", "folder")},
-		{exitFailed, "unknown field", ledgers("-verify", certificate(`"unit"`, `"units"`))},
-		{exitFailed, "is not right:\nversion: is 9, want 2", ledgers("-verify", certificate(`"version": 2`, `"version": 9`))},
-		{exitUsage, "found array, want an object", ledgers("-verify", cert, "-fleet", put("no.fleet", "[]"))},
-		{exitUsage, "no such file", ledgers("-verify", cert, "-fleet", "none.json")},
-		{exitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
-		{exitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
+		{cli.ExitFailed, "is a special file", ledgers("-verify", os.DevNull)},
+		{cli.ExitUsage, "is a special file", []string{"init", "new", "-members", os.DevNull, "-data", "synthetic:clinical"}},
+		{cli.ExitFailed, "line 1", ledgers("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
+		{cli.ExitFailed, "the line before was changed", ledgers("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
+		{cli.ExitFailed, "line 1", ledgers("-ledger", put("text.ledger", "hello\n"))},
+		{cli.ExitFailed, "folder", ledgers("-ledger", "folder")},
+		{cli.ExitFailed, "a ledger is never overwritten", ledgers("-new-ledger", book, "-dataset", "x")},
+		{cli.ExitFailed, "never overwritten", ledgers("-new-ledger", "folder", "-dataset", "x")},
+		{cli.ExitFailed, "no such file", ledgers("-new-ledger", "none/x", "-dataset", "x")},
+		{cli.ExitFailed, "is a folder", ledgers("-verify", "folder")},
+		{cli.ExitFailed, "unknown field", ledgers("-verify", certificate(`"unit"`, `"units"`))},
+		{cli.ExitFailed, "is not right:\nversion: is 9, want 2", ledgers("-verify", certificate(`"version": 2`, `"version": 9`))},
+		{cli.ExitUsage, "found array, want an object", ledgers("-verify", cert, "-fleet", put("no.fleet", "[]"))},
+		{cli.ExitUsage, "no such file", ledgers("-verify", cert, "-fleet", "none.json")},
+		{cli.ExitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
+		{cli.ExitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
 		task("fitted_on is \"\"", `"fitted_on": "x",`, ""),
 		task(`source is "web", want csv, idx or synthetic`, `"source": "synthetic"`, `"source": "web"`),
 		task(`model "tree", want softmax or perceptron`, `"softmax"`, `"tree"`),
 		task(`unknown field "color"`, `"source"`, `"color": 1, "source"`),
 		task("line 3, column", `"fitted_on": "x",`, `"fitted_on": "x"`),
-		{exitFailed, "is empty, want a header line", data("empty.csv", "")},
-		{exitFailed, "no rows below the header", data("header.csv", "x,label\n")},
-		{exitFailed, "columns 1 and 2 are both called", data("twice.csv", "x,x,label\n1,2,a\n3,4,b\n")},
-		{exitFailed, "line 3", data("ragged.csv", "x,label\n1,a\n2\n")},
-		{exitFailed, "", data("one.csv", "x,label\n"+strings.Repeat("1,a\n", 20))},
-		{exitFailed, `-label "label": wrong.csv has no such column` + "\nthe columns of wrong.csv are", data("wrong.csv", "x,y\n1,2\n")},
-		{exitFailed, "is a directory", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
-		{exitUsage, "a.ledger is there already: -force", []string{"export", node, "-out", book, "-format", "raw"}},
-		{exitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw"}},
-		{exitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw", "-force"}},
-		{exitUsage, "m.npy.sha256 is a folder, want a name for a file", []string{"export", node, "-out", "m.npy", "-force"}},
-		{exitFailed, "no such file", []string{"export", node, "-out", "none/x.npy"}},
-		{exitUsage, "the ending of -out", []string{"export", node, "-out", "model.txt"}},
-		{exitUsage, "-averaged: this node does not keep the mean", []string{"export", node, "-out", "mean.npy", "-averaged"}},
-		{exitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "task.json"}},
-		{exitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "dangling"}},
-		{exitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "none/task.json"}},
-		{exitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "x", "-out", "other.json", "-x0", "none/x0"}},
-		{exitFailed, "a.key", []string{"keygen", "-name", "a", "-out", "a.key"}},
-		{exitFailed, "no such file", []string{"keygen", "-name", "a", "-out", "none/a.key"}},
-		{exitUsage, `-address: "ward-3", want host:port`, []string{"keygen", "-name", "a", "-address", "ward-3"}},
-		{exitUsage, "-address: address", []string{"keygen", "-name", "a", "-address", "http://h:1/"}},
-		{exitUsage, "port is 70000", []string{"keygen", "-name", "a", "-address", "h:70000"}},
-		{exitUsage, "no shell given, want bash, zsh, fish", []string{"completion"}},
-		{exitUsage, `no script for the shell "csh", want bash, zsh, fish`, []string{"completion", "csh"}},
-		{exitUsage, `unexpected argument "zsh"`, []string{"completion", "bash", "zsh"}},
-		{exitUsage, `unexpected argument "x"`, []string{"version", "x"}},
-		{exitUsage, `no topic "flet"; there are`, []string{"help", "flet"}},
-		{exitUsage, "no file given, want spade-edge check NODEFILE", []string{"check"}},
-		{exitUsage, `unexpected argument "b"`, []string{"check", "a", "b"}},
-		{exitUsage, "-timeout is 0s, want more than 0", []string{"check", "a", "-timeout", "0s"}},
-		{exitUsage, "not defined: -fast", []string{"check", "a", "-fast"}},
+		{cli.ExitFailed, "is empty, want a header line", data("empty.csv", "")},
+		{cli.ExitFailed, "no rows below the header", data("header.csv", "x,label\n")},
+		{cli.ExitFailed, "columns 1 and 2 are both called", data("twice.csv", "x,x,label\n1,2,a\n3,4,b\n")},
+		{cli.ExitFailed, "line 3", data("ragged.csv", "x,label\n1,a\n2\n")},
+		{cli.ExitFailed, "", data("one.csv", "x,label\n"+strings.Repeat("1,a\n", 20))},
+		{cli.ExitFailed, `-label "label": wrong.csv has no such column` + "\nthe columns of wrong.csv are", data("wrong.csv", "x,y\n1,2\n")},
+		{cli.ExitFailed, "is a directory", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
+		{cli.ExitUsage, "a.ledger is there already: -force", []string{"export", node, "-out", book, "-format", "raw"}},
+		{cli.ExitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw"}},
+		{cli.ExitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw", "-force"}},
+		{cli.ExitUsage, "m.npy.sha256 is a folder, want a name for a file", []string{"export", node, "-out", "m.npy", "-force"}},
+		{cli.ExitFailed, "no such file", []string{"export", node, "-out", "none/x.npy"}},
+		{cli.ExitUsage, "the ending of -out", []string{"export", node, "-out", "model.txt"}},
+		{cli.ExitUsage, "-averaged: this node does not keep the mean", []string{"export", node, "-out", "mean.npy", "-averaged"}},
+		{cli.ExitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "task.json"}},
+		{cli.ExitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "dangling"}},
+		{cli.ExitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "none/task.json"}},
+		{cli.ExitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "x", "-out", "other.json", "-x0", "none/x0"}},
+		{cli.ExitFailed, "a.key", []string{"keygen", "-name", "a", "-out", "a.key"}},
+		{cli.ExitFailed, "no such file", []string{"keygen", "-name", "a", "-out", "none/a.key"}},
+		{cli.ExitUsage, `-address: "ward-3", want host:port`, []string{"keygen", "-name", "a", "-address", "ward-3"}},
+		{cli.ExitUsage, "-address: address", []string{"keygen", "-name", "a", "-address", "http://h:1/"}},
+		{cli.ExitUsage, "port is 70000", []string{"keygen", "-name", "a", "-address", "h:70000"}},
+		{cli.ExitUsage, "no shell given, want bash, zsh, fish", []string{"completion"}},
+		{cli.ExitUsage, `no script for the shell "csh", want bash, zsh, fish`, []string{"completion", "csh"}},
+		{cli.ExitUsage, `unexpected argument "zsh"`, []string{"completion", "bash", "zsh"}},
+		{cli.ExitUsage, `unexpected argument "x"`, []string{"version", "x"}},
+		{cli.ExitUsage, `no topic "flet"; there are`, []string{"help", "flet"}},
+		{cli.ExitUsage, "no file given, want spade-edge check NODEFILE", []string{"check"}},
+		{cli.ExitUsage, `unexpected argument "b"`, []string{"check", "a", "b"}},
+		{cli.ExitUsage, "-timeout is 0s, want more than 0", []string{"check", "a", "-timeout", "0s"}},
+		{cli.ExitUsage, "not defined: -fast", []string{"check", "a", "-fast"}},
 	})
 }

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// Cmdline is one use of a command: its flags, and where its output goes.
+type Cmdline struct {
+	*flag.FlagSet
+	Program  *Program
+	name     string // of the command
+	Argv     []string
+	Out, Log io.Writer
+	JSON     bool            // -json
+	Given    map[string]bool // the flags on the command line, once it is parsed
+
+	Failed func(text string) // if it is set, it is told why the command fails, in place of log
+
+	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
+}
+
+// NewCmdline returns a call whose flags are silent on errors.
+func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmdline {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	c := &Cmdline{FlagSet: fs, Program: p, name: name, Argv: args, Out: out, Log: log}
+	c.SetOutput(io.Discard)
+	c.Usage = func() {}
+	return c
+}
+
+// JSONFlag adds the flag -json. more is what it says besides.
+func (c *Cmdline) JSONFlag(more string) {
+	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
+}
+
+// ParseArgs reads a command line. It prints the help on -h; every mistake is a usageError.
+func (c *Cmdline) ParseArgs() error {
+	err := c.Parse(c.Argv)
+	switch {
+	case errors.Is(err, flag.ErrHelp) && c.show != nil:
+		c.show(c.FlagSet)
+		return err
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(c.Out, c.help(c.Arg(0) == "all"))
+		return err
+	case err != nil:
+		if _, name, unknown := strings.Cut(err.Error(), "not defined: -"); unknown {
+			var all []string
+			c.VisitAll(func(f *flag.Flag) { all = append(all, f.Name) })
+			err = fmt.Errorf("%w%s", err, didYouMean(name, "-", all))
+		}
+		return AsUsageError(err)
+	case c.NArg() > 0:
+		return AsUsageError(fmt.Errorf("unexpected argument %q: every setting is a flag", c.Arg(0)))
+	}
+	c.Given = make(map[string]bool)
+	c.Visit(func(f *flag.Flag) { c.Given[f.Name] = true })
+	return nil
+}
+
+// BeginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
+var BeginWith = map[string][]string{
+	"demo":     {"nodes", "graph", "epsilon", "non-private", "http", "json"},
+	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
+	"plan":     {"dim", "samples", "nodes", "graph", "epsilon", "rounds"},
+	"fit":      {"data", "label", "onehot", "drop", "fitted-on", "out"},
+	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
+}
+
+// help is what a command is for, with its flags: those to begin with, if the command has such, or all.
+func (c *Cmdline) help(all bool) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, c.Program.about(c.name))
+	first := BeginWith[c.name]
+	some := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	count := 0
+	c.VisitAll(func(f *flag.Flag) {
+		count++
+		if all || first == nil || slices.Contains(first, f.Name) {
+			some.Var(f.Value, f.Name, f.Usage)
+			some.Lookup(f.Name).DefValue = f.DefValue
+		}
+	})
+	some.SetOutput(&b)
+	if !all && first != nil {
+		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.name, count)
+	}
+	some.PrintDefaults()
+	return Filled(b.String(), min(80, TerminalWidth(c.Out)))
+}
+
+// ParseFile is parse for a command that takes one file, before or after its flags.
+func (c *Cmdline) ParseFile() (file string, err error) {
+	if err := c.Parse(c.Argv); err == nil && c.NArg() > 0 {
+		file, c.Argv = c.Arg(0), c.Args()[1:]
+	}
+	// The rest; or, if something was wrong, all of it once more for the message.
+	if err := c.ParseArgs(); err != nil {
+		return "", err
+	}
+	if file == "" {
+		usage, _, _ := strings.Cut(strings.TrimPrefix(c.Program.about(c.name), "usage: "), "\n")
+		return "", AsUsageError(fmt.Errorf("no file given, want %s", usage))
+	}
+	return file, nil
+}
+
+// Print prints a result: as JSON if that is asked for, and else for people.
+func (c *Cmdline) Print(result any, text func(t Table)) error {
+	if c.JSON {
+		return WriteObject(c.Out, result)
+	}
+	text(Table{c.Out})
+	return nil
+}
+
+// Faults are what is wrong with a command line.
+type Faults []error
+
+// Add adds a fault.
+func (f *Faults) Add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+// When adds a fault if something is wrong.
+func (f *Faults) When(wrong bool, format string, args ...any) {
+	if wrong {
+		f.Add(format, args...)
+	}
+}
+
+// Usage returns all faults as one usageError, or nil.
+func (f Faults) Usage() error {
+	if err := errors.Join(f...); err != nil {
+		return AsUsageError(err)
+	}
+	return nil
+}
+
+// Empty reports given flags with an empty value. named are names, each with its value.
+func (f *Faults) Empty(given map[string]bool, named ...string) {
+	for pair := range slices.Chunk(named, 2) {
+		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
+	}
+}
+
+// CheckHTTP refuses an address of a page that is not on loopback.
+func CheckHTTP(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	if err := monitor.CheckAddress(addr); err != nil {
+		return AsUsageError(fmt.Errorf("-http: %w", err))
+	}
+	return nil
+}

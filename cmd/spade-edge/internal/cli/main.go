@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// Exit codes.
+const (
+	ExitDone     = 0
+	ExitFailed   = 1
+	ExitUsage    = 2
+	ExitRefused  = 3
+	ExitMismatch = 4
+	ExitWithout  = 5 // done, and a neighbor is in quarantine
+)
+
+// endings are the errors with an exit code of their own, and those that something helps against: libraries know no
+// commands.
+var endings = []struct {
+	err  error
+	code int
+	cure string
+}{
+	{fleetfile.ErrMismatch, ExitUsage, ""},
+	{dpmech.ErrBudget, ExitRefused, ""},
+	{sdk.ErrWithout, ExitUsage, ""},
+	{sdk.ErrHopeless, ExitRefused, "; run -anyway begins it all the same"},
+	{device.ErrMismatch, ExitMismatch, ""},
+	{device.ErrOtherState, ExitMismatch, ""},
+	{state.ErrRollback, ExitMismatch, ""},
+	{sdk.ErrClone, ExitMismatch, ""},
+	{sdk.ErrQuarantine, ExitMismatch, ""},
+	{sdk.ErrRecovery, ExitMismatch, ""},
+	{sdk.ErrRecoverAnew, ExitMismatch, "; run -recover does that"},
+	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
+	{state.ErrNoLedger, ExitFailed, newLedger},
+	{builtin.ErrZeroStart, ExitFailed, "; spade-edge fit -x0 FILE writes one"},
+}
+
+const newLedger = "; create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
+
+// Cured adds to an error what helps against it.
+func Cured(err error) error {
+	for _, e := range endings {
+		if e.cure != "" && errors.Is(err, e.err) {
+			err = fmt.Errorf("%w%s", err, e.cure)
+		}
+	}
+	return err
+}
+
+// Command is one word of the program.
+type Command struct {
+	Name  string
+	Short string // what it does, in one line
+	Run   func(ctx context.Context, c *Cmdline) error
+}
+
+// Commands are in the order in which a user comes to need them.
+var Commands []*Command
+
+// Run runs a command, and returns the exit code. The result of a command is printed once, when it has succeeded.
+func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) int {
+	if len(args) == 0 {
+		p.help(log)
+		return ExitUsage
+	}
+	name, result := args[0], Held{to: out}
+	if slices.Contains([]string{"-version", "--version"}, name) {
+		name = "version"
+	}
+	i := slices.Index(names(), name)
+	var err error
+	switch {
+	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
+		name = "help"
+		if len(args) == 3 && args[2] == "all" && slices.Contains(names(), args[1]) {
+			return p.Run(ctx, []string{args[1], "-h", "all"}, out, log)
+		}
+		if len(args) > 1 {
+			err = p.helpTopic(args[1], &result)
+		} else {
+			p.help(&result)
+		}
+	case name == "__complete": // for the scripts of the command completion
+		complete(args[1:], &result)
+	case i >= 0:
+		c := NewCmdline(p, name, args[1:], &result, log)
+		if err = Commands[i].Run(ctx, c); c.Failed != nil {
+			log = teller(c.Failed)
+		}
+	default:
+		fmt.Fprintf(log, "%s: no command %q; there are %s%s\n", p.Name, name, strings.Join(names(), ", "),
+			didYouMean(name, "", append(names(), "help")))
+		return ExitUsage
+	}
+	told := exitError{}
+	if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
+		if failed := result.Flush(); failed != nil || told.error == nil {
+			err = failed
+		}
+	}
+	return ExitCode(err, p.Name+" "+name, log)
+}
+
+// teller is told what is written, without the end of the line.
+type teller func(text string)
+
+func (t teller) Write(text []byte) (int, error) {
+	t(strings.TrimSpace(string(text)))
+	return len(text), nil
+}
+
+// Held buffers what a command prints until it has succeeded, or until it knows that it will.
+type Held struct {
+	bytes.Buffer
+	to io.Writer
+}
+
+func (h *Held) Flush() error {
+	_, err := h.WriteTo(h.to)
+	return err
+}
+
+// usageError is a mistake in how the program was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// AsUsageError returns an error as a mistake in how the program was called.
+func AsUsageError(err error) error { return usageError{err} }
+
+// exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
+// the same.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// AsExit returns an error with the exit code of a command that has done its work.
+func AsExit(err error, code int) error { return exitError{err, code} }
+
+// ExitCode reports an error and says what the process should end with.
+func ExitCode(err error, call string, log io.Writer) int {
+	var wrong usageError
+	var told exitError
+	if err == nil {
+		return ExitDone
+	}
+	err = Cured(err)
+	code, hint := ExitFailed, ""
+	switch {
+	case errors.As(err, &told):
+		code = told.code
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	case errors.As(err, &wrong):
+		code = ExitUsage
+	default:
+		for _, e := range slices.Backward(endings) { // the first one counts
+			if errors.Is(err, e.err) {
+				code = e.code
+			}
+		}
+	}
+	if code == ExitUsage && told.error == nil {
+		hint = fmt.Sprintf("\n(%s -h explains)", call)
+	}
+	fmt.Fprintf(log, "%s: %s%s\n", call, printable(err.Error()), hint)
+	return code
+}
+
+func names() (all []string) {
+	for _, cmd := range Commands {
+		all = append(all, cmd.Name)
+	}
+	return all
+}
+
+func (p *Program) help(w io.Writer) {
+	fmt.Fprintf(w, "%s trains one shared model on many devices,\n"+
+		"without a server, gradients, or data leaving a device.\n\n", p.Name)
+	for _, cmd := range Commands {
+		fmt.Fprintf(w, "  %s %-10s %s\n", p.Name, cmd.Name, cmd.Short)
+	}
+	fmt.Fprintf(w, "\nStart with \"%s demo\". \"%[1]s COMMAND -h\" explains a command,\n"+
+		"and \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
+	for _, name := range TopicNames() {
+		first, _, _ := strings.Cut(Text("topics/"+name), "\n")
+		fmt.Fprintf(w, "  %-16s %s\n", name, first)
+	}
+}

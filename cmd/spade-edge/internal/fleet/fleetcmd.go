@@ -1,0 +1,270 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+type fleetAction struct {
+	name  string
+	flags []string
+	run   func(e *fleetEdit) error
+}
+
+// fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
+var fleetActions = []fleetAction{
+	{"add", []string{"line", "name", "key", "address", "edges", "cut", "run", "end", "as", "data", "stream"},
+		(*fleetEdit).add},
+	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
+	{"rotate", []string{"line", "name", "key", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
+	{"move", []string{"name", "address"}, (*fleetEdit).move},
+	{"next", []string{"from", "run", "rounds", "epsilon", "end", "stop"}, (*fleetEdit).next},
+	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
+}
+
+// fleetEdit is a change of the files of a fleet.
+type fleetEdit struct {
+	*cli.Cmdline
+	line, name, key, address, edges, cut, run, as, data string
+	stream                                              CommandFlag
+	newKey, from, newFleet                              string
+	atOnce, retire, forget, end, dryRun                 bool
+	rounds, stop                                        int
+	epsilon                                             float64
+
+	dir, path string          // of the fleet file
+	file      *fleetfile.File // as it is to be
+	text      []byte          // as it was
+	hash      [32]byte        // as it was
+	ran       string          // the run as it was
+	nodes     []*nodeText
+	writes    *change
+
+	r FleetResult
+}
+
+// FleetResult is what has changed, and its JSON.
+type FleetResult struct {
+	Action  string               `json:"action"`
+	Fleet   string               `json:"fleet"` // the file
+	Run     string               `json:"run"`
+	Hash    string               `json:"fleet_hash"`
+	SameRun bool                 `json:"same_run"` // the hash is what it was: a run that has begun takes the change over
+	DryRun  bool                 `json:"dry_run"`
+	Files   []fileChange         `json:"files"`
+	Epsilon *float64             `json:"epsilon"` // of the run, null if it is not private
+	Left    []privacy.LedgerLeft `json:"ledgers"` // of the members whose ledgers are here
+	Notes   []string             `json:"notes"`   // what is left to do
+}
+
+type fileChange struct {
+	File    string        `json:"file"`
+	New     bool          `json:"new"`
+	Bytes   int           `json:"bytes"`
+	Changes []fieldChange `json:"changes"` // none of a start vector
+}
+
+// errSettled says what may change in the middle of a run.
+var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
+	"begun with, and in the middle of one only keys and addresses may change")
+
+// Edit is the command that changes the files of a fleet.
+func Edit(_ context.Context, c *cli.Cmdline) error {
+	e := &fleetEdit{Cmdline: c}
+	e.register()
+	i := -1
+	if len(c.Argv) > 0 {
+		i = slices.IndexFunc(fleetActions, func(a fleetAction) bool { return a.name == c.Argv[0] })
+	}
+	if i < 0 {
+		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return cli.AsUsageError(errors.New("want first what to do: add, remove, rotate, move, next or take"))
+	}
+	action := fleetActions[i]
+	c.Argv = c.Argv[1:]
+	path, err := c.ParseFile()
+	if err != nil {
+		return err
+	}
+	var f cli.Faults
+	c.Visit(func(given *flag.Flag) {
+		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
+		f.When(!ok, "-%s does not go with fleet %s", given.Name, action.name)
+	})
+	f.Empty(c.Given, "line", e.line, "name", e.name, "key", e.key, "run", e.run, "as", e.as, "data", e.data,
+		"stream", e.stream.String(), "file", e.newKey, "from", e.from, "new", e.newFleet)
+	if err := f.Usage(); err != nil {
+		return err
+	}
+	e.r = FleetResult{
+		Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Left: []privacy.LedgerLeft{}, Notes: []string{},
+	}
+	if err := e.open(path, action.name == "take"); err != nil {
+		return err
+	}
+	if err := action.run(e); err != nil {
+		return err
+	}
+	if err := e.finish(); err != nil {
+		return err
+	}
+	return c.Print(e.r, e.write)
+}
+
+func (e *fleetEdit) register() {
+	c := e.Cmdline
+	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen has printed on the device")
+	c.StringVar(&e.name, "name", "", "the member")
+	c.StringVar(&e.key, "key", "", "add, rotate: the public `key`, ed25519:..., in place of -line")
+	c.StringVar(&e.address, "address", "", "add, move: where neighbors reach it, host:port or wss://host:port/path, "+
+		"several separated by commas; none if it only dials out")
+	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
+	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")
+	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
+	c.StringVar(&e.as, "as", "", "add: it learns from what this `member` learns from (default a gap to be filled in)")
+	c.StringVar(&e.data, "data", "", "add: the `source` of its own samples, prepared as the task in the fleet file says")
+	c.Var(&e.stream, "stream", "add: the `program`, with its arguments, that answers its queries")
+	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
+	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
+	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
+	c.BoolVar(&e.forget, "forget", false, "rotate: make room for another retired key; what the oldest one has signed "+
+		"counts no more")
+	c.StringVar(&e.from, "from", "", "next: the `file` with the model to start from, .npy, .json or .raw, as export "+
+		"writes it, or the state folder of a node that has it")
+	c.IntVar(&e.stop, "stop", 0, "next: how many members have to ask for an early end of a run, 1..8; 0 if nobody may (default as "+
+		"before)")
+	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
+	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before, or what "+
+		"is left of the ledgers here)")
+	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
+	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
+	c.BoolVar(&e.dryRun, "dry-run", false, "show what changes, and write nothing")
+	c.JSONFlag("")
+}
+
+// finish collects what changes, and writes it.
+func (e *fleetEdit) finish() error {
+	f := e.file.Fleet
+	text, err := e.file.Marshal()
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	hash := f.Hash()
+	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
+	if p := f.Privacy; !p.NonPrivate {
+		epsilon := p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta)
+		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
+			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
+				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
+		}
+	}
+	for _, n := range e.nodes {
+		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // or it is on the device alone
+			if err := n.node.CheckIdentity(e.file, key); err != nil {
+				return cli.AsUsageError(fmt.Errorf("%s: %w", n.path, err))
+			}
+		}
+		if own := n.node.Fleet; !same(own, e.path) { // a device's copy
+			there, err := os.ReadFile(own)
+			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
+				if err := e.setFleet(own, text); err != nil {
+					return err
+				}
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				e.note("%s is another fleet than %s was: take it over there", own, e.path)
+			}
+		}
+		if err := e.writes.set(n.path, n.text, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := e.setFleet(e.path, text); err != nil { // last: it makes the rest count
+		return err
+	}
+	for _, w := range e.writes.files {
+		one := fileChange{File: w.path, New: w.old == nil, Bytes: len(w.new), Changes: FieldChanges(w.old, w.new)}
+		if rel, err := filepath.Rel(e.dir, w.path); err == nil {
+			one.File = filepath.ToSlash(rel)
+		}
+		e.r.Files = append(e.r.Files, one)
+	}
+	if e.dryRun {
+		return nil
+	}
+	e.writes.step = e.Program.FleetStep
+	return e.writes.commit()
+}
+
+// setFleet writes the fleet file somewhere, with the start vector beside it.
+func (e *fleetEdit) setFleet(path string, text []byte) error {
+	if e.file.X0File != "" {
+		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
+		if err := e.writes.set(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
+			return err
+		}
+	}
+	return e.writes.set(path, text, 0o644)
+}
+
+func (e *fleetEdit) note(format string, args ...any) {
+	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
+}
+
+// reload notes who has to be told of new keys or addresses of a member.
+func (e *fleetEdit) reload(name string) {
+	var all []string
+	for _, p := range e.file.Peers(name) {
+		all = append(all, p.Name)
+	}
+	e.note("the hash is what it was, so a run goes on meanwhile: bring %s to %s, and to the neighbors (%s); those at "+
+		"work read it again with kill -HUP or systemctl reload", filepath.Base(e.path), name,
+		cmp.Or(strings.Join(all, ", "), "none"))
+}
+
+func (e *fleetEdit) write(t cli.Table) {
+	r := &e.r
+	for _, f := range r.Files {
+		word := "changed"
+		if f.New {
+			word = "new"
+		}
+		t.Row(word, "%s, %s", f.File, cli.BytesText(int64(f.Bytes)))
+		for _, c := range f.Changes {
+			fmt.Fprintf(t, "  %s\n", c)
+		}
+	}
+	if len(r.Files) == 0 {
+		t.Row("changed", "nothing: the files are so already")
+	}
+	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
+	for _, l := range r.Left {
+		t.Row("ledger", "%q: %s", l.Name, l.Text)
+	}
+	if r.Epsilon != nil {
+		t.Row("epsilon", "%s at delta %v of each member's data set, for the whole run", cli.EpsilonText(*r.Epsilon),
+			e.file.Fleet.Privacy.Delta)
+	}
+	for _, n := range r.Notes {
+		t.Row("next", "%s", n)
+	}
+	if r.DryRun {
+		t.Row("dry run", "nothing is written")
+	}
+}

@@ -1,0 +1,383 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// newcomer returns the member that -line, or -name, -key and -address describe.
+func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
+	var f cli.Faults
+	if e.line != "" {
+		f.When(e.key != "", "-line and -key exclude each other: the line has the key")
+		all, err := readMembers(e.line)
+		if err != nil {
+			return m, cli.AsUsageError(fmt.Errorf("-line: %w", err))
+		}
+		if m = all[0]; len(all) != 1 {
+			f.Add("-line %s has %d members, want one", e.line, len(all))
+		}
+		f.When(e.name != "" && m.Name != e.name, "-name is %q, and the line of %s is of %q", e.name, e.line, m.Name)
+	} else {
+		m.Name = e.name
+		f.When(e.name == "" || e.key == "", "want -line, or -name and -key: who it is, and the public half of its key")
+		if e.key != "" {
+			key, err := transport.ParseKey(e.key)
+			if err != nil {
+				f.Add("-key: %w", err)
+			}
+			m.Keys = []ed25519.PublicKey{key}
+		}
+	}
+	if e.address != "" {
+		if m.Addresses, err = memberAddresses("-address", setup.List(e.address)); err != nil {
+			f.Add("%w", err)
+		}
+	}
+	return m, f.Usage()
+}
+
+// place returns where in the fleet the member of -name stands.
+func (e *fleetEdit) place(name string) (int, error) {
+	i := slices.Index(e.file.Fleet.Members, name)
+	if i < 0 {
+		return 0, cli.AsUsageError(fmt.Errorf("-name is %q, want a member: %q", name, e.file.Fleet.Members))
+	}
+	return i, nil
+}
+
+func (e *fleetEdit) add() error {
+	m, err := e.newcomer()
+	if err != nil {
+		return err
+	}
+	f := e.file.Fleet
+	var wrong cli.Faults
+	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
+		m.Name)
+	wrong.When(strings.HasPrefix(m.Name, ".") || strings.ContainsAny(m.Name, `/\`) || !filepath.IsLocal(m.Name),
+		"name %q: want one that can be the name of a folder", m.Name)
+	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
+	wrong.When(privacy.Count(e.as != "", e.data != "", len(e.stream) > 0) > 1,
+		"-as, -data and -stream exclude each other: a node learns from one of them")
+	wrong.When(e.data != "" && f.Task == nil, "-data goes with a task in the fleet file, which says how to prepare them")
+	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
+	if err := wrong.Usage(); err != nil {
+		return err
+	}
+	if err := e.openNode(m.Name); err != nil { // of one that comes back
+		return cli.AsUsageError(err)
+	}
+	f.Members = append(f.Members, m.Name)
+	e.file.Members = append(e.file.Members, m)
+	if err := e.connect(m.Name); err != nil {
+		return err
+	}
+	if err := e.settle(); err != nil {
+		return err
+	}
+	if e.node(m.Name) == nil {
+		if err := e.makeNode(m); err != nil {
+			return err
+		}
+	}
+	e.note("%s", e.bringAll())
+	return e.reshare()
+}
+
+// bringAll says where the files of another run have to go.
+func (e *fleetEdit) bringAll() string {
+	bring := filepath.Base(e.path)
+	if e.file.X0File != "" {
+		bring += " and " + e.file.X0File
+	}
+	return "bring " + bring + " to every device, new in this run or not; there: spade-edge fleet take node.json -new " +
+		filepath.Base(e.path)
+}
+
+// connect adds -edges and takes -cut away. A name alone is a neighbor of the member.
+func (e *fleetEdit) connect(member string) error {
+	f := e.file.Fleet
+	var wrong cli.Faults
+	is := func(a [2]string) func(b [2]string) bool {
+		return func(b [2]string) bool { return a == b || a == [2]string{b[1], b[0]} }
+	}
+	for _, text := range setup.List(e.cut) {
+		pair, ok := e.pair(text, "")
+		i := slices.IndexFunc(f.Edges, is(pair))
+		if !ok || i < 0 {
+			wrong.Add("-cut: %q is no edge, want a:b of two neighbors", text)
+			continue
+		}
+		f.Edges = slices.Delete(f.Edges, i, i+1)
+	}
+	for _, text := range setup.List(e.edges) {
+		pair, ok := e.pair(text, member)
+		switch {
+		case !ok:
+			wrong.Add("-edges: %q, want a:b of two members, or a member's name where one is added", text)
+		case slices.ContainsFunc(f.Edges, is(pair)):
+			wrong.Add("-edges: %q and %q are neighbors already", pair[0], pair[1])
+		default:
+			f.Edges = append(f.Edges, pair)
+		}
+	}
+	return wrong.Usage()
+}
+
+// pair reads an edge. Names may have colons in them.
+func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
+	members := e.file.Fleet.Members
+	if member != "" && text != member && slices.Contains(members, text) {
+		return [2]string{text, member}, true
+	}
+	for i, c := range text {
+		if a, b := text[:i], text[min(i+1, len(text)):]; c == ':' && a != b && slices.Contains(members, a) &&
+			slices.Contains(members, b) {
+			return [2]string{a, b}, true
+		}
+	}
+	return pair, false
+}
+
+// makeNode makes the node file of a new member, in the way of those that are here.
+func (e *fleetEdit) makeNode(m fleetfile.Member) error {
+	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
+	fleet, how := "fleet.json", json.RawMessage(nil)
+	oracle, _ := json.Marshal(map[string]any{"stream": []string{setup.Gap}})
+	like := map[string]json.RawMessage{}
+	if len(e.nodes) > 0 {
+		first := e.nodes[0]
+		fleet = cmp.Or(first.field("fleet"), fleet)
+		if e.as != "" {
+			first = e.node(e.as)
+		}
+		if err := json.Unmarshal(first.text, &like); err != nil {
+			return err
+		}
+		how = like["transport"]
+	}
+	switch {
+	case e.as != "":
+		oracle = like["oracle"]
+	case e.data != "":
+		oracle, _ = json.Marshal(map[string]any{"builtin": map[string]any{"data": e.data}})
+	case len(e.stream) > 0:
+		oracle, _ = json.Marshal(map[string]any{"stream": []string(e.stream)})
+	}
+	text := cli.Fields{{Key: "version", Value: 1}, {Key: "name", Value: m.Name}, {Key: "fleet", Value: fleet}, {Key: "key", Value: "node.key"}}
+	if how != nil {
+		text = append(text, cli.Field{Key: "transport", Value: how})
+	} else if len(m.Addresses) > 0 {
+		text = append(text, cli.Field{Key: "listen", Value: listenAt(m.Addresses[0])})
+	}
+	text = append(text, cli.Field{Key: "state", Value: "state"})
+	if !e.file.Fleet.Privacy.NonPrivate {
+		text = append(text, cli.Field{Key: "ledger", Value: "ledger.json"})
+	}
+	var b bytes.Buffer
+	err := cli.WriteObject(&b, append(text, cli.Field{Key: "oracle", Value: json.RawMessage(oracle)}))
+	if err == nil {
+		n.text = b.Bytes()
+		n.node, err = fleetfile.ParseNode(n.text, filepath.Dir(n.path))
+	}
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	e.nodes = append(e.nodes, n)
+	e.note("%s is for its key (node.key) and, in a private fleet, its ledger", filepath.Dir(n.path))
+	return nil
+}
+
+// reshare computes again what shared noise is worth on another graph.
+func (e *fleetEdit) reshare() error {
+	p := &e.file.Fleet.Privacy
+	if p.PairSigma == 0 {
+		return nil
+	}
+	g, err := graphOf(*e.file.Fleet)
+	if err != nil {
+		return err
+	}
+	p.EffectiveSigma, err = p.Effective(g)
+	return setup.AsUsage(err)
+}
+
+// graphOf returns the graph of a fleet, whatever its noise.
+func graphOf(f sdk.Fleet) (*graph.Graph, error) {
+	f.Privacy, f.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{}
+	g, err := f.Graph()
+	if err != nil {
+		return nil, cli.AsUsageError(err)
+	}
+	return g, nil
+}
+
+func (e *fleetEdit) remove() error {
+	i, err := e.place(e.name)
+	if err != nil {
+		return err
+	}
+	f := e.file.Fleet
+	if len(f.Members) == 1 {
+		return cli.AsUsageError(fmt.Errorf("%q is the only member", e.name))
+	}
+	f.Members = slices.Delete(slices.Clone(f.Members), i, i+1)
+	e.file.Members = slices.Delete(e.file.Members, i, i+1)
+	f.Edges = slices.DeleteFunc(slices.Clone(f.Edges), func(p [2]string) bool { return slices.Contains(p[:], e.name) })
+	if err := e.connect(""); err != nil {
+		return err
+	}
+	if _, err := graphOf(*f); err != nil {
+		return fmt.Errorf("without %q: %w; -edges a:b joins what is apart", e.name, err)
+	}
+	if err := e.settle(); err != nil {
+		return err
+	}
+	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
+	e.note("the files of %q stay as they are: its ledger counts for as long as its data are used", e.name)
+	e.note("%s", e.bringAll())
+	return e.reshare()
+}
+
+func (e *fleetEdit) rotate() error {
+	name := e.name
+	var fresh fleetfile.Member
+	if !e.retire || e.line+e.key != "" {
+		var err error
+		if fresh, err = e.newcomer(); err != nil {
+			return err
+		}
+		name = fresh.Name
+		if len(fresh.Keys) != 1 {
+			return cli.AsUsageError(fmt.Errorf("-line has %d keys, want the new one alone", len(fresh.Keys)))
+		}
+	}
+	i, err := e.place(name)
+	if err != nil {
+		return err
+	}
+	m := &e.file.Members[i]
+	var gone []ed25519.PublicKey
+	switch {
+	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
+		return cli.AsUsageError(errors.New("-retire goes with -name alone, when the node has started with its new key"))
+	case e.retire && len(m.Keys) < 2:
+		return cli.AsUsageError(fmt.Errorf("%q has one key, want two: rotate gives it the next one first", name))
+	case e.retire:
+		gone, m.Keys = m.Keys[:1], m.Keys[1:]
+	case e.atOnce:
+		gone, m.Keys = m.Keys, fresh.Keys
+	case len(m.Keys) > 1:
+		return cli.AsUsageError(fmt.Errorf("%q has two keys already, the current and the next one: -retire the older first, or "+
+			"-at-once both", name))
+	default:
+		m.Keys = slices.Concat(m.Keys, fresh.Keys)
+	}
+	m.Retired = slices.Concat(m.Retired, slices.DeleteFunc(slices.Clone(gone), func(k ed25519.PublicKey) bool {
+		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // it was the next one
+	}))
+	if over := len(m.Retired) - 8; over > 0 {
+		if !e.forget {
+			return cli.AsUsageError(fmt.Errorf("%q has 8 retired keys already: -forget leaves the oldest out, and what that has "+
+				"signed counts no more", name))
+		}
+		m.Retired = m.Retired[over:]
+	}
+	if e.newKey != "" {
+		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
+			return err
+		}
+	}
+	e.reload(name)
+	switch {
+	case e.retire:
+	case e.atOnce:
+		e.note("the old key is out: %q works with the new one, or not at all", name)
+	default:
+		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name,
+			e.dir, name)
+	}
+	return nil
+}
+
+// switchKey makes a node file name another key. If that is here, it is one of those that are wanted.
+func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
+	if n == nil {
+		return cli.AsUsageError(fmt.Errorf("-file: the node file of %q is not here, want its key there, or node.key replaced",
+			name))
+	}
+	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
+		return cli.AsUsageError(err)
+	}
+	if _, err := os.Stat(n.node.Key); err != nil {
+		return nil // it is on the device
+	}
+	key, err := fleetfile.ReadKey(n.node.Key)
+	if err != nil {
+		return err
+	}
+	own := key.Public().(ed25519.PublicKey)
+	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
+		return cli.AsUsageError(fmt.Errorf("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
+			transport.FormatKey(own), name))
+	}
+	return nil
+}
+
+func (e *fleetEdit) move() error {
+	i, err := e.place(e.name)
+	if err != nil {
+		return err
+	}
+	if !e.Given["address"] {
+		return cli.AsUsageError(errors.New(`-address is missing: where neighbors reach it, or "" if it only dials out`))
+	}
+	m := &e.file.Members[i]
+	old := m.Addresses
+	if m.Addresses, err = memberAddresses("-address", setup.List(e.address)); err != nil {
+		return cli.AsUsageError(err)
+	}
+	if n := e.node(e.name); n != nil {
+		if err := e.relisten(n, old, m.Addresses); err != nil {
+			return err
+		}
+	}
+	e.reload(e.name)
+	return nil
+}
+
+// relisten lets a node listen at its new address, if it listened at the old one.
+func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
+	if len(addresses) == 0 || n.node.Transport != nil {
+		return nil
+	}
+	listen, was := listenAt(addresses[0]), n.field("listen")
+	if was == "" || len(old) > 0 && was == listenAt(old[0]) {
+		if was != listen {
+			e.note("%q listens at %s when it is started again", n.node.Name, listen)
+		}
+		return n.set("listen", listen)
+	}
+	if was != listen {
+		e.note("%q listens at %s, as its node file says: see that %s leads there", n.node.Name, was, addresses[0])
+	}
+	return nil
+}

@@ -1,0 +1,350 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// next makes the files of the next run, which starts from a model.
+func (e *fleetEdit) next() error {
+	if e.from == "" {
+		return cli.AsUsageError(errors.New("-from is missing: the model to start from"))
+	}
+	f := e.file.Fleet
+	var wrong cli.Faults
+	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds,
+		math.MaxInt32)
+	wrong.When(e.Given["epsilon"] && !(e.epsilon >= 1e-9 && e.epsilon <= 1e6), "-epsilon is %v, want 1e-9..1e6", e.epsilon)
+	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon: the fleet is not private")
+	wrong.When(e.stop < 0 || e.stop > signed.MaxStops, "-stop is %d, want 0..%d", e.stop, signed.MaxStops)
+	if err := wrong.Usage(); err != nil {
+		return err
+	}
+	x, err := e.start()
+	if err != nil {
+		return err
+	}
+	if err := e.settle(); err != nil {
+		return err
+	}
+	f.X0, e.file.X0File = nil, ""
+	if slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
+		f.X0, e.file.X0File = x, "x0-"+slug(f.Run)+".bin"
+	}
+	f.Method.Seed++ // other directions and batches than in the run before
+	if e.rounds > 0 {
+		f.Method.Rounds = e.rounds
+	}
+	if e.Given["stop"] {
+		if f.Stop = nil; e.stop > 0 {
+			f.Stop = &sdk.Stop{Members: e.stop}
+		}
+	}
+	if err := e.afford(); err != nil {
+		return err
+	}
+	if err := f.Hopeless(); err != nil {
+		e.note("%v: take fewer rounds, or more members", err)
+	}
+	e.note("%s", e.bringAll())
+	return nil
+}
+
+// start reads the model to start from, and says whose it is.
+func (e *fleetEdit) start() (x []float32, err error) {
+	f := e.file.Fleet
+	info, err := os.Stat(e.from)
+	if err != nil {
+		return nil, cli.AsUsageError(err)
+	}
+	format := cli.EndingsOf[strings.ToLower(filepath.Ext(e.from))]
+	switch {
+	case info.IsDir():
+		kept, err := state.ReadSnapshot(e.from)
+		if err != nil {
+			return nil, err
+		}
+		x = kept.Model
+		e.note("the start is release %d of %q", kept.Round, kept.Member)
+	case format == "json":
+		m, err := builtin.ReadModel(e.from)
+		if err != nil {
+			return nil, cli.AsUsageError(err)
+		}
+		if err := e.sameTask(m); err != nil {
+			return nil, err
+		}
+		x = m.Weights
+		e.note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)
+		if m.NonPrivate && !f.Privacy.NonPrivate {
+			e.note("NOT PRIVATE: run %q had no privacy, and what its model reveals is in no ledger", m.Run)
+		}
+	case format == "npy" || format == "raw":
+		if x, err = readNumbers(e.from, format); err != nil {
+			return nil, cli.AsUsageError(err)
+		}
+		e.note("%s has numbers alone: that they are a release of this fleet's model nothing here can show", e.from)
+	default:
+		return nil, cli.AsUsageError(fmt.Errorf("-from %s: want a model file that ends with .json, .npy or .raw, or a node's "+
+			"state folder", e.from))
+	}
+	if len(x) != f.Dim {
+		return nil, cli.AsUsageError(fmt.Errorf("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim))
+	}
+	for i, v := range x {
+		if v64 := float64(v); math.IsNaN(v64) || math.IsInf(v64, 0) {
+			return nil, cli.AsUsageError(fmt.Errorf("-from %s: number %d is %v, want finite ones", e.from, i, v))
+		}
+	}
+	return x, nil
+}
+
+// sameTask refuses a model whose numbers mean something else than those of the fleet's model.
+func (e *fleetEdit) sameTask(m *builtin.Model) error {
+	if m.Task == nil || e.file.Fleet.Task == nil {
+		return nil
+	}
+	own, err := builtin.Task(e.file.Fleet)
+	if err == nil && !reflect.DeepEqual(m.Task, own) {
+		err = cli.AsUsageError(fmt.Errorf("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
+			"numbers mean something else", e.from))
+	}
+	return err
+}
+
+// readNumbers reads the numbers of a file of export without names: float32, little endian.
+func readNumbers(path, format string) ([]float32, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if format == "npy" {
+		begin := 10
+		if bytes.HasPrefix(data, []byte("\x93NUMPY\x01\x00")) && len(data) >= begin {
+			begin += int(binary.LittleEndian.Uint16(data[8:]))
+		}
+		n := (len(data) - begin) / 4
+		if begin == 10 || n < 0 || !bytes.Contains(data[:begin], []byte("'<f4'")) ||
+			!bytes.Contains(data[:begin], fmt.Appendf(nil, "(%d,)", n)) {
+			return nil, fmt.Errorf("%s is not what export writes: one row of float32, little endian", path)
+		}
+		data = data[begin:]
+	}
+	if len(data)%4 != 0 {
+		return nil, fmt.Errorf("%s has %d bytes of numbers, want a multiple of four", path, len(data))
+	}
+	x := make([]float32, len(data)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return x, nil
+}
+
+// afford fits the noise of the run into the budget that is asked for, and into what the ledgers here have left. Noise
+// that does already stays as it is.
+func (e *fleetEdit) afford() error {
+	f := e.file.Fleet
+	p := &f.Privacy
+	if p.NonPrivate {
+		return nil
+	}
+	old := e.before().Fleet
+	now := p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta)
+	target, limited := now, p.EpsilonLimit > 0
+	if limited {
+		target = p.EpsilonLimit
+	}
+	if e.epsilon > 0 {
+		target, limited = e.epsilon, true
+	}
+	whose, all := "", math.Inf(1)
+	elsewhere := slices.Clone(f.Members)
+	for _, n := range e.nodes {
+		l, err := e.ledger(n, f)
+		if err != nil {
+			return err
+		}
+		if l == nil {
+			continue
+		}
+		elsewhere = slices.DeleteFunc(elsewhere, func(name string) bool { return name == n.node.Name })
+		if l.Rho == nil {
+			continue
+		}
+		if !(*l.Rho > 0) {
+			return fmt.Errorf("nothing is left in the ledger of %q: %w", n.node.Name, dpmech.ErrBudget)
+		}
+		if eps := p.Accounting.Epsilon(*l.Rho*(1-1e-9), p.Delta); eps < target { // what is rounded up stays below
+			target, limited, whose = eps, true, n.node.Name
+		}
+		if l.RhoAll != nil {
+			all = min(all, *l.RhoAll)
+		}
+	}
+	if len(elsewhere) > 0 {
+		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet "+
+			"fleet.json), and -epsilon takes the least: %q", elsewhere)
+	}
+	if limited {
+		p.EpsilonLimit = target
+	}
+	if whose != "" {
+		e.note("the ledger of %q has the least left, which is the budget of the run", whose)
+	}
+	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
+		e.epsilon > 0 || e.rounds > 0 {
+		if err := e.suggest(target); err != nil {
+			return err
+		}
+	}
+	if !limited {
+		p.EpsilonLimit = 0
+	}
+	if p.LimitAll > 0 {
+		most, _ := p.Accounting.MaxRho(p.LimitAll, p.Delta) // it is valid
+		all = min(all, most)
+	}
+	if total := f.Total(f.Method.Rounds).All; !(total <= all) {
+		return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit and the "+
+			"ledgers leave %.6g: %w; a smaller -epsilon or fewer -rounds would do", target, total, all, dpmech.ErrBudget)
+	}
+	return e.leave()
+}
+
+// leave says what the ledgers here have left, at the settings of the run.
+func (e *fleetEdit) leave() error {
+	for _, n := range e.nodes {
+		l, err := e.ledger(n, e.file.Fleet)
+		if err != nil {
+			return err
+		}
+		if l != nil {
+			e.r.Left = append(e.r.Left, *l)
+		}
+	}
+	return nil
+}
+
+// suggest chooses noise for a budget; all else of the method stays.
+func (e *fleetEdit) suggest(epsilon float64) error {
+	f := e.file.Fleet
+	none := func(n int) int { // which to Suggest is a negative number
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	known := sdk.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
+	p := &known.Privacy
+	p.Sigma, p.PairSigma, p.EffectiveSigma, p.EpsilonLimit = 0, 0, 0, epsilon
+	known.Method.Mixing, known.Method.Cooldown = none(f.Method.Mixing), none(f.Method.Cooldown)
+	if f.Privacy.PairSigma > 0 {
+		g, err := graphOf(*f)
+		if err != nil {
+			return err
+		}
+		known.Graph = g
+	}
+	var err error
+	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+		return setup.AsUsage(err)
+	}
+	if f.Privacy.LimitAll > 0 && f.Privacy.LimitAll < epsilon {
+		return cli.AsUsageError(fmt.Errorf("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll))
+	}
+	return nil
+}
+
+// ledger returns what the ledger of a node has left, nil if it is not here. It refuses an id that a run there has had.
+func (e *fleetEdit) ledger(n *nodeText, f *sdk.Fleet) (*privacy.LedgerLeft, error) {
+	if _, err := os.Stat(n.node.Ledger); n.node.Ledger == "" || err != nil {
+		return nil, nil
+	}
+	l, err := state.ReadLedger(n.node.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	life := l.Lifetime(f.Privacy.Delta)
+	for _, r := range life.Runs {
+		if r.Run == f.Run {
+			return nil, cli.AsUsageError(fmt.Errorf("-run %q is in the ledger of %q already: want an id that was never used", f.Run,
+				n.node.Name))
+		}
+	}
+	return privacy.LeftOf(life, n.node.Name, f), nil
+}
+
+// take brings a new fleet file to the device of a node.
+func (e *fleetEdit) take() error {
+	if e.newFleet == "" {
+		return cli.AsUsageError(errors.New("-new is missing: the new fleet file"))
+	}
+	file, err := fleetfile.Read(e.newFleet)
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	n := e.nodes[0]
+	i := slices.Index(file.Fleet.Members, n.node.Name)
+	if i < 0 {
+		return cli.AsUsageError(fmt.Errorf("%q is not a member of %s", n.node.Name, e.newFleet))
+	}
+	if e.file != nil {
+		if j := slices.Index(e.file.Fleet.Members, n.node.Name); j >= 0 &&
+			!slices.Equal(e.file.Members[j].Addresses, file.Members[i].Addresses) {
+			if err := e.relisten(n, e.file.Members[j].Addresses, file.Members[i].Addresses); err != nil {
+				return err
+			}
+		}
+	}
+	e.file = file
+	if e.newKey != "" {
+		if err := e.switchKey(n, n.node.Name, file.Members[i].Keys); err != nil {
+			return err
+		}
+	}
+	key, err := fleetfile.ReadKey(n.node.Key)
+	if err == nil {
+		err = n.node.CheckIdentity(file, key)
+	}
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	if file.Fleet.Hash() == e.hash {
+		e.note("the hash is what it was, and so is the run: a node at work reads the file again with kill -HUP or " +
+			"systemctl reload")
+		return nil
+	}
+	begun, err := e.begun(n)
+	if err != nil {
+		return err
+	}
+	if begun && file.Fleet.Run == e.ran {
+		return cli.AsUsageError(fmt.Errorf("%s is another fleet, and its run %q has begun here. %w", e.newFleet, e.ran, errSettled))
+	}
+	if e.ran != "" && file.Fleet.Run != e.ran {
+		if err := e.moveState(n); err != nil {
+			return err
+		}
+	}
+	e.note("spade-edge check %s says whether all is there", n.path)
+	return e.leave()
+}

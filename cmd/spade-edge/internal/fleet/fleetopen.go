@@ -1,0 +1,217 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// nodeText is a node file that is edited.
+type nodeText struct {
+	path string
+	old  []byte
+	text []byte
+	node *fleetfile.Node
+}
+
+func (n *nodeText) set(key, value string) (err error) {
+	if n.text, err = SetField(n.text, key, value); err != nil {
+		return err
+	}
+	n.node, err = fleetfile.ParseNode(n.text, filepath.Dir(n.path))
+	return err
+}
+
+// field returns a string that stands in the file.
+func (n *nodeText) field(key string) string {
+	var all map[string]any
+	if err := json.Unmarshal(n.text, &all); err != nil {
+		return "" // it was read before
+	}
+	s, _ := all[key].(string)
+	return s
+}
+
+// open reads the fleet file, or with device the node file, and the node
+// files of the members that are there.
+func (e *fleetEdit) open(path string, device bool) (err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
+	}
+	if e.dir, err = filepath.Abs(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
+		return cli.AsUsageError(err)
+	}
+	e.writes = &change{}
+	e.path = path
+	if device {
+		n, err := readNodeText(path)
+		if err != nil {
+			return err
+		}
+		e.nodes, e.path = []*nodeText{n}, n.node.Fleet
+	}
+	if e.text, err = os.ReadFile(e.path); device && errors.Is(err, fs.ErrNotExist) {
+		return nil // a new device
+	} else if err != nil {
+		return cli.AsUsageError(err)
+	}
+	if e.file, err = fleetfile.Read(e.path); err != nil {
+		return cli.AsUsageError(err)
+	}
+	e.hash, e.ran = e.file.Fleet.Hash(), e.file.Fleet.Run
+	if device {
+		return nil
+	}
+	var f cli.Faults
+	for _, m := range e.file.Members {
+		f = append(f, e.openNode(m.Name))
+	}
+	return f.Usage()
+}
+
+// openNode reads a member's node file, if it is in the folder of its name, or beside the fleet file.
+func (e *fleetEdit) openNode(name string) error {
+	for _, path := range []string{filepath.Join(name, "node.json"), "node.json"} {
+		if !filepath.IsLocal(path) {
+			continue
+		}
+		n, err := readNodeText(filepath.Join(e.dir, path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case n.node.Name == name:
+			e.nodes = append(e.nodes, n)
+			return nil
+		case path != "node.json":
+			return fmt.Errorf("%s is of %q, want %q, as its folder is called", n.path, n.node.Name, name)
+		}
+	}
+	return nil
+}
+
+func readNodeText(path string) (*nodeText, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	node, err := fleetfile.ReadNode(path)
+	return &nodeText{path: path, old: text, text: text, node: node}, err
+}
+
+// node returns the node file of a member, nil if it is not here.
+func (e *fleetEdit) node(name string) *nodeText {
+	for _, n := range e.nodes {
+		if n.node.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// settle refuses a change of more than keys and addresses while a run is at work, and gives the run its id and every
+// node that is here a state folder of its own.
+func (e *fleetEdit) settle() error {
+	if e.run == "" {
+		return cli.AsUsageError(fmt.Errorf("-run is missing: the id of the next run. %w", errSettled))
+	}
+	f := e.file.Fleet
+	for _, n := range e.nodes {
+		begun, err := e.begun(n)
+		if err != nil {
+			return err
+		}
+		if begun && e.run == e.ran {
+			return cli.AsUsageError(fmt.Errorf("-run %q has begun: %q has released something in it. %w", e.run, n.node.Name,
+				errSettled))
+		}
+	}
+	if f.Run = e.run; f.Run == e.ran {
+		return nil
+	}
+	for _, n := range e.nodes {
+		if err := e.moveState(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun reports whether a node has released something in the run as it was. It fails if the node is running, or in the
+// middle of its run without -end.
+func (e *fleetEdit) begun(n *nodeText) (bool, error) {
+	used, err := state.InUse(n.node.State)
+	if err != nil {
+		return false, err
+	}
+	if used {
+		return false, fmt.Errorf("%q is running: stop it first (spade-edge stop %s). %w", n.node.Name, n.path, errSettled)
+	}
+	kept, err := state.ReadSnapshot(n.node.State)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && kept.Fleet != e.hash {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if last := e.before().Fleet.Method.EndedAt(kept.End).Last(); kept.Round < last && !e.end {
+		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end, and what is not released "+
+			"stays unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
+	}
+	return true, nil
+}
+
+// before returns the fleet as it was. The file was read before.
+func (e *fleetEdit) before() *fleetfile.File {
+	file, err := fleetfile.Parse(e.text, filepath.Dir(e.path))
+	if err != nil {
+		return e.file
+	}
+	return file
+}
+
+// moveState gives a node another state folder, so that the old run's stays as it is. An empty one stays.
+func (e *fleetEdit) moveState(n *nodeText) error {
+	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		return nil
+	}
+	old := strings.TrimRight(n.field("state"), `/\`)
+	old = strings.TrimSuffix(old, "-"+slug(e.ran))
+	if err := n.set("state", old+"-"+slug(e.file.Fleet.Run)); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cli.AsUsageError(errors.Join(fmt.Errorf("%s has something in it: give the run an id that was never used",
+			n.node.State), err))
+	}
+	return nil
+}
+
+// slug makes a run's id the part of a file's name.
+func slug(run string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, run)
+}
+
+// same reports whether two paths are of one file.
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}

@@ -1,0 +1,284 @@
+package fleet
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk/broker"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// initOptions are the flags of the command init.
+type initOptions struct {
+	setup.Options
+	dir, runID, nodeNames, membersFile string
+	n, port, dim, samples, stop        int
+	hosts, nats, dataset               string
+	stream, oneshot                    CommandFlag
+	workers                            int
+	deal                               bool
+	taskFile                           string
+
+	members []fleetfile.Member // of -members
+	task    []byte             // of the fleet file: how members prepare their data; nil for none
+	recipe  *task.Recipe       // what it says
+}
+
+// CommandFlag is a program and its arguments, separated by spaces; one with spaces in it stands in double quotes.
+type CommandFlag []string
+
+func (c *CommandFlag) String() string { return strings.Join(*c, " ") }
+
+func (c *CommandFlag) Set(s string) error {
+	r := csv.NewReader(strings.NewReader(strings.TrimSpace(s)))
+	r.Comma, r.TrimLeadingSpace = ' ', true
+	lines, err := r.ReadAll()
+	if err != nil || len(lines) > 1 {
+		return errors.New("want a program and its arguments, separated by spaces; what has spaces in it in double quotes")
+	}
+	*c = nil
+	if len(lines) == 1 {
+		*c = lines[0]
+	}
+	return nil
+}
+
+// Init is the command that writes the files of a fleet.
+func Init(ctx context.Context, c *cli.Cmdline) error {
+	o := &initOptions{Options: setup.NewOptions(c)}
+	o.Spec.Source, o.Graph, o.Partition, o.Limited = "synthetic:clinical", "ring", "iid", true
+	if err := o.read(c); err != nil {
+		return err
+	}
+	p, err := cli.Prompt(ctx, o.build)
+	if err != nil {
+		return err
+	}
+	r, err := o.make(p)
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		p.WriteChosen(c.Log)
+	}
+	return c.Print(r, func(t cli.Table) { r.write(t, o) })
+}
+
+func (o *initOptions) read(c *cli.Cmdline) (err error) {
+	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
+	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
+	c.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
+	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
+	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
+		"separated by commas, in the order of the nodes")
+	c.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and "+
+		"need no addresses; run them with spade-edge-nats")
+	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
+	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
+	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
+	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
+	c.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
+		"query; {sample} and {params} in them are filled in")
+	c.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
+	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
+		"takes its part (default true without -members)")
+	c.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
+		"`text` before the node's name (default \"data of\")")
+	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
+	c.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
+		"every node prepares its own -data, and the model")
+	o.RegisterData(c)
+	o.RegisterModel(c)
+	o.RegisterRun(c)
+	if o.dir, err = c.ParseFile(); err != nil {
+		return err
+	}
+	if !o.Given["deal"] {
+		o.deal = !o.Given["members"] && !o.Given["task"] && o.builtin()
+	}
+	o.Spec.Whole = !o.deal
+	if o.taskFile != "" {
+		if o.recipe, err = builtin.ReadTask(o.taskFile); err == nil {
+			o.task, err = builtin.MarshalTask(o.recipe)
+		}
+	}
+	if err == nil && o.membersFile != "" {
+		o.members, err = readMembers(o.membersFile)
+	}
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	return o.check()
+}
+
+// builtin says whether the nodes learn with the built-in model: by -data, or because nothing was said.
+func (o *initOptions) builtin() bool {
+	return o.Given["data"] || !o.Given["stream"] && !o.Given["oneshot"] && !o.Given["dim"]
+}
+
+// check settles who takes part and where, and reports every fault that shows without data.
+func (o *initOptions) check() error {
+	var f cli.Faults
+	n := privacy.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
+	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
+	f.When(privacy.Count(o.Given["data"], o.Given["stream"], o.Given["oneshot"]) > 1,
+		"-data, -stream and -oneshot exclude each other: a node learns from one of them")
+	switch {
+	case o.Given["members"]:
+		for _, m := range o.members {
+			o.Names = append(o.Names, m.Name)
+		}
+	case o.Given["nodes"]:
+		o.Names = setup.List(o.nodeNames)
+	case o.Given["n"] && (o.n < 1 || o.n > 1000):
+		f.Add("-n is %d, want 1..1000", o.n)
+	default:
+		for i := range o.n {
+			o.Names = append(o.Names, "node-"+strconv.Itoa(i))
+		}
+	}
+	o.Nodes = max(1, len(o.Names)) // none is a fault already told
+	for i, name := range o.Names {
+		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) ||
+			name == "fleet.json" {
+			f.Add("name %q of node %d: want one that can be the name of a folder", name, i)
+		}
+	}
+	o.checkPlaces(&f)
+	if o.runID == "" {
+		if abs, err := filepath.Abs(o.dir); err == nil {
+			o.runID = filepath.Base(abs)
+		}
+	}
+	own := o.builtin() && !o.deal
+	f.When(o.deal && !o.builtin(), "-deal goes with -data only")
+	if o.recipe != nil {
+		f.When(o.deal || !o.Given["data"],
+			"-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
+		f.When(o.Given["dim"] && o.dim != o.recipe.Dim(),
+			"-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
+		for _, name := range setup.Preparation {
+			f.When(o.Given[name], "-%s does not go with -task, which says so already", name)
+		}
+		o.dim, o.Number = o.recipe.Dim(), o.recipe.Model.Name == task.LinearModel
+	}
+	f.When(o.recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
+		"-dim is missing: the length of the parameter vector does not follow from data that are not here")
+	f.When(own && o.recipe == nil && o.Model.Name == task.PerceptronModel,
+		"-model perceptron on each node's own data needs -task: its start must be the same for all")
+	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
+	f.When(o.Given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
+	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
+	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
+	program := scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}
+	if err := program.Validate(); err != nil && len(o.oneshot) > 0 && o.samples >= 1 {
+		f.Add("-oneshot: %w", err)
+	}
+	f.When(o.workers < 1 || o.workers > 1024 || o.Given["workers"] && !o.Given["stream"] && !o.Given["oneshot"],
+		"-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
+	f.Empty(o.Given, "stream", o.stream.String(), "oneshot", o.oneshot.String(), "nodes", o.nodeNames,
+		"members", o.membersFile, "run", o.runID)
+	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
+		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
+	}
+	f.When(o.Asked.Privacy.NonPrivate && o.Given["dataset"] || o.Given["members"] && o.Given["dataset"],
+		"-dataset names the data of ledgers, and none are made here")
+	entries, err := os.ReadDir(o.dir)
+	f.When(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
+	f.When(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
+	o.Conflicts(&f)
+	return f.Usage()
+}
+
+func (o *initOptions) checkPlaces(f *cli.Faults) {
+	f.When(privacy.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
+	if o.members == nil {
+		for _, name := range o.Names {
+			o.members = append(o.members, fleetfile.Member{Name: name})
+		}
+	}
+	switch hosts := setup.List(o.hosts); {
+	case o.Given["hosts"]:
+		if len(hosts) != len(o.Names) {
+			f.Add("-hosts has %d places, want one for each of %d nodes", len(hosts), len(o.Names))
+			return
+		}
+		for i, host := range hosts {
+			f.When(o.members[i].Addresses != nil, "-hosts: %q has an address in %s already", o.Names[i], o.membersFile)
+			var err error
+			if o.members[i].Addresses, err = memberAddresses("-hosts", []string{host}); err != nil {
+				f.Add("%w", err)
+			}
+		}
+	case o.Given["nats"]:
+		if err := broker.Check(o.nats); err != nil {
+			f.Add("-nats %w", err)
+		}
+		for i := range o.members {
+			o.members[i].Addresses = nil // nobody is dialed
+		}
+	case o.Given["members"]:
+		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
+		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
+			"nobody in %s has an address: want lines of keygen -address, or -hosts, or -nats", o.membersFile)
+	default:
+		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
+			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))
+			return
+		}
+		for i := range o.members {
+			o.members[i].Addresses = []string{fmt.Sprintf("wss://127.0.0.1:%d/", o.port+i)}
+		}
+	}
+}
+
+// build works out the fleet: from the data if they are dealt out, and else as plan does.
+func (o *initOptions) build() (*setup.Problem, error) {
+	var p *setup.Problem
+	var err error
+	if o.deal {
+		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Dim {
+			err = cli.AsUsageError(fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.Fleet.Dim))
+		}
+		if err == nil {
+			o.task, o.recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
+		}
+	} else {
+		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
+		if p.Graph, err = o.ParseGraph(); err != nil {
+			return nil, cli.AsUsageError(err)
+		}
+		if o.recipe != nil {
+			p.X0 = o.recipe.Start(o.Asked.Method.Seed)
+		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
+			return nil, setup.AsUsage(s.Validate())
+		}
+		p.Choose("samples", o.samples)
+		err = p.MakeFleet(o.runID, o.dim)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Fleet.Task = o.task
+	p.Choose("run", o.runID, "graph", o.Graph)
+	if err := p.Fleet.Validate(); err != nil { // the task came last
+		return nil, cli.AsUsageError(err)
+	}
+	return p, nil
+}

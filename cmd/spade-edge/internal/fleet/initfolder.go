@@ -1,0 +1,238 @@
+package fleet
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// InitResult is what was made, and its JSON.
+type InitResult struct {
+	Dir        string         `json:"dir"`
+	Fleet      string         `json:"fleet"` // path of the fleet file
+	Run        string         `json:"run"`
+	FleetHash  string         `json:"fleet_hash"`
+	Dim        int            `json:"dim"`
+	Rounds     int            `json:"rounds"`
+	Cooldown   int            `json:"cooldown"`
+	Mixing     int            `json:"mixing,omitempty"`
+	NonPrivate bool           `json:"non_private"`
+	Epsilon    *float64       `json:"epsilon"` // of the whole run, null if it is not private
+	Delta      *float64       `json:"delta"`
+	Adversary  string         `json:"adversary,omitempty"`           // against whom epsilon holds, in a private run
+	EpsilonAll *float64       `json:"epsilon_against_all,omitempty"` // against all other members, where noise is shared
+	Left       float64        `json:"share_left"`                    // of disagreement, after the cool-down
+	Nodes      []initNode     `json:"nodes"`
+	Chosen     map[string]any `json:"chosen"`
+	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+
+	forecast string // in words
+}
+
+type initNode struct {
+	Name      string   `json:"name"`
+	File      string   `json:"file"`
+	Addresses []string `json:"addresses"`
+}
+
+// make writes the folder: first another one beside it, which gets its name when everything in it has been read back.
+func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	stage, err := os.MkdirTemp(filepath.Dir(dir), ".spade-edge-init-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
+	if o.stop > 0 {
+		p.Fleet.Stop = &sdk.Stop{Members: o.stop}
+	}
+	file := &fleetfile.File{Fleet: p.Fleet}
+	if p.X0 != nil {
+		file.X0File = "x0.bin"
+	}
+	r = &InitResult{
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, Dim: p.Fleet.Dim,
+		Rounds: p.Fleet.Method.Rounds, Cooldown: p.Fleet.Method.Cooldown, Mixing: p.Fleet.Method.Mixing,
+		NonPrivate: o.Asked.Privacy.NonPrivate,
+	}
+	for i, m := range o.members {
+		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
+			return nil, err
+		}
+		file.Members = append(file.Members, m)
+		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses})
+	}
+	if err := file.Write(filepath.Join(stage, "fleet.json")); err != nil {
+		return nil, cli.AsUsageError(err)
+	}
+	for _, m := range file.Members {
+		node, err := fleetfile.ReadNode(filepath.Join(stage, m.Name, "node.json"))
+		if err == nil && !o.Given["members"] {
+			_, _, err = node.Load()
+		}
+		if err != nil {
+			return nil, cli.AsUsageError(err)
+		}
+	}
+	hash := p.Fleet.Hash()
+	r.FleetHash, r.Chosen, r.Left = hex.EncodeToString(hash[:]), p.ChosenValues(), 1
+	if m := p.Fleet.Method; o.Nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
+		calm := p.Graph.Settle(p.Graph.Gain(m.Gain, m.Rho), m.Rho, p.Course(), 0.05, m.Seed)
+		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
+	}
+	if pr := p.Fleet.Privacy; !pr.NonPrivate {
+		spent := p.Fleet.Total(p.Fleet.Method.Rounds)
+		eps, all := dpmech.GDP.Epsilon(spent.Rho, pr.Delta), dpmech.GDP.Epsilon(spent.All, pr.Delta)
+		r.Epsilon, r.Delta, r.Adversary = &eps, &pr.Delta, pr.Shared().Adversary()
+		if spent.All != spent.Rho {
+			r.EpsilonAll = &all
+		}
+		r.Forecast = p.Forecast()
+		r.forecast = setup.ForecastText(p.Fleet, r.Forecast)
+	}
+	if err := os.Chmod(stage, 0o755); err != nil {
+		return nil, err
+	}
+	_ = os.Remove(dir) // if it is there, and empty
+	return r, os.Rename(stage, dir)
+}
+
+// makeNode makes a node's folder. In a trial it makes the node's key as well, and adds it to the member.
+func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	fleet := "fleet.json"
+	if !o.Given["members"] {
+		fleet = "../fleet.json"
+		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
+		if err == nil && !o.Asked.Privacy.NonPrivate {
+			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), cmp.Or(o.dataset, "data of")+" "+m.Name, nil)
+		}
+		if err != nil {
+			return err
+		}
+		m.Keys = append(m.Keys, key)
+	}
+	text := cli.Fields{{Key: "version", Value: 1}, {Key: "name", Value: m.Name}, {Key: "fleet", Value: fleet}, {Key: "key", Value: "node.key"}}
+	if o.Given["nats"] {
+		text = append(text, cli.Field{Key: "transport", Value: cli.Fields{{Key: "nats", Value: o.nats}}})
+	} else if len(m.Addresses) > 0 {
+		text = append(text, cli.Field{Key: "listen", Value: listenAt(m.Addresses[0])})
+	}
+	text = append(text, cli.Field{Key: "state", Value: "state"})
+	if !o.Asked.Privacy.NonPrivate {
+		text = append(text, cli.Field{Key: "ledger", Value: "ledger.json"})
+	}
+	text = append(text, cli.Field{Key: "oracle", Value: o.oracle(number)})
+	if o.Given["table"] {
+		text = append(text, cli.Field{Key: "table", Value: o.Table})
+	}
+	if o.Average {
+		text = append(text, cli.Field{Key: "average", Value: true})
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "node.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(cli.WriteObject(f, text), f.Sync(), f.Close())
+}
+
+func (o *initOptions) oracle(number int) map[string]any {
+	switch {
+	case o.Given["stream"]:
+		return map[string]any{"stream": []string(o.stream), "workers": o.workers}
+	case o.Given["oneshot"]:
+		return map[string]any{"oneshot": []string(o.oneshot), "samples": o.samples, "workers": o.workers}
+	case !o.builtin():
+		return map[string]any{"stream": []string{setup.Gap}}
+	}
+	s := o.DataSpec()
+	b := map[string]any{"data": s.Source, "seed": s.Seed}
+	if kind, path, ok := strings.Cut(s.Source, ":"); ok && kind != "synthetic" && o.deal {
+		if abs, err := filepath.Abs(path); err == nil {
+			b["data"] = kind + ":" + abs
+		}
+	}
+	if o.Given["test-fraction"] {
+		b["test_fraction"] = s.TestFraction
+	}
+	if o.recipe == nil {
+		b["fit"], b["model"] = "own", o.ModelSpec().Name
+		for name, value := range map[string]any{
+			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
+			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing,
+		} {
+			if o.Given[name] {
+				b[name] = value
+			}
+		}
+	}
+	if o.deal {
+		b["share"] = map[string]any{"partition": o.Partition, "of": o.Nodes, "number": number}
+	}
+	return map[string]any{"builtin": b}
+}
+
+// listenAt returns where the node with an address listens: on its own machine alone if that is what the address says,
+// and otherwise on every network.
+func listenAt(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		host = ""
+	}
+	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
+}
+
+func (r *InitResult) write(t cli.Table, o *initOptions) {
+	t.Row("fleet", "%s: run %q, %d nodes, %d parameters, hash %s", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
+	for _, n := range r.Nodes {
+		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
+	}
+	if r.Cooldown > 0 {
+		t.Row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds,
+			cli.MixingText(r.Mixing), r.Cooldown, r.Left)
+	} else {
+		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", r.Rounds, cli.MixingText(r.Mixing))
+	}
+	if r.NonPrivate {
+		t.Row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
+	} else {
+		t.Row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run, against %s",
+			cli.EpsilonText(*r.Epsilon), *r.Delta, r.Adversary)
+		if r.EpsilonAll != nil {
+			t.Row("", "epsilon %s %s", cli.EpsilonText(*r.EpsilonAll), cli.AgainstAll)
+		}
+		t.Row("forecast", "%s", r.forecast)
+	}
+	run, check := "spade-edge run", "; there: spade-edge check node.json"
+	first := "spade-edge check " + r.Nodes[0].File + ", then "
+	if o.Given["nats"] {
+		run, check, first = "spade-edge-nats run", "; there: spade-edge-nats check node.json", ""
+	}
+	if o.Given["members"] {
+		t.Row("next", "bring fleet.json and each node's node.json beside its key%s", check)
+		return
+	}
+	t.Row("next", "for each node: %s%s %s", first, run, r.Nodes[0].File)
+}

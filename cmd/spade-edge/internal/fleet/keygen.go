@@ -1,0 +1,128 @@
+package fleet
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Keygen is the command that makes the key of a node.
+func Keygen(_ context.Context, c *cli.Cmdline) error {
+	name := c.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
+	file := c.String("out", "node.key", "the new key `file`")
+	addresses := c.String("address", "", "where neighbors reach the node: host:port or "+
+		"wss://host:port/path, several separated by commas")
+	from := c.String("from", "", "print the line of this key `file` and make none")
+	c.JSON = true
+	c.JSONFlag(", as in any case")
+	if err := c.ParseArgs(); err != nil {
+		return err
+	}
+	if len(*name) < 1 || len(*name) > 64 || !utf8.ValidString(*name) {
+		return cli.AsUsageError(fmt.Errorf("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name)))
+	}
+	if c.Given["from"] && c.Given["out"] {
+		return cli.AsUsageError(errors.New("-from and -out exclude each other: no key is made from another"))
+	}
+	where, err := memberAddresses("-address", setup.List(*addresses))
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	var public ed25519.PublicKey
+	if *from != "" {
+		key, err := fleetfile.ReadKey(*from)
+		if err != nil {
+			return err
+		}
+		public = key.Public().(ed25519.PublicKey)
+	} else {
+		if public, err = fleetfile.CreateKey(*file); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
+	}
+	enc := json.NewEncoder(c.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(MemberLine{*name, []string{transport.FormatKey(public)}, where})
+}
+
+// MemberLine is what keygen prints and init -members reads. It fits into a fleet file as it is.
+type MemberLine struct {
+	Name      string   `json:"name"`
+	Keys      []string `json:"keys"`
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// readMembers reads the lines that keygen has printed on each device. Empty lines, and those that begin with #, are
+// passed over. Every fault is told, with its line.
+func readMembers(path string) ([]fleetfile.Member, error) {
+	text, err := fleetfile.ReadFile(path, privacy.MaxForeign, "the lines of keygen")
+	if err != nil {
+		return nil, err
+	}
+	var errs cli.Faults
+	var members []fleetfile.Member
+	for i, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		if m, err := readMember(line); err != nil {
+			errs.Add("%s:%d: %w", path, i+1, err)
+		} else {
+			members = append(members, m)
+		}
+	}
+	errs.When(len(members)+len(errs) == 0, "%s has no members, want the lines that keygen prints", path)
+	return members, errors.Join(errs...)
+}
+
+func readMember(line string) (fleetfile.Member, error) {
+	var l MemberLine
+	err := dpmech.ReadJSON([]byte(line), &l)
+	if err != nil {
+		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
+	}
+	m := fleetfile.Member{Name: l.Name}
+	var errs cli.Faults
+	errs.When(len(l.Keys) < 1 || len(l.Keys) > 2, "keys: %q has %d, want 1 or 2", l.Name, len(l.Keys))
+	for _, text := range l.Keys {
+		key, err := transport.ParseKey(text)
+		errs = append(errs, err)
+		m.Keys = append(m.Keys, ed25519.PublicKey(key))
+	}
+	m.Addresses, err = memberAddresses("addresses", l.Addresses)
+	return m, errors.Join(append(errs, err)...)
+}
+
+// memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. where is for messages.
+func memberAddresses(where string, list []string) (out []string, err error) {
+	var f cli.Faults
+	for _, s := range list {
+		if !strings.Contains(s, "://") {
+			host, _, err := net.SplitHostPort(s)
+			if err != nil || host == "" {
+				f.Add("%s: %q, want host:port or wss://host:port/path", where, s)
+				continue
+			}
+			s = "wss://" + s + "/"
+		}
+		if _, _, err := transport.ParseAddress(s); err != nil {
+			f.Add("%s: %w", where, err)
+		}
+		out = append(out, s)
+	}
+	return out, errors.Join(f...)
+}

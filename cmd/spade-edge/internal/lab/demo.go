@@ -1,0 +1,287 @@
+package lab
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// Demo is the command that trains eight nodes with real websockets in this process.
+func Demo(ctx context.Context, c *cli.Cmdline) error {
+	o := setup.NewOptions(c)
+	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
+	addr := c.String("http", "",
+		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+	err := o.Read(c)
+	if err == nil {
+		err = cli.CheckHTTP(*addr)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Nodes > maxDemoNodes {
+		return cli.AsUsageError(fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
+			o.Nodes, maxDemoNodes))
+	}
+	by := o.Given
+	shares := o.Nodes > 2 && !o.Asked.Privacy.NonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
+	if shares {
+		o.Asked.Privacy.Colluders, by["colluders"] = 1, true
+	}
+	p, err := cli.Prompt(ctx, func() (*setup.Problem, error) { return o.Build("demo") })
+	if err != nil {
+		return err
+	}
+	show := cli.NewProgress(c.Log, p.Fleet.Method)
+	show.Say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
+		o.Nodes, len(p.Fleet.Edges), p.Fleet.Dim)
+	if shares {
+		show.Say("-colluders 1: each two nodes share noise that cancels in the mean of all; epsilon holds against whoever sees " +
+			"everything that is sent, together with any one node; all others together learn more (with -graph " +
+			"given, none is shared)")
+	}
+	p.WriteChosen(c.Log)
+	if o.Asked.Privacy.NonPrivate {
+		show.Say("NOT PRIVATE: nothing is clipped and no noise is added")
+	}
+	p.WriteForecast(c.Log)
+	stage, err := p.NewStage(*addr, show)
+	if err != nil {
+		return err
+	}
+	defer stage.Close()
+	start := time.Now()
+	r, models, means, err := runNodes(p, ctx, show, stage)
+	show.End()
+	if err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	each, err := r.Score(p, models, means)
+	if err != nil {
+		return err
+	}
+	show.Say("training each node alone, and one with everybody's data, for comparison")
+	solo, err := compare(p, ctx, r)
+	if err != nil {
+		return err
+	}
+	stage.Compare(r)
+	err = c.Print(r, func(t cli.Table) { writeTable(p, t, r, solo, each) })
+	if err != nil || stage == nil {
+		return err
+	}
+	if h, ok := c.Out.(*cli.Held); ok { // not to be waited for
+		err = h.Flush()
+	}
+	show.Say("the page stays until you interrupt (Ctrl-C)")
+	<-ctx.Done()
+	return err
+}
+
+// maxDemoNodes bounds the listeners, connections and goroutines of one process.
+const maxDemoNodes = 100
+
+// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its
+// releases.
+func runNodes(p *setup.Problem, ctx context.Context, show *cli.Progress, stage *setup.Stage) (r *setup.Result, models, means [][]float32,
+	err error) {
+	trs, keys, file, err := listen(p)
+	defer func() {
+		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
+		for _, tr := range trs {
+			wg.Go(func() { _ = tr.Close() })
+		}
+		wg.Wait()
+	}()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	releases := sim.NewTranscript(len(trs), func(round int, models [][]float32) { // once every node has made its release
+		xbar := setup.Mean(models)
+		consensus := setup.ConsensusError(xbar, models)
+		show.Round(round, fmt.Sprintf("average model %s, consensus error %.2g", p.Worth(xbar, 1), consensus))
+		stage.Add(round, p.Test.Accuracy(xbar), consensus, xbar)
+	})
+	nodes := make([]*sdk.Node, len(trs))
+	for i, tr := range trs {
+		nodes[i], err = sdk.New(sdk.Config{
+			Fleet: p.Fleet, Name: p.Fleet.Members[i], Samples: p.Samples[i], Oracle: p.Oracles[i], Transport: tr,
+			Window: sdk.Window(p.Fleet.Dim),
+			Key:    keys[i], Keys: file.SigningKeys, SeededTable: p.Opt.Table == "seeded", Average: p.Opt.Average,
+			Observer: stage.Observer(i, sdk.Observer{
+				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
+			}),
+		})
+		if err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	stage.Begin(nodes, trs)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go watch(ctx, trs, p.Fleet.Members, cancel)
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() {
+			errs[i] = n.Run(ctx)
+			stage.End(i, errs[i])
+			if errs[i] != nil {
+				cancel(errs[i]) // without one node the others would wait for ever
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, nil, context.Cause(ctx)
+	}
+	r = p.NewResult(false)
+	models, means = make([][]float32, len(nodes)), make([][]float32, len(nodes))
+	for i, n := range nodes {
+		models[i], means[i] = n.Model(), n.Averaged()
+		st := n.Status()
+		r.Queries += st.Queries
+		r.BytesSent += st.BytesSent
+	}
+	r.Transcript = releases.Sum()
+	return r, models, means, nil
+}
+
+// watch ends a demo in which two nodes cannot get in touch for ten seconds: on one machine that does not heal.
+func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	silent := map[[2]string]int{} // seconds, by pair
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for i, tr := range trs {
+			for _, peer := range tr.Peers() {
+				pair := [2]string{names[i], peer.Name}
+				if peer.Connected || peer.Err == nil {
+					silent[pair] = 0
+				} else if silent[pair]++; silent[pair] >= 10 {
+					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
+				}
+			}
+		}
+	}
+}
+
+// listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
+// the transports made so far are returned as well.
+func listen(p *setup.Problem) (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
+	file = &fleetfile.File{Fleet: p.Fleet}
+	for _, name := range p.Fleet.Members {
+		public, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		keys = append(keys, key)
+		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
+	}
+	for i, name := range p.Fleet.Members {
+		tr, err := ws.New(node.LinkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, file, keys[i]))
+		if err != nil {
+			return trs, nil, nil, err
+		}
+		trs = append(trs, tr)
+	}
+	for i, tr := range trs {
+		for _, j := range p.Graph.Neighbors(i) {
+			if err := tr.SetAddresses(p.Fleet.Members[j], trs[j].Addr()); err != nil {
+				return trs, nil, nil, err
+			}
+		}
+	}
+	return trs, keys, file, nil
+}
+
+// compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
+func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64, error) {
+	models := make([][]float32, len(p.Oracles))
+	for i, oracle := range p.Oracles {
+		var err error
+		if models[i], err = p.Alone(ctx, oracle); err != nil {
+			return nil, err
+		}
+	}
+	pooled, err := p.Alone(ctx, p.Opt.ModelSpec().New(p.Train))
+	if err != nil {
+		return nil, err
+	}
+	each := p.Scores(models...)
+	solo, _ := setup.Average(each)
+	if r.Regression != nil {
+		r.Regression.RMSEAlone, r.Regression.RMSEPooled = &solo, &p.Scores(pooled)[0]
+	} else {
+		r.AccuracyAlone, r.AccuracyPooled = &solo, &p.Scores(pooled)[0]
+	}
+	return each, nil
+}
+
+// writeTable prints what a person wants to know after a demo.
+func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
+	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1),
+		"alone", "with the others")
+	cell, what, always := "%.1f %%", "accuracy", "majority"
+	mean, pooled, trivial := 0.0, 0.0, 0.0
+	if g := r.Regression; g != nil {
+		cell, what, always = "%.4g", "RMSE", "mean"
+		mean, pooled, trivial = g.RMSEMean, *g.RMSEPooled, g.MeanRMSE
+	} else {
+		mean, pooled, trivial = r.AccuracyMean, *r.AccuracyPooled, r.AccuracyMajority
+	}
+	say := func(x float64) string { return fmt.Sprintf(cell, x) }
+	for i, name := range p.Fleet.Members {
+		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.Samples[i], share(p, i), say(solo[i]), say(each[i]))
+	}
+	alone, _ := setup.Average(solo)
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n", "average", "", "", say(alone), say(mean))
+	fmt.Fprintf(t, "%-10s %8d %12s %14s %16s\n", "pooled", p.Train.Len(), "", "", say(pooled))
+	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n\n", always, "", "", "", say(trivial))
+	saying := "the most frequent class"
+	if r.Regression != nil {
+		saying = "the mean of the test data"
+	}
+	fmt.Fprintf(t, "%s is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
+		"everybody's data) are trained without noise; "+
+		"%q always says %s\n\n", what, always, saying)
+	if r.Accuracies != nil {
+		r.WriteClasses(t)
+	}
+	t.Row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
+	t.Row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
+		cli.BytesText(r.BytesSent), p.Fleet.Method.Last(), cli.ReleaseWord(p.Fleet.Method), len(p.Fleet.Edges))
+	t.Row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
+	r.WritePrivacy(t)
+}
+
+// share returns how many of a client's samples are of the last class, in percent.
+func share(p *setup.Problem, client int) float64 {
+	count := 0
+	for _, y := range p.Labels[client] {
+		if y == p.Train.Classes-1 {
+			count++
+		}
+	}
+	return 100 * float64(count) / float64(len(p.Labels[client]))
+}

@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Simulate is the command that runs a whole network in this process.
+func Simulate(ctx context.Context, c *cli.Cmdline) error {
+	o := setup.NewOptions(c)
+	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 50, "er:0.3", "iid"
+	epsilons := &setup.EpsilonList{First: &o.Asked.Privacy.EpsilonLimit}
+	o.Several = epsilons
+	var seeds seedList
+	c.Var(&seeds, "seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each, and for each of several "+
+		"values of -epsilon")
+	var files outputs
+	files.register(c)
+	if err := o.Read(c); err != nil {
+		return err
+	}
+	var f cli.Faults
+	sweepConflicts(&o, &f, seeds, epsilons.All)
+	files.check(&f)
+	if err := f.Usage(); err != nil {
+		return err
+	}
+	runs, err := planSweep(&o, seeds, epsilons.All)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	saved, err := simulateAll(ctx, runs, &files, c.Log)
+	if err != nil {
+		return err
+	}
+	groups := groupRuns(runs)
+	if err := files.write(runs, groups, saved); err != nil {
+		return err
+	}
+	if len(runs) > 1 {
+		s := newSweep(groups, began)
+		return c.Print(s, s.write)
+	}
+	r := runs[0].result
+	return c.Print(r, func(t cli.Table) {
+		if r.Regression != nil {
+			r.Regression.Write(t, r.Nodes)
+		} else {
+			writeAccuracy(r, t)
+		}
+		r.WriteFiles(t)
+		t.Row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
+		t.Row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, cli.BytesText(r.BytesSent), r.Seconds)
+		r.WritePrivacy(t)
+		t.Row("transcript", "%s", r.Transcript)
+	})
+}
+
+// writeAccuracy prints what the models at the end are worth.
+func writeAccuracy(r *setup.Result, t cli.Table) {
+	t.Row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
+		"%.2f %% for the network's average model, %.2f %% by always saying the most frequent class",
+		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean, r.AccuracyMajority)
+	r.WriteClasses(t)
+	if r.AccuracyAveraged != nil {
+		t.Row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
+	}
+}
+
+// frameMeter returns a function that encodes a message and returns the length of its frame in bytes, for one goroutine.
+func frameMeter(p *setup.Problem) func(*admm.Message) (int, error) {
+	codec, err := wire.NewCodec(p.Fleet.Dim)
+	var frame []byte
+	return func(msg *admm.Message) (int, error) {
+		if err != nil {
+			return 0, err
+		}
+		sent := *msg
+		setup.SignBlank(&sent)
+		frame, err = codec.Append(frame[:0], &sent)
+		return len(frame), err
+	}
+}
+
+// simulateNetwork runs the problem on as many goroutines as there are processors, and returns the final models too. each is
+// called after each round, with the models then; a round is scored while the next one runs.
+func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
+	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
+		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		return &s
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	network, err := p.Network(cfgs, p.Oracles...)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := p.NewResult(true)
+	network.Meter = func() func(*admm.Message) (int, error) { return frameMeter(p) }
+	// A simulation can do without the last words, which are all of one length.
+	done, err := frameMeter(p)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
+	if err != nil {
+		return nil, nil, err
+	}
+	start := time.Now()
+	var shown sync.WaitGroup
+	err = network.Run(ctx, func(k int) error {
+		models := network.Models()
+		shown.Wait()
+		shown.Go(func() { each(k, models) })
+		return nil
+	})
+	shown.Wait()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.BytesSent = 2*int64(len(p.Fleet.Edges))*int64(done) + network.Weight()
+	r.Seconds = time.Since(start).Seconds()
+	r.Queries, _ = network.Queries()
+	r.Transcript = network.Transcript()
+	models := network.Models()
+	if _, err = r.Score(p, models, network.Averages()); err == nil {
+		r.Files, err = p.JudgeFiles(models)
+	}
+	return r, models, err
+}

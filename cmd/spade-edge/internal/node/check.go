@@ -1,0 +1,410 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// finding is a line of check.
+type finding struct {
+	Item    string `json:"item"`
+	Verdict string `json:"verdict"` // ok, warn or fail
+	Text    string `json:"text"`
+}
+
+// Checkup is the outcome of check, and its JSON.
+type Checkup struct {
+	Node  string    `json:"node"` // the node file
+	OK    bool      `json:"ok"`
+	Code  int       `json:"exit_code"`
+	Items []finding `json:"items"`
+
+	timeout time.Duration
+	program *cli.Program
+	bad     []string // the items that fail
+}
+
+// Check is the command that says whether a node is fit to run.
+func Check(ctx context.Context, cmd *cli.Cmdline) error {
+	offline := cmd.Bool("offline", false, "leave the neighbors out")
+	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
+	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
+	cmd.JSONFlag("")
+	path, err := cmd.ParseFile()
+	if err != nil {
+		return err
+	}
+	if *timeout <= 0 {
+		return cli.AsUsageError(fmt.Errorf("-timeout is %v, want more than 0", *timeout))
+	}
+	c := &Checkup{Node: path, OK: true, timeout: *timeout, program: cmd.Program}
+	if *edges && *offline {
+		return cli.AsUsageError(errors.New("-edges and -offline exclude each other"))
+	}
+	c.everything(ctx, path, *offline, *edges)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = cmd.Print(c, func(t cli.Table) {
+		for _, f := range c.Items {
+			fmt.Fprintf(t, "%-5s %-22s %s\n", f.Verdict, f.Item, f.Text)
+		}
+	})
+	if err == nil && !c.OK {
+		err = cli.AsExit(fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code)
+	}
+	return err
+}
+
+func (c *Checkup) add(item, level, format string, args ...any) {
+	text := cli.OneLine(fmt.Sprintf(format, args...))
+	c.Items = append(c.Items, finding{item, level, text})
+}
+
+func (c *Checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
+func (c *Checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
+
+// fail adds a fault. The first one decides the exit code, which is that of run.
+func (c *Checkup) fail(item string, code int, err error) {
+	if c.OK {
+		c.OK, c.Code = false, code
+	}
+	c.bad = append(c.bad, item)
+	c.add(item, "fail", "%v", cli.Cured(err))
+}
+
+// codeOf is what run would end with after an error.
+func codeOf(err error) int { return cli.ExitCode(err, "", io.Discard) }
+
+// everything runs the checks in order, as far as the earlier ones allow.
+func (c *Checkup) everything(ctx context.Context, path string, offline, edges bool) {
+	node, err := readOwn(c.program, path)
+	if err != nil {
+		c.fail("node file", cli.ExitUsage, err)
+		return
+	}
+	c.ok("node file", "%q of %s", node.Name, node.Fleet)
+	file, err := fleetfile.Read(node.Fleet)
+	if err != nil {
+		c.fail("fleet file", cli.ExitUsage, err)
+	} else {
+		f, hash := file.Fleet, file.Fleet.Hash()
+		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
+	}
+	key, err := fleetfile.ReadKey(node.Key)
+	if err != nil {
+		c.fail("key", cli.ExitUsage, err)
+	}
+	if file == nil || key == nil {
+		return
+	}
+	err = node.CheckIdentity(file, key)
+	if err != nil {
+		c.fail("key", cli.ExitUsage, err)
+	} else {
+		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
+	}
+	if _, _, together := node.Load(); err == nil && together != nil {
+		c.fail("ledger", cli.ExitUsage, together) // there must be one, or must not: all else is known to be right
+	}
+	d := &device.Device{File: node, Fleet: file, Key: key}
+	var errProxy error
+	if d.Proxy, errProxy = node.OpenProxy(); errProxy != nil {
+		c.fail("proxy", cli.ExitUsage, errProxy)
+	}
+	if m := node.Metrics; m != nil {
+		if _, _, err := m.Open(); err != nil {
+			c.fail("metrics", cli.ExitUsage, err)
+		} else {
+			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
+		}
+	}
+	if node.Transport == nil {
+		c.ways(node, file)
+	}
+	switch known := err == nil && errProxy == nil; {
+	case edges:
+		if known {
+			c.neighbors(ctx, d, true)
+		}
+		return
+	case offline:
+		c.parts(ctx, node, file)
+		c.warn("neighbors", "left out: -offline")
+	default:
+		c.parts(ctx, node, file)
+		if known {
+			c.neighbors(ctx, d, false)
+		}
+	}
+	c.ok("clock", "not needed: keys do not expire")
+}
+
+// parts checks what the node is to be made of: files and port here, and the rest by the node's own rules.
+func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) {
+	f := file.Fleet
+	within, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit}
+	began := time.Now()
+	var own *fleetfile.Source
+	errOracle := setup.ErrGap
+	if s, stream := node.Oracle.(*fleetfile.Stream); !stream || s.Command[0] != setup.Gap {
+		own, errOracle = node.Oracle.Open(within, file)
+	}
+	loaded := time.Since(began)
+	if own != nil {
+		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
+	}
+	var errLedger error
+	if node.Ledger != "" && !f.Privacy.NonPrivate {
+		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
+	}
+	used, remarks, errState := stateFolder(node.State)
+	r := sdk.Preflight(within, cfg, func() (*state.Snapshot, error) {
+		if errState != nil {
+			return nil, fs.ErrNotExist // nothing that could be relied on
+		}
+		kept, err := state.ReadSnapshot(node.State)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errState = err
+		}
+		return kept, err
+	})
+	if own != nil {
+		if err := own.Close(); r.Oracle == nil {
+			r.Oracle = err
+		}
+	}
+	if r.Config != nil {
+		c.fail("settings", cli.ExitUsage, r.Config)
+	} else if cfg.Samples > 0 && f.Method.Estimator == sdk.EstimatorTracking {
+		c.memory(node, f, cfg.Samples)
+	}
+	c.state(node, f, r, used, remarks, errState)
+	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
+	c.listen(node, used)
+	switch {
+	case errOracle != nil:
+		c.fail("oracle", codeOf(errOracle), errOracle)
+	case r.Oracle != nil:
+		c.fail("oracle", cli.ExitFailed, r.Oracle)
+	default:
+		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
+			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
+	}
+	if r.Disk > 0 {
+		c.disk(node, r.Disk)
+	}
+}
+
+// memory says what is stored of the tracking estimator's memory.
+func (c *Checkup) memory(node *fleetfile.Node, f *sdk.Fleet, samples int) {
+	size := int64(f.StateSize(node.Name, samples) - f.StateSize(node.Name, 0))
+	c.ok("memory", "%s of every state, written in each of %d rounds", cli.BytesText(size), f.Method.Last())
+}
+
+// stateFolder looks at a state folder, which need not be there.
+func stateFolder(path string) (used bool, remarks []string, err error) {
+	if used, err = state.InUse(path); err != nil {
+		return false, nil, err
+	}
+	report, err := state.Inspect(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return used, nil, nil
+	}
+	if err == nil && !used { // while a node runs a slot may just be half written
+		err = report.Refused
+	}
+	return used, report.Remarks, err
+}
+
+func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
+	err error) {
+	const item = "state"
+	last := f.Method.Last()
+	running := ""
+	if used {
+		running = "; the node is running"
+	}
+	switch {
+	case err != nil:
+		c.fail(item, codeOf(err), err)
+		return
+	case r.State != nil:
+		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w: give this run a folder of its own", node.State, r.State))
+		return
+	case r.Kept == nil:
+		text := " is new" + running
+		if _, err := os.Stat(node.State); err != nil {
+			text = " is made when the run begins"
+		}
+		c.ok(item, "%s", node.State+text)
+		return
+	case r.Kept.Round == last:
+		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
+	default:
+		c.ok(item, "goes on after round %d of %d%s", r.Kept.Round, last, running)
+	}
+	for _, remark := range remarks {
+		c.warn(item, "%s", remark)
+	}
+}
+
+// privacy says what the run will cost, and whether its limit and the ledger cover that.
+func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *sdk.PreflightReport) {
+	pr := f.Privacy
+	switch {
+	case pr.NonPrivate:
+		c.warn("privacy", "NOT PRIVATE: what this node sends may reveal its data")
+	case r.Privacy != nil:
+		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
+	default:
+		planned := f.Total(f.Method.Rounds)
+		epsilon := func(rho float64) string { return cli.EpsilonText(pr.Accounting.Epsilon(rho, pr.Delta)) }
+		all := ""
+		if planned.All != planned.Rho {
+			all = fmt.Sprintf("; epsilon %s %s", epsilon(planned.All), cli.AgainstAll)
+		}
+		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds, against %s%s", epsilon(planned.Rho), pr.Accounting,
+			pr.Delta, f.Method.Rounds, pr.Shared().Adversary(), all)
+		c.forecast(f, r.Forecast)
+	}
+	if errLedger != nil {
+		c.fail("ledger", codeOf(errLedger), errLedger)
+	} else if ledger != nil {
+		life := ledger.Lifetime(pr.Delta)
+		all := ""
+		if life.AgainstAll != nil {
+			all = fmt.Sprintf(" (%s %s)", cli.AgainstAll, cli.EpsilonText(life.AgainstAll.EpsilonGDP))
+		}
+		c.ok("ledger", "%q has spent epsilon %s%s in %d releases of all runs, and the rest of this run is covered",
+			life.Dataset, cli.EpsilonText(life.EpsilonGDP), all, life.Ledger.Seq)
+	}
+}
+
+// forecast says what the run will be worth, and whether it is begun only if asked for by name.
+func (c *Checkup) forecast(f *sdk.Fleet, r *sdk.Forecast) {
+	const item = "forecast"
+	switch {
+	case r == nil:
+	case r.Worth == sdk.Good:
+		c.ok(item, "%s", setup.ForecastText(f, r))
+	case f.Hopeless() != nil:
+		c.warn(item, "%s; run refuses it without -anyway", setup.ForecastText(f, r))
+	default:
+		c.warn(item, "%s", setup.ForecastText(f, r))
+	}
+}
+
+// listen binds the port, unless the node itself has it.
+func (c *Checkup) listen(node *fleetfile.Node, used bool) {
+	const item = "listen"
+	if node.Listen == "" {
+		c.ok(item, "not needed: this node dials")
+		return
+	}
+	if used {
+		c.ok(item, "%s is the running node's", node.Listen)
+		return
+	}
+	l, err := net.Listen("tcp", node.Listen)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		c.fail(item, cli.ExitFailed, err)
+	} else {
+		c.ok(item, "%s can be bound", node.Listen)
+	}
+}
+
+// disk compares what the node will need with what is free on the disk of its state.
+func (c *Checkup) disk(node *fleetfile.Node, need int64) {
+	const item = "disk"
+	for i := range 2 { // is there already
+		if info, err := os.Stat(filepath.Join(node.State, fmt.Sprintf("slot-%d", i))); err == nil {
+			need -= min(info.Size(), need)
+		}
+	}
+	dir, err := filepath.Abs(node.State)
+	for _, missing := os.Stat(dir); err == nil && missing != nil && dir != filepath.Dir(dir); _, missing = os.Stat(dir) {
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeSpace(dir)
+	switch {
+	case err != nil:
+		c.warn(item, "%s are needed; what is free cannot be told: %v", cli.BytesText(need), err)
+	case free < need:
+		c.fail(item, cli.ExitFailed, fmt.Errorf("%s are needed and %s free at %s", cli.BytesText(need), cli.BytesText(free), dir))
+	default:
+		c.ok(item, "%s are needed and %s free at %s", cli.BytesText(need), cli.BytesText(free), dir)
+	}
+}
+
+// neighbors asks whoever the node will talk to; with every, at every address.
+func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
+	answers := c.program.Ask(ctx, d, c.timeout, every)
+	for _, a := range answers {
+		switch {
+		case a.Err == nil:
+			c.ok(a.Who, "%s", a.Text)
+		case a.Code != 0:
+			c.fail(a.Who, a.Code, a.Err)
+		default:
+			c.warn(a.Who, "%v", a.Err)
+		}
+	}
+	if len(answers) == 0 {
+		c.ok("neighbors", "none")
+	}
+}
+
+// ways says of every neighbor who dials whom.
+func (c *Checkup) ways(node *fleetfile.Node, file *fleetfile.File) {
+	var both, out, in []string
+	own := slices.ContainsFunc(file.Members, func(m fleetfile.Member) bool {
+		return m.Name == node.Name && len(m.Addresses) > 0
+	})
+	for _, p := range file.Peers(node.Name) {
+		list := &both
+		switch {
+		case !own || node.Listen == "":
+			list = &out
+		case len(p.Addresses) == 0:
+			list = &in
+		}
+		*list = append(*list, strconv.Quote(p.Name))
+	}
+	var text []string
+	for _, part := range []struct {
+		how   string
+		names []string
+	}{{"either end dials", both}, {"this node dials", out}, {"dialed by", in}} {
+		if len(part.names) > 0 {
+			text = append(text, part.how+" "+strings.Join(part.names, ", "))
+		}
+	}
+	if text != nil {
+		c.ok("edges", "%s", strings.Join(text, "; "))
+	}
+}

@@ -1,0 +1,205 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Exported is what was written, and its JSON.
+type Exported struct {
+	Run         string `json:"run"`
+	Name        string `json:"name"`
+	Round       int    `json:"round"`
+	Rounds      int    `json:"rounds"` // of the whole run, cool-down included
+	Done        bool   `json:"done"`
+	Averaged    bool   `json:"averaged"`
+	Dim         int    `json:"dim"`
+	Format      string `json:"format"`
+	File        string `json:"file"`
+	SHA256      string `json:"sha256"`       // of the file
+	Model       string `json:"model_sha256"` // of the numbers as float32, little endian, as run prints it
+	Sum         string `json:"sha256_file"`
+	Certificate string `json:"certificate,omitempty"` // the copy; empty if there is none that covers the model
+	NonPrivate  bool   `json:"non_private"`
+	// Predicts says whether it is a model file with the preprocessing, from which predict and evaluate work.
+	Predicts bool `json:"predicts"`
+}
+
+// Export is the command that writes a node's model to a file.
+func Export(_ context.Context, c *cli.Cmdline) error {
+	to := c.String("out", "", "the `file` to write")
+	format := c.String("format", "", "npy, raw or json (default by the file's ending)")
+	ownFit := c.Bool("own-fit", false, "with json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
+		"deviations, categories); the privacy guarantee does not cover it")
+	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
+	force := c.Bool("force", false, "overwrite what is there")
+	c.JSONFlag("")
+	path, err := c.ParseFile()
+	if err != nil {
+		return err
+	}
+	if *to == "" {
+		return cli.AsUsageError(errors.New("-out is missing: the file to write"))
+	}
+	if *format == "" {
+		if *format = cli.EndingsOf[strings.ToLower(filepath.Ext(*to))]; *format == "" {
+			return cli.AsUsageError(fmt.Errorf("-format is missing, and the ending of -out %q says none: want npy, raw or json", *to))
+		}
+	}
+	if *format != "npy" && *format != "raw" && *format != "json" {
+		return cli.AsUsageError(fmt.Errorf("-format %q, want npy, raw or json", *format))
+	}
+	if *ownFit && *format != "json" {
+		return cli.AsUsageError(fmt.Errorf("-own-fit goes with -format json, not with %s, which has numbers alone", *format))
+	}
+	node, file, err := readFiles(path)
+	if err != nil {
+		return err
+	}
+	kept, err := device.Kept(node, file)
+	if err != nil {
+		return err
+	}
+	f := file.Fleet
+	model := kept.Model
+	if *averaged {
+		if model = kept.Averaged; model == nil {
+			return cli.AsUsageError(errors.New("-averaged: this node does not keep the mean of its releases; " +
+				`"average": true in its node file makes it`))
+		}
+	}
+	last := f.Method.EndedAt(kept.End).Last()
+	r := &Exported{
+		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
+		Dim:    len(model),
+		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+	}
+	copied := *to + ".certificate.json"
+	cert, why := r.certificate(node.Certificate(), f, kept.End)
+	if cert != nil {
+		r.Certificate = copied
+	}
+	whole := &builtin.Model{
+		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
+		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
+	}
+	if err = recipeOf(whole, node, file, *ownFit); err != nil {
+		return err
+	}
+	content, err := r.encode(whole)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	r.SHA256 = hex.EncodeToString(sum[:])
+	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
+	if err := cli.WriteAll([]cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}, *force); err != nil {
+		return err
+	}
+	return c.Print(r, func(t cli.Table) {
+		what := "model"
+		if *averaged {
+			what = "averaged"
+		}
+		t.Row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+		t.Row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+		if !r.Done {
+			t.Row("not finished", "the run goes on: this is not the final model")
+		}
+		switch {
+		case r.Predicts:
+			t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
+		case r.Format != "json":
+			t.Row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
+		case whole.NoTask == builtin.OwnFit:
+			t.Row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
+		default:
+			t.Row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
+		}
+		t.Row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
+	})
+}
+
+// recipeOf completes a model file with the preprocessing, or with why it has none.
+func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
+	b := builtin.Of(node)
+	switch {
+	case b == nil:
+		m.NoTask = builtin.Program
+	case !b.FitOwn:
+		m.Task, err = builtin.Task(file.Fleet)
+	case ownFit:
+		m.Task, err = task.Fit(b.Spec, b.Model, "the own data of a member")
+	default:
+		m.NoTask = builtin.OwnFit
+	}
+	if ownFit && (b == nil || !b.FitOwn) {
+		return cli.AsUsageError(errors.New(`-own-fit: the node file has no "fit": "own"`))
+	}
+	return err
+}
+
+func (r *Exported) encode(m *builtin.Model) ([]byte, error) {
+	var b []byte
+	switch r.Format {
+	case "json":
+		r.Predicts = m.Task != nil
+		return m.Marshal()
+	case "npy":
+		b = NpyHeader(len(m.Weights))
+	}
+	return cli.AppendFloats(b, m.Weights), nil
+}
+
+// NpyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length
+// of the header, and the header, padded so that the numbers begin at a multiple of 64.
+func NpyHeader(n int) []byte {
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
+	const before = 6 + 2 + 2
+	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	b := append([]byte("\x93NUMPY"), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	return append(b, header...)
+}
+
+// certificate returns the node's certificate if it is right and covers the model, and else why not.
+func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
+	if f.Privacy.NonPrivate {
+		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
+	}
+	text, c, err := privacy.CertificateIn(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "the node writes one when it ends"
+	}
+	if err == nil {
+		err = c.Verify()
+	}
+	hash := f.Hash()
+	switch {
+	case err != nil:
+		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
+	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
+		return nil, path + " is of another run"
+	case c.Rounds < f.Method.EndedAt(end).Data(r.Round):
+		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
+			path, c.Rounds)
+	}
+	return text, ""
+}

@@ -1,0 +1,179 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// TestNoise, which only tests set, gives a private node another source of release noise, see [device.Device].
+var TestNoise func(number int, round func() int) io.Reader
+
+// Run is the command that runs a node of a fleet.
+func Run(ctx context.Context, c *cli.Cmdline) error {
+	addr := c.String("http", "",
+		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
+	restore := c.Bool("recover", false,
+		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
+	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
+	until := c.String("until", "", "ask for an early end of the run, by all members: `when` is a round, a duration from now, a time, "+
+		"or below=D for a consensus error")
+	without := c.String("without", "", "go on without neighbors that are silent for good: their `names`, with commas")
+	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
+		"least 2m (default what the node file says, or wait)")
+	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
+	c.JSONFlag("")
+	path, err := c.ParseFile()
+	if err == nil {
+		err = cli.CheckHTTP(*addr)
+	}
+	var end device.End
+	if err == nil && c.Given["until"] {
+		if end, err = device.ParseEnd(*until, time.Now()); err != nil {
+			err = cli.AsUsageError(fmt.Errorf("-until %w", err))
+		}
+	}
+	if err == nil && *form != "text" && *form != "json" {
+		err = cli.AsUsageError(fmt.Errorf("-log %q, want text or json", *form))
+	}
+	if err != nil {
+		return err
+	}
+	file, err := readOwn(c.Program, path)
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	d, err := device.Load(file)
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	if c.Given["http"] {
+		d.HTTP = *addr
+	}
+	f := d.Fleet.Fleet
+	show := cli.NewProgress(c.Log, f.Method)
+	show.Name = file.Name + ": "
+	defer show.End()
+	if *without != "" {
+		d.Without = strings.Split(*without, ",")
+	}
+	if c.Given["patience"] {
+		d.File.Patience = *patience
+	}
+	d.Recover, d.Anyway, d.Noise, d.End = *restore, *anyway, TestNoise, end
+	if c.Program.Noise != nil {
+		d.Noise = c.Program.Noise
+	}
+	d.Say = func(line string) { show.Say("%s", line) }
+	d.Released = func(round int, spent dpmech.Total) {
+		show.Method = d.Method() // nobody else looks at it
+		show.Round(round, spendNote(f.Privacy, spent))
+	}
+	if *form == "json" {
+		d.Log = slog.NewJSONHandler(c.Log, nil)
+		log := slog.New(d.Log).With("run", f.Run, "node", file.Name)
+		c.Failed = func(text string) { log.Error(text) }
+		d.Say = func(line string) { log.Info(line) }
+		d.Released = func(round int, spent dpmech.Total) {
+			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
+		}
+	}
+	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
+	o, err := d.Run(ctx)
+	if errors.Is(err, sdk.ErrStop) {
+		err = cli.AsUsageError(fmt.Errorf("-until: %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	r := &RunResult{Outcome: *o}
+	if !r.NonPrivate {
+		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
+	}
+	if err := c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) }); err != nil {
+		return err
+	}
+	return r.without()
+}
+
+// readOwn reads the file of a node that this program can run.
+func readOwn(p *cli.Program, path string) (*fleetfile.Node, error) {
+	node, err := fleetfile.ReadNode(path)
+	if err == nil {
+		err = p.Accept(node)
+	}
+	return node, err
+}
+
+func spendNote(p sdk.Privacy, spent dpmech.Total) string {
+	if p.NonPrivate {
+		return "NOT PRIVATE"
+	}
+	text := fmt.Sprintf("epsilon %s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
+	if spent.All != spent.Rho {
+		text += fmt.Sprintf(" (%s %s)", cli.AgainstAll, cli.EpsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
+	}
+	return text
+}
+
+// RunResult is the outcome of a node's run, and its JSON.
+type RunResult struct {
+	device.Outcome
+	Privacy *setup.Privacy `json:"privacy"`
+}
+
+// without is how a run ends that has come to its end without some neighbor, or nil.
+func (r *RunResult) without() error {
+	if len(r.Quarantined) == 0 {
+		return nil
+	}
+	return cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
+}
+
+// Write prints the outcome for people.
+func (r *RunResult) Write(t cli.Table, m sdk.Method) {
+	one := cli.ReleaseWord(m)
+	t.Row("node", "%q", r.Name)
+	t.Row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
+	if r.EndedAfter > 0 {
+		t.Row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, wishText(r.Stops))
+	}
+	if r.Recovered > 0 {
+		t.Row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
+	}
+	for _, s := range r.Suspects {
+		t.Row("suspect", "%s", s)
+	}
+	for _, q := range r.Quarantined {
+		t.Row("quarantine", "%s", q)
+	}
+	t.Row("cost", "%d losses, %s sent, %.1f s", r.Queries, cli.BytesText(r.BytesSent), r.Seconds)
+	u := r.Usage
+	t.Row("usage", "%s written to disk, %s a %s; %s sent a %[3]s; %.3[5]g s of processor time, %.3[6]g ms a %[3]s",
+		cli.BytesText(u.DiskBytes), cli.BytesText(u.DiskRound), one, cli.BytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
+	if r.Local != nil {
+		t.Row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
+			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
+	}
+	if e := r.LocalErrors; e != nil {
+		t.Row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
+			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
+	}
+	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
+	if r.Certificate != "" {
+		t.Row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)
+	}
+}

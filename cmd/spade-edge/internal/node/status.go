@@ -1,0 +1,299 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Status is the command that says where a node stands.
+func Status(ctx context.Context, c *cli.Cmdline) error {
+	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
+	c.JSONFlag(", at the end of -watch")
+	path, err := c.ParseFile()
+	if err != nil {
+		return err
+	}
+	file, fleet, err := readFiles(path)
+	if err != nil {
+		return err
+	}
+	st, err := device.StatusOf(ctx, file, fleet)
+	if *watch && err == nil && st.Running {
+		st, err = watchNode(ctx, st, file, fleet, c.Log)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Print(st, func(t cli.Table) { _, _ = io.WriteString(t, StatusText(st, file)) })
+}
+
+// watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
+func watchNode(
+	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
+) (*monitor.Status, error) {
+	moving, said := cli.IsTerminal(log), ""
+	page := ""
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if moving {
+			rows, width := cli.TerminalSize(log)
+			if height := RowsTaken(page, width); height > 0 {
+				fmt.Fprintf(log, "\x1b[%dA", min(height, rows-1)) // it may have become smaller
+			}
+			// Row by row: some terminals keep a screen that is erased as a whole, and would keep one a second.
+			page = RowsOfScreen(StatusText(st, file), rows-1, width)
+			fmt.Fprint(log, "\x1b[K", strings.ReplaceAll(page, "\n", "\n\x1b[K"), "\x1b[J")
+		} else if line := device.Summary(st); line != said {
+			said = line
+			fmt.Fprintln(log, cli.OneLine(line))
+		}
+		if !st.Running {
+			return st, nil
+		}
+		select {
+		case <-ctx.Done():
+			return st, nil
+		case <-tick.C:
+		}
+		next, err := device.StatusOf(ctx, file, fleet)
+		if ctx.Err() != nil {
+			return st, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		st = next
+	}
+}
+
+// RowsOfScreen breaks lines so that a terminal of a width need not, and leaves out what has no room in so many rows: the
+// cursor could not go back to it.
+func RowsOfScreen(text string, rows, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for _, row := range cli.Folded(strings.TrimRight(line, "\n"), width, min(15, width/5)) {
+			if rows--; rows >= 0 {
+				b.WriteString(row + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// RowsTaken is how many rows a terminal shows a page in whose width has changed since: it breaks what is wider.
+func RowsTaken(page string, width int) (rows int) {
+	for line := range strings.Lines(page) {
+		rows += 1 + max(0, utf8.RuneCountInString(line)-2)/width
+	}
+	return rows
+}
+
+// StatusText returns a status for people.
+func StatusText(s *monitor.Status, file *fleetfile.Node) string {
+	var text strings.Builder
+	b := cli.Table{Writer: &text}
+	mark := ""
+	if s.NonPrivate {
+		mark = ", NOT PRIVATE"
+	}
+	b.Row("node", "%q of run %q%s", s.Name, s.Run, mark)
+	since := ""
+	if s.Running && s.Seconds >= 2 {
+		since = " for " + cli.Duration(s.Seconds)
+	}
+	b.Row("state", "%s%s", device.Activity(s), since)
+	if s.Fault != "" && s.Phase != monitor.Failed {
+		b.Row("fault", "%s", s.Fault)
+	}
+	for _, e := range s.Evidence {
+		b.Row("evidence", "%v", e)
+	}
+	if s.Mixing == 0 {
+		b.Row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
+	} else {
+		b.Row("release", "%s; %d of cool-down at the end", strings.TrimPrefix(s.Progress(), "release "), s.Cooldown)
+	}
+	if s.Stop != nil {
+		b.Row("early end", "%s", s.Stop.Text)
+	}
+	if p := s.Privacy; p != nil {
+		limit := cli.EpsilonText(float64(p.Planned)) + " planned"
+		if p.Limit.Known() {
+			limit = fmt.Sprintf("%v allowed", p.Limit)
+		}
+		against := ""
+		if p.AgainstAll != nil {
+			against = ", against " + p.Adversary
+		}
+		b.Row("privacy", "epsilon %s of %s, at delta %v (%s)%s", cli.EpsilonText(float64(p.Epsilon)), limit, p.Delta,
+			p.Accounting, against)
+		if a := p.AgainstAll; a != nil {
+			limit = cli.EpsilonText(float64(a.Planned)) + " planned"
+			if a.Limit.Known() {
+				limit = fmt.Sprintf("%v allowed", a.Limit)
+			}
+			b.Row("", "epsilon %s of %s, against all other members together", cli.EpsilonText(float64(a.Epsilon)), limit)
+		}
+		if l := p.Lifetime; l != nil {
+			b.Row("lifetime", "epsilon %s of the data set %q, over %d runs%s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
+				l.Runs, against)
+			if a := p.AgainstAll; a != nil {
+				b.Row("", "epsilon %s against all other members together", cli.EpsilonText(float64(a.Lifetime)))
+			}
+		}
+	}
+	if !s.Running {
+		certified(b, file)
+		return text.String()
+	}
+	for i, n := range s.Neighbors {
+		head := ""
+		if i == 0 {
+			head = "neighbors"
+		}
+		b.Row(head, "%q: %s", n.Name, neighborText(&n))
+	}
+	if s.ConsensusError.Known() {
+		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError,
+			s.Compared)
+	}
+	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
+	if l := s.Local; l != nil {
+		covered := ""
+		if !s.NonPrivate {
+			covered = "; for this device only: the privacy guarantee does not cover it"
+		}
+		if l.FailedQueries > 0 {
+			b.Row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		}
+		if l.LastFailure != "" {
+			b.Row("", "%s", transport.Printable(l.LastFailure))
+		}
+		accuracy := ""
+		if l.Accuracy.Known() {
+			accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
+		}
+		if l.Majority.Known() {
+			accuracy += fmt.Sprintf("%.2f %% by always saying the most frequent class, ", 100*l.Majority)
+		}
+		switch {
+		case l.Round == 0:
+		case l.OfQueries:
+			b.Row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
+		default:
+			b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
+		}
+	}
+	return text.String()
+}
+
+func neighborText(n *monitor.Neighbor) string {
+	var parts []string
+	if l := n.Link; l != nil {
+		switch {
+		case l.Refusal != "":
+			parts = append(parts, "refused ("+l.Refusal+")")
+		case l.Connected:
+			parts = append(parts, "connected for "+cli.Duration(l.Seconds)+howText(l))
+		default:
+			parts = append(parts, "not connected for "+cli.Duration(l.Seconds))
+			if l.Fault != "" {
+				parts[0] += " (" + l.Fault + ")"
+			}
+		}
+		if l.Lost > 0 {
+			parts = append(parts, fmt.Sprintf("lost %s (%s)", timesText(l.Lost), l.LostBy))
+		}
+	}
+	switch {
+	case n.Behind > 0:
+		parts = append(parts, fmt.Sprintf("%d behind, in round %d", n.Behind, n.Round))
+	case n.Behind < 0:
+		parts = append(parts, fmt.Sprintf("one ahead, in round %d", n.Round))
+	default:
+		parts = append(parts, "in step")
+	}
+	if l := n.Link; l != nil {
+		parts = append(parts, cli.BytesText(l.Sent)+" sent, "+cli.BytesText(l.Received)+" received")
+	}
+	if in := n.Influence; in != nil && in.Clipped > 0 {
+		parts = append(parts, fmt.Sprintf("cut back in %d rounds (last in %d), at %.2g of %.2g", in.Clipped, in.Last, in.Distance,
+			in.Bound))
+	}
+	if n.Refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d frames refused", n.Refused))
+	}
+	if in := n.Influence; in != nil && in.Suspicion != "" {
+		parts = append(parts, "SUSPECT: "+in.Suspicion)
+	}
+	if q := n.Quarantine; q != nil {
+		parts = append(parts, fmt.Sprintf("IN QUARANTINE from release %d on: %s", q.Release, q.Reason))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// howText says how a connection was made.
+func howText(l *monitor.Link) string {
+	text := ""
+	if how := cmp.Or(l.How, "at"); l.Address != "" {
+		text = " (" + how + " " + l.Address
+		if l.Proxy != "" {
+			text += " through " + l.Proxy
+		}
+		text += ")"
+	}
+	return text
+}
+
+func timesText(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// certified says what the certificate that a node has left is worth.
+func certified(b cli.Table, file *fleetfile.Node) {
+	path := file.Certificate()
+	_, cert, err := privacy.CertificateIn(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = cert.Verify()
+	}
+	if err != nil {
+		b.Row("certificate", "%s is not good: %v", path, err)
+	} else {
+		b.Row("certificate", "%s, of %d releases; its numbers are right", path, cert.Rounds)
+	}
+}
+
+// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
+func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
+	node, err := fleetfile.ReadNode(path)
+	if err != nil {
+		return nil, nil, cli.AsUsageError(err)
+	}
+	fleet, err := fleetfile.Read(node.Fleet)
+	if err != nil {
+		return nil, nil, cli.AsUsageError(err)
+	}
+	return node, fleet, nil
+}

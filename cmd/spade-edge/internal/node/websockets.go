@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// Websockets is spade-edge, whose nodes connect to each other.
+var Websockets = &cli.Program{
+	Name: "spade-edge",
+	Accept: func(node *fleetfile.Node) error {
+		if node.Transport != nil {
+			return errNATS
+		}
+		return nil
+	},
+	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
+		link := LinkConfig(d.File, d.Fleet, d.Key)
+		link.Proxy, link.Logger = d.Proxy, log
+		return ws.New(link)
+	},
+	Ask: askNeighbors,
+}
+
+// askNeighbors connects to every neighbor that has an address; with every, to the first addresses of all side by side,
+// then to the second ones.
+func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []cli.Answer) {
+	link := LinkConfig(d.File, d.Fleet, d.Key)
+	link.Proxy = d.Proxy
+	if !every {
+		return probe(ctx, link, patience)
+	}
+	peers := link.Peers
+	for i, more := 0, true; more; i++ {
+		link.Peers, more = nil, false
+		for _, p := range peers {
+			if i > 0 && i >= len(p.Addresses) {
+				continue
+			}
+			more = more || i+1 < len(p.Addresses)
+			p.Addresses = p.Addresses[min(i, len(p.Addresses)):min(i+1, len(p.Addresses))]
+			link.Peers = append(link.Peers, p)
+		}
+		all = append(all, probe(ctx, link, patience)...)
+	}
+	return all
+}
+
+// probe asks every peer once.
+func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []cli.Answer) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers, err := ws.Probe(ctx, link)
+	if err != nil {
+		return []cli.Answer{{Who: "neighbors", Err: err, Code: cli.ExitUsage}}
+	}
+	for _, a := range answers {
+		to := cli.Answer{Who: fmt.Sprintf("neighbor %q", a.Name)}
+		switch {
+		case a.Err == nil:
+			to.Text = fmt.Sprintf("has the same fleet, at %s%s, in %v", a.Where, through(a.Proxy),
+				a.Took.Round(100*time.Microsecond))
+		case a.Refused:
+			to.Err, to.Code = fmt.Errorf("%s: %w", a.Where, a.Err), cli.ExitMismatch
+		case a.Where == "":
+			to.Err = errors.New("cannot be asked: it has no address, and dials this node by itself")
+		default:
+			to.Err = fmt.Errorf("not reachable (yet): %s: %w", a.Where, a.Err)
+		}
+		all = append(all, to)
+	}
+	return all
+}
+
+func through(proxy string) string {
+	if proxy == "" {
+		return ""
+	}
+	return " through " + proxy
+}
+
+// LinkConfig returns what a node needs to connect to its neighbors.
+func LinkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Config {
+	f := fleet.Fleet
+	return ws.Config{
+		Name: node.Name, Key: key, Listen: node.Listen, Peers: fleet.Peers(node.Name), MaxFrame: wire.MaxFrame(f.Dim),
+		Hello: f.Hello(node.Name), CheckHello: f.CheckHello(node.Name),
+	}
+}
+
+// errNATS says that a node needs the program that has its transport.
+var errNATS = errors.New("transport is nats, which this build does not have; " +
+	"take spade-edge-nats: go build ./cmd/spade-edge-nats in transport/nats")

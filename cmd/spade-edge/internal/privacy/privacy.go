@@ -1,0 +1,231 @@
+package privacy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// privacyOptions are the flags of the command privacy.
+type privacyOptions struct {
+	setup.Options
+	verify, fleet, ledger, newLedger, dataset string
+}
+
+// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
+var privacyModes = []struct {
+	flag  string // "" plans
+	other []string
+	run   func(o *privacyOptions) error
+}{
+	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
+		(*privacyOptions).makeLedger},
+	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
+}
+
+// Run is the command that plans noise, verifies certificates and looks after ledgers.
+func Run(ctx context.Context, c *cli.Cmdline) error {
+	o := &privacyOptions{Options: setup.Options{Cmdline: c}}
+	c.IntVar(&o.Asked.Method.Rounds, "rounds", 0, "releases of each client, one a round of learning")
+	c.Float64Var(&o.Asked.Privacy.Clip, "clip", 1, "radius to which each round's update is clipped")
+	c.Float64Var(&o.Asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
+	c.Float64Var(&o.Asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")
+	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "at which epsilon is stated")
+	o.SettingFlags(c, "accounting")
+	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
+		"members together (default no limit)")
+	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
+	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
+		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
+	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
+	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
+	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
+	c.JSONFlag("")
+	if err := c.ParseArgs(); err != nil {
+		return err
+	}
+	for _, mode := range privacyModes {
+		if mode.flag != "" && !o.Given[mode.flag] {
+			continue
+		}
+		if err := o.check(mode.flag, mode.other); err != nil {
+			return err
+		}
+		return mode.run(o)
+	}
+	return nil
+}
+
+// check reports flags that do not go with what was asked for, and values out of range.
+func (o *privacyOptions) check(mode string, other []string) error {
+	var f cli.Faults
+	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
+		"ledger", "new-ledger", "dataset", "limit-all"} {
+		switch {
+		case !o.Given[name] || name == mode || slices.Contains(other, name):
+		case mode == "" && name == "fleet":
+			f.Add("-fleet goes with -verify or -ledger only")
+		case mode == "":
+			f.Add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+		default:
+			f.Add("-%s does not go with -%s", name, mode)
+		}
+	}
+	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
+		"dataset", o.dataset)
+	o.CheckSettings(&f)
+	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
+		"-accounting says what -epsilon means, which is not given")
+	if mode == "new-ledger" {
+		f.When(!o.Given["dataset"], "-dataset is missing: how people call what the ledger is for")
+		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
+			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
+		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
+	}
+	if n := Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && !o.Given["dataset"] &&
+		!o.Given["fleet"] {
+		f.Add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
+	}
+	return f.Usage()
+}
+
+// Count reports how many of the values are true.
+func Count(all ...bool) int {
+	n := 0
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// Plan is the answer to a planning question.
+type Plan struct {
+	Rounds int     `json:"rounds"`
+	Clip   float64 `json:"clip"`
+	Sigma  float64 `json:"sigma"`
+	dpmech.Cost
+}
+
+// maxPlan bounds what a plan may spend, as package dpmech bounds what is counted.
+const maxPlan = 1e6
+
+func (o *privacyOptions) plan() error {
+	m, p, err := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: o.Asked.Privacy})
+	if err == nil {
+		err = dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Validate()
+	}
+	if err != nil {
+		return setup.AsUsage(err)
+	}
+	spent := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Total(m.Rounds)
+	if !(spent.All <= maxPlan) {
+		return cli.AsUsageError(fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
+			"nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan))
+	}
+	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Cost: dpmech.CostOf(spent, p.Delta)}
+	return o.Print(r, func(t cli.Table) {
+		t.Row("rounds", "%d, each with one release", r.Rounds)
+		t.Row("clip", "%v", r.Clip)
+		t.Row("sigma", "%v, in every number of a release", r.Sigma)
+		cli.WriteCost(t, r.Cost, dpmech.Shared{}.Adversary())
+		t.Row("protected", "each client's whole data set, against everyone who sees what it sends")
+	})
+}
+
+func (o *privacyOptions) makeLedger() error {
+	var limit *dpmech.Limit
+	if o.Given["epsilon"] {
+		limit = &dpmech.Limit{Epsilon: o.Asked.Privacy.EpsilonLimit, Delta: o.Asked.Privacy.Delta, Accounting: o.Asked.Privacy.Accounting, EpsilonAll: o.Asked.Privacy.LimitAll}
+	}
+	if err := CreateLedger(o.newLedger, o.dataset, limit); err != nil {
+		return err
+	}
+	o.ledger = o.newLedger
+	return o.showLedger()
+}
+
+// CreateLedger makes a new ledger.
+func CreateLedger(path, dataset string, limit *dpmech.Limit) error {
+	l, err := state.CreateLedger(path, dataset, limit)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+func (o *privacyOptions) showLedger() error {
+	l, err := state.ReadLedger(o.ledger)
+	if err != nil {
+		return err
+	}
+	var f *sdk.Fleet
+	if o.fleet != "" {
+		file, err := fleetfile.Read(o.fleet)
+		if err != nil {
+			return cli.AsUsageError(err)
+		}
+		f = file.Fleet
+	}
+	life := l.Lifetime(o.Asked.Privacy.Delta)
+	left := LeftOf(life, "", f)
+	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
+}
+
+// LifetimeLeft is the JSON of a ledger.
+type LifetimeLeft struct {
+	*dpmech.Lifetime
+	Left *LedgerLeft `json:"left"`
+}
+
+// Ledger prints what a ledger holds.
+func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
+	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
+	t.Row("data set", "%s", life.Dataset)
+	if l := life.Limit; l != nil {
+		t.Row("limit", "epsilon %v at delta %v (%v) for all runs together", l.Epsilon, l.Delta, l.Accounting)
+		if l.EpsilonAll > 0 {
+			t.Row("", "epsilon %v %s", l.EpsilonAll, cli.AgainstAll)
+		}
+	} else {
+		t.Row("limit", "none: spends are counted only")
+	}
+	t.Row("left", "%s", left.Text)
+	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
+	if len(life.Runs) > 0 {
+		cli.WriteCost(t, life.Cost, life.Adversary())
+		width := len("run")
+		for _, r := range life.Runs {
+			width = max(width, len(r.Run))
+		}
+		all := ""
+		if life.AgainstAll != nil {
+			all = "  against all"
+		}
+		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon",
+			all)
+		for _, r := range life.Runs {
+			n := 0
+			for _, s := range r.Spends {
+				n += s.Rounds
+			}
+			if life.AgainstAll != nil {
+				all = fmt.Sprintf(" %12s", cli.EpsilonText(dpmech.GDP.Epsilon(r.Total().All, life.Delta)))
+			}
+			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s%s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
+				cli.EpsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), all)
+		}
+	}
+	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
+}

@@ -1,0 +1,130 @@
+package privacy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// Verification is what a verification has shown, and its JSON.
+type Verification struct {
+	Verified      bool `json:"verified"`
+	LedgerChecked bool `json:"ledger_checked"`
+	FleetChecked  bool `json:"fleet_checked"`
+	// neighbors that have signed that they hold the last release
+	Countersigned []string `json:"countersigned_by"`
+	// all others; both are empty if no fleet was checked
+	NotCountersigned []string            `json:"not_countersigned_by"`
+	Certificate      *dpmech.Certificate `json:"certificate"`
+}
+
+func (o *privacyOptions) verifyCertificate() error {
+	_, cert, err := CertificateIn(o.verify)
+	if err != nil {
+		return err
+	}
+	v := Verification{
+		Verified: true, LedgerChecked: o.Given["ledger"], FleetChecked: o.Given["fleet"],
+		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: cert,
+	}
+	var ledger *state.Ledger
+	if v.LedgerChecked {
+		if ledger, err = state.ReadLedger(o.ledger); err == nil {
+			err = Right(o.verify, ledger.Verify(cert))
+		}
+	} else {
+		err = Right(o.verify, cert.Verify())
+	}
+	if err == nil && v.FleetChecked {
+		err = o.audit(&v, ledger)
+	}
+	if err != nil {
+		return err
+	}
+	return o.Print(v, func(t cli.Table) { fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)) })
+}
+
+// CertificateIn reads a certificate, and its text, without judging it.
+func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
+	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := dpmech.ParseCertificate(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, c, nil
+}
+
+// MaxForeign bounds, in bytes, what is read of a file that others have made.
+const MaxForeign = 64 << 20
+
+// Right puts the name of the certificate before a fault.
+func Right(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is not right:\n%w", path, err)
+}
+
+// audit checks the certificate by the fleet file and the keys in it. ledger is nil if there is none to compare with.
+func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
+	file, err := fleetfile.Read(o.fleet)
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
+	if err != nil {
+		return Right(o.verify, err)
+	}
+	if head := a.LedgerHead(); head != nil && ledger != nil {
+		if err := ledger.Contains(*head); err != nil {
+			return Right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
+		}
+	}
+	v.Countersigned = append(v.Countersigned, a.Countersigned...)
+	v.NotCountersigned = append(v.NotCountersigned, a.NotCountersigned...)
+	return nil
+}
+
+func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
+	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
+		quoted(v.NotCountersigned)
+	if len(v.Countersigned) > 0 {
+		holders = quoted(v.Countersigned) + ": each holds the last release, and so all before it"
+	}
+	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
+		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet " +
+		"file.\n"
+	if v.FleetChecked {
+		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with "+
+			"the clip, noise, delta and limit of that file;\n"+
+			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
+	}
+	if v.FleetChecked && c.AgainstAll != nil {
+		text += fmt.Sprintf("of the noise that is shared %s leaves, by its graph, at least what the file says: epsilon %s "+
+			"against %s, and %s %s\n", o.fleet, cli.EpsilonText(c.EpsilonGDP), c.Adversary, cli.EpsilonText(c.AgainstAll.EpsilonGDP), cli.AgainstAll)
+	}
+	if others != "" {
+		text += "not countersigned by " + others + "\n"
+	}
+	if c.Simulated {
+		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
+	}
+	if ledger != nil {
+		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger,
+			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
+	}
+	return text
+}
+
+func quoted(names []string) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
+}

@@ -1,0 +1,143 @@
+package setup
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// readTask reads the file of -task, which says how data are prepared and what is trained.
+func (o *Options) readTask(file string) (err error) {
+	if file == "" {
+		return nil
+	}
+	if o.Recipe, err = builtin.ReadTask(file); err != nil {
+		return err
+	}
+	o.Model.Name, o.Model.Hidden = o.Recipe.Model.Name, o.Recipe.Model.Hidden
+	if o.Recipe.Target != nil {
+		o.Spec.Target = o.Recipe.Label
+	}
+	return nil
+}
+
+// clientFiles finds the files of -data, if there are several: each is what one client has.
+func (o *Options) clientFiles(f *cli.Faults) {
+	files, err := task.ClientFiles(o.Spec.Source)
+	if err != nil {
+		*f = append(*f, WithFlags(err))
+	}
+	if files == nil {
+		return
+	}
+	o.Files = files
+	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, and each is one client's: leave it out",
+		o.Nodes, len(files))
+	f.When(o.Given["partition"], "-partition does not go with several files of -data, each of which is one client's")
+	if o.Nodes = len(files); !o.Given["graph"] {
+		o.Graph = "complete" // a random graph of so few is none to count on
+	}
+}
+
+// load reads and prepares the data, and returns what each client learns from and what it has held back, which is nil
+// unless it has a file of its own.
+func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
+	partition, err := task.ParsePartition(o.Partition)
+	if err != nil {
+		return nil, nil, nil, AsUsage(err)
+	}
+	spec := o.DataSpec()
+	var each []*task.Set
+	switch {
+	case o.Files != nil && o.Recipe != nil:
+		set, each, err = o.Recipe.ApplyFiles(o.Files, o.Spec.TestFraction, o.Asked.Method.Seed)
+	case o.Recipe != nil:
+		set, err = o.Recipe.Apply(o.Spec.Source, o.Spec.TestFraction, o.Asked.Method.Seed)
+	default:
+		if err := spec.Validate(); err != nil {
+			return nil, nil, nil, AsUsage(err)
+		}
+		if o.Files != nil {
+			set, each, err = task.LoadFiles(spec, o.Files)
+		} else {
+			set, err = task.Load(spec)
+		}
+	}
+	if err != nil {
+		return nil, nil, nil, WithFlags(err)
+	}
+	if o.Recipe != nil {
+		set.Fitted = append(set.Fitted, "preprocessing fitted on "+o.Recipe.FittedOn)
+	}
+	for _, one := range each {
+		own, held = append(own, one.Train), append(held, one.Test)
+	}
+	if each != nil {
+		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
+		return set, own, held, nil
+	}
+	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.Nodes, o.Asked.Method.Seed)
+	if err != nil {
+		return nil, nil, nil, cli.AsUsageError(err)
+	}
+	for _, idx := range parts {
+		own = append(own, set.Train.Select(idx))
+	}
+	dealt := "samples dealt to clients by their labels, as -partition " + partition.String() + " says"
+	if partition == (task.Partition{}) {
+		dealt = "samples dealt to clients at random, in equal numbers"
+	}
+	set.Fitted = append(set.Fitted, dealt)
+	return set, own, nil, nil
+}
+
+// clientFile is what the model of a client is worth on the samples of its own file that it has held back, and its JSON.
+type clientFile struct {
+	File     string   `json:"file"`
+	Train    int      `json:"train"` // samples
+	Test     int      `json:"test"`
+	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
+	Majority *float64 `json:"accuracy_majority,omitempty"`
+	RMSE     *float64 `json:"rmse,omitempty"`
+}
+
+// JudgeFiles judges each client's model by its own file.
+func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
+	model := p.Opt.ModelSpec()
+	for i, held := range p.held {
+		c := clientFile{File: p.Opt.Files[i], Train: p.Samples[i], Test: held.Len()}
+		test := model.New(held)
+		if held.Target != nil {
+			m, err := test.Errors(models[i])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.File, err)
+			}
+			c.RMSE = &m.RMSE.Value
+		} else {
+			right, most := 100*test.Accuracy(models[i]), 100*test.Majority()
+			c.Accuracy, c.Majority = &right, &most
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// WriteFiles prints a line for each file.
+func (r *Result) WriteFiles(t cli.Table) {
+	for i, c := range r.Files {
+		name := ""
+		if i == 0 {
+			name = "own samples"
+		}
+		var worth string
+		if c.RMSE != nil {
+			worth = fmt.Sprintf("RMSE %.4g", *c.RMSE)
+		} else {
+			worth = fmt.Sprintf("%6.2f %% (%.2f %% by saying the most frequent class)", *c.Accuracy, *c.Majority)
+		}
+		t.Row(name, "%s of the %d held back in %s, which learns from %d", worth, c.Test, c.File, c.Train)
+	}
+}

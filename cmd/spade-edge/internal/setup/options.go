@@ -1,0 +1,332 @@
+package setup
+
+import (
+	"encoding"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Options are the flags that the commands share: one vocabulary for all.
+type Options struct {
+	*cli.Cmdline
+	Asked   sdk.Fleet // its method, privacy and wire: what was asked for; what is zero is open
+	Steps   int       // of a client in all rounds, in place of rounds; 0 for none
+	Queries int64     // likewise
+	Table   string
+	Average bool
+	Several *EpsilonList // of -epsilon, if the command takes several
+	Limited bool         // what the noise is made for bounds what may be spent
+	// data
+	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
+	Partition string
+	Model     task.ModelSpec
+	Number    bool         // the task of a file has a linear model
+	Recipe    *task.Recipe // of -task, in demo and simulate; nil for none
+	Files     []string     // of the clients, one for each; nil if there is one for all
+	// network
+	Nodes int
+	Names []string // of the members; nil: node-0, node-1 and so on
+	Graph string
+}
+
+// NewOptions returns options in which every setting is open.
+func NewOptions(c *cli.Cmdline) Options {
+	o := Options{Cmdline: c, Table: "dense", Spec: task.Spec{TestFraction: 0.2}}
+	o.Asked.Method.Seed = 1
+	_, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	o.Asked.Privacy.EpsilonLimit, o.Asked.Privacy.Delta = p.EpsilonLimit, p.Delta
+	return o
+}
+
+// HiddenLayer returns the number of hidden units.
+func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
+
+// linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
+// lets predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
+func (o *Options) linear() bool { return o.Number || o.ModelSpec().Name == task.LinearModel }
+
+// Known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
+// client.
+func (o *Options) Known(dim int, samples []int) sdk.Known {
+	k := sdk.Known{
+		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
+		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
+	}
+	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
+		k.Method.Directions = zoest.Walsh
+	}
+	if o.Given["cooldown"] && k.Method.Cooldown == 0 {
+		k.Method.Cooldown = -1
+	}
+	if o.Given["mixing"] && k.Method.Mixing == 0 {
+		k.Method.Mixing = -1
+	}
+	switch {
+	case k.Privacy.NonPrivate:
+		k.Privacy = sdk.Privacy{NonPrivate: true}
+	case o.Given["sigma"] && !o.Given["epsilon"]:
+		k.Privacy.EpsilonLimit = 0
+	}
+	return k
+}
+
+// SettingFlags adds the flags of settings, or of those alone that are named.
+func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
+	for _, s := range sdk.Settings() {
+		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
+			continue
+		}
+		place, words := s.In(&o.Asked), s.Words
+		if s.Default == "chosen" {
+			words += " (default chosen)"
+		}
+		if s.Flag == "epsilon" && o.Several != nil {
+			place, words = o.Several, words+", or several `budgets` with commas between them: a run for each"
+		}
+		switch x := place.(type) {
+		case flag.Value:
+			c.Var(x, s.Flag, words)
+		case *int:
+			c.IntVar(x, s.Flag, *x, words)
+		case *uint64:
+			c.Uint64Var(x, s.Flag, *x, words)
+		case *bool:
+			c.BoolVar(x, s.Flag, *x, words)
+		case *float64:
+			c.Float64Var(x, s.Flag, *x, words)
+		case *admm.Schedule:
+			c.Var((*constant)(x), s.Flag, words)
+		case interface {
+			encoding.TextMarshaler
+			encoding.TextUnmarshaler
+		}:
+			c.TextVar(x, s.Flag, x, words)
+		}
+		if s.Default != "" && s.Default != "chosen" {
+			c.Lookup(s.Flag).DefValue = s.Default
+		}
+	}
+}
+
+// constant is the flag of a schedule that is the same in all rounds.
+type constant admm.Schedule
+
+func (s *constant) String() string { return "" }
+
+func (s *constant) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return errors.New("want a number")
+	}
+	*s = constant{x}
+	return nil
+}
+
+// columns is the flag of a list, separated by commas.
+type columns []string
+
+func (l *columns) String() string { return strings.Join(*l, ",") }
+
+func (l *columns) Set(text string) error {
+	*l = List(text)
+	return nil
+}
+
+// answer is a flag of yes or no that has a default of its own if it is not given.
+type answer struct{ to **bool }
+
+func (a answer) String() string   { return "" }
+func (a answer) IsBoolFlag() bool { return true }
+
+func (a answer) Set(text string) error {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("want true or false")
+	}
+	*a.to = &yes
+	return nil
+}
+
+// RegisterData adds the flags that say what is learned from, and who has it.
+func (o *Options) RegisterData(c *cli.Cmdline) {
+	o.RegisterSource(c)
+	c.StringVar(&o.Partition, "partition", o.Partition,
+		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+}
+
+// RegisterSource adds the flags that say what data there are and how they are prepared.
+func (o *Options) RegisterSource(c *cli.Cmdline) {
+	c.StringVar(&o.Spec.Source, "data", o.Spec.Source, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
+	c.StringVar(&o.Spec.Label, "label", o.Spec.Label, "csv: the `column` that holds the class")
+	c.StringVar(&o.Spec.Target, "target", o.Spec.Target, "csv: the `column` that holds a number to predict, in place of -label")
+	c.Var((*columns)(&o.Spec.Drop), "drop", "csv: `columns` to leave out, separated by commas")
+	c.Var((*columns)(&o.Spec.OneHot), "onehot", "csv: `columns` of categories, each turned into one 0/1 column a value")
+	c.StringVar(&o.Spec.Missing, "missing", o.Spec.Missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
+		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
+		"(default they are errors)")
+	c.Var((*columns)(&o.Spec.Labels), "labels", "`classes` to keep, in this order, separated by commas (default all)")
+	c.IntVar(&o.Spec.PCA, "pca", 0, "project on this many principal components (0 = none)")
+	c.Var(answer{&o.Spec.Standardize}, "standardize",
+		"bring each column to mean 0 and variance 1 (default true, but false for idx)")
+	c.Var(answer{&o.Spec.Bias}, "bias", "append a column of ones (default true, but false for idx)")
+	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2,
+		"`share` of samples to test on, where the source has no test files")
+}
+
+// RegisterModel adds the flags of a built-in model.
+func (o *Options) RegisterModel(c *cli.Cmdline) {
+	c.StringVar(&o.Model.Name, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden "+
+		"layer; with -target linear or perceptron (default then linear)")
+	c.IntVar(&o.Model.Hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
+}
+
+// RegisterRun adds the flags of a run.
+func (o *Options) RegisterRun(c *cli.Cmdline) {
+	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
+
+	o.SettingFlags(c)
+	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes a sample, same results)")
+	c.BoolVar(&o.Average, "average", o.Average, "also score each client's running mean of its released models")
+	c.JSONFlag("")
+}
+
+// Read adds the shared flags, and reads a command line into o.
+func (o *Options) Read(c *cli.Cmdline) error {
+	o.RegisterData(c)
+	o.RegisterModel(c)
+	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
+	o.RegisterRun(c)
+	c.Lookup("data").Usage += "; csv: also several files, with commas between them or a star in the name, each one client's"
+	file := c.String("task", "", "the `file` that fit has written: how -data are prepared, and the model")
+	if err := c.ParseArgs(); err != nil {
+		return err
+	}
+	if err := o.readTask(*file); err != nil {
+		return cli.AsUsageError(err)
+	}
+	var f cli.Faults
+	for _, name := range Preparation {
+		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which says so already", name)
+	}
+	o.clientFiles(&f)
+	o.Conflicts(&f)
+	return f.Usage()
+}
+
+// CheckSettings reports given settings that are out of range. What is not given is open, and has a zero.
+func (o *Options) CheckSettings(f *cli.Faults) {
+	for _, s := range sdk.Settings() {
+		if o.Given[s.Flag] {
+			if err := WithFlags(s.Check(&o.Asked)); err != nil {
+				*f = append(*f, err)
+			}
+		}
+	}
+	for _, name := range []string{"epsilon", "limit-all", "pair-sigma"} { // zero is what they are without their flags
+		zero := o.Given[name] && o.Lookup(name).Value.String() == "0"
+		f.When(zero, "-%s is 0, want more than 0", name)
+	}
+}
+
+// ModelSpec returns the model that is asked for: a perceptron has eight hidden units unless the flag says otherwise.
+func (o *Options) ModelSpec() task.ModelSpec {
+	m := o.Model
+	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
+		m.Hidden = 8
+	}
+	if o.Spec.Target != "" && !o.Given["model"] && o.Recipe == nil {
+		m.Name = task.LinearModel
+	}
+	return m
+}
+
+// Conflicts reports flags that exclude each other, and numbers that a zero default would hide.
+func (o *Options) Conflicts(f *cli.Faults) {
+	for _, s := range sdk.Settings() {
+		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
+			"-non-private and -%s exclude each other", s.Flag)
+	}
+	if !o.Asked.Privacy.NonPrivate {
+		o.sharingConflicts(f)
+	}
+	f.When(o.Given["sigma"] && (o.Given["epsilon"] || o.Given["accounting"]),
+		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
+	o.CheckSettings(f)
+	fraction := o.Spec.TestFraction
+	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
+		"-test-fraction is %v, want a number above 0 and below 1", fraction)
+	if err := o.ModelSpec().Validate(); err != nil {
+		f.Add("-model %s, -hidden %d: %w", o.Model.Name, o.Model.Hidden, err)
+	} else if err := o.ModelSpec().Fits(o.Spec.Target != ""); err != nil && o.Lookup("target") != nil && o.Spec.Source != "" {
+		f.Add("-model %s, -target %q: %w", o.Model.Name, o.Spec.Target, err)
+	}
+	f.When(o.Table != "dense" && o.Table != "seeded", "-table %q, want dense or seeded", o.Table)
+	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
+}
+
+// DataSpec returns what the data flags ask for.
+func (o *Options) DataSpec() task.Spec {
+	s := o.Spec
+	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
+	return s
+}
+
+// List splits a flag's value at commas; an empty one is no list.
+func List(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// EpsilonList is the value of -epsilon where there may be several. The first one goes to the field of a single run.
+type EpsilonList struct {
+	All   []float64
+	First *float64
+}
+
+func (l *EpsilonList) String() string {
+	if l.First == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*l.First, 'g', -1, 64)
+}
+
+func (l *EpsilonList) Set(s string) error {
+	l.All = nil
+	for _, part := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return fmt.Errorf("%q, want a number, or several with commas between them", part)
+		}
+		if slices.Contains(l.All, v) {
+			return fmt.Errorf("%v is there twice", v)
+		}
+		l.All = append(l.All, v)
+	}
+	*l.First = l.All[0]
+	return nil
+}
+
+// Preparation are the flags that a task takes the place of.
+var Preparation = []string{
+	"label", "target", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
+}
+
+// Gap stands in a node file for the program that nobody has named yet.
+const Gap = "FILL-IN-THE-ORACLE"
+
+// ErrGap is the error of a node file whose oracle nobody has named yet.
+var ErrGap error = cli.AsUsageError(errors.New("the node file has a gap: put in what this node learns from, " +
+	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)"))

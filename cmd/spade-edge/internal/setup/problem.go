@@ -1,0 +1,312 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. The
+// commands plan and init may have no data: train, test, oracles and labels are then nil.
+type Problem struct {
+	Opt     Options
+	Fleet   *sdk.Fleet
+	Graph   *graph.Graph
+	Set     *task.Set
+	Train   *task.Data
+	Test    *task.Model
+	held    []*task.Data  // what each client has held back of its own file; nil if there is one for all
+	Oracles []*task.Model // one a client
+	Samples []int         // m_i
+	Labels  [][]int       // the classes of each client's samples
+
+	majority float64 // share of the most frequent class of the test data
+
+	Chosen []Choice
+	X0     []float32 // the common start; nil for zeros
+	fitted []string  // what the privacy guarantee is conditional on
+}
+
+// Choice is a parameter that was picked for the user.
+type Choice struct {
+	Name  string
+	value any
+}
+
+// ParseGraph returns the graph of a -graph flag.
+func (o *Options) ParseGraph() (*graph.Graph, error) {
+	g, err := graph.Parse(o.Graph, o.Nodes, o.Asked.Method.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("-graph: %w", err)
+	}
+	return g, nil
+}
+
+// Build loads the data and works out everything else. name is the run id.
+func (o *Options) Build(name string) (*Problem, error) {
+	p := &Problem{Opt: *o}
+	var err error
+	if p.Graph, err = o.ParseGraph(); err != nil {
+		return nil, AsUsage(err)
+	}
+	set, own, held, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	model := o.ModelSpec()
+	p.Set, p.Train, p.Test, p.held, p.fitted = set, set.Train, model.New(set.Test), held, set.Fitted
+	p.majority = p.Test.Majority()
+	for _, d := range own {
+		p.Oracles = append(p.Oracles, model.New(d))
+		p.Labels = append(p.Labels, d.Y)
+		p.Samples = append(p.Samples, d.Len())
+	}
+	s := set.Spec
+	p.Choose("data", o.Spec.Source)
+	switch {
+	case o.Recipe != nil:
+	case s.Target == "":
+		p.Choose("labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
+	default:
+		p.Choose("model", model.Name, "standardize", *s.Standardize, "bias", *s.Bias)
+	}
+	if o.Files != nil {
+		p.Choose("nodes", o.Nodes, "graph", o.Graph)
+	}
+	if s.TestFraction > 0 {
+		p.Choose("test-fraction", s.TestFraction)
+	}
+	p.X0 = model.Start(p.Train.Dim, p.Train.Classes, o.Asked.Method.Seed)
+	return p, p.MakeFleet(name, p.Oracles[0].Dim())
+}
+
+// Choose notes the values of those flags that are not given, once. choices are names, each with its value.
+func (p *Problem) Choose(choices ...any) {
+	for pair := range slices.Chunk(choices, 2) {
+		name := pair[0].(string)
+		told := slices.ContainsFunc(p.Chosen, func(c Choice) bool { return c.Name == name })
+		if !told && (!p.Opt.Given[name] || name == "labels" && p.Opt.Spec.Labels == nil) {
+			p.Chosen = append(p.Chosen, Choice{name, pair[1]})
+		}
+	}
+}
+
+// chooseSettings notes the settings of the fleet that are not given, and are not off.
+func (p *Problem) chooseSettings() {
+	for _, s := range sdk.Settings() {
+		var value any
+		switch x := s.In(p.Fleet).(type) {
+		case *int:
+			value = *x
+		case *uint64:
+			value = *x
+		case *float64:
+			value = *x
+		case *admm.Schedule:
+			value = (*x)[0]
+		case fmt.Stringer:
+			value = x.String()
+		}
+		hidden := s.Flag == "" || s.Name == "privacy.accounting" || strings.HasPrefix(s.Name, "wire.")
+		if !hidden && value != nil && !reflect.ValueOf(value).IsZero() {
+			p.Choose(s.Flag, value)
+		}
+	}
+}
+
+// ChosenValues returns, by flag, the values that were chosen and not given.
+func (p *Problem) ChosenValues() map[string]any {
+	values := make(map[string]any)
+	for _, c := range p.Chosen {
+		values[c.Name] = c.value
+	}
+	return values
+}
+
+// MakeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
+func (p *Problem) MakeFleet(name string, dim int) error {
+	o := &p.Opt
+	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
+	for i := len(f.Members); i < o.Nodes; i++ {
+		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
+	}
+	for _, e := range p.Graph.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	known := o.Known(dim, p.Samples)
+	err := p.shareNoise(&known, f.Members)
+	if err != nil {
+		return err
+	}
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	if err == nil && o.linear() && !o.Given["mu"] {
+		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
+		f.Method, f.Privacy, err = sdk.Suggest(known)
+	}
+	if err != nil {
+		return AsUsage(err)
+	}
+	if o.Given["directions"] {
+		f.Method.Directions = o.Asked.Method.Directions
+	}
+	if err := p.coversAll(f); err != nil {
+		return err
+	}
+	if !o.Limited {
+		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
+	}
+	f.Wire = o.Asked.Wire
+	p.Fleet = f
+	if o.HiddenLayer() {
+		p.Choose("hidden", o.ModelSpec().Hidden)
+	}
+	if !f.Privacy.NonPrivate && !o.Given["sigma"] {
+		p.Choose("epsilon", o.Asked.Privacy.EpsilonLimit)
+	}
+	p.chooseSettings()
+	return AsUsage(f.Validate())
+}
+
+// AsUsage makes an error a usageError that names the flags of what is wrong: all of a fleet here comes from them. A spent
+// budget stays one.
+func AsUsage(err error) error {
+	if err == nil || errors.Is(err, dpmech.ErrBudget) {
+		return err
+	}
+	return cli.AsUsageError(WithFlags(err))
+}
+
+// WithFlags names the flag in place of the field of each [sdk.FieldError] and [task.FieldError].
+func WithFlags(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var faults []error
+		for _, e := range all.Unwrap() {
+			faults = append(faults, WithFlags(e))
+		}
+		return errors.Join(faults...)
+	}
+	var f *sdk.FieldError
+	var data *task.FieldError
+	switch {
+	case errors.As(err, &data):
+		return fmt.Errorf("-%s %s", strings.ReplaceAll(data.Field, "_", "-"), data.Fault)
+	case !errors.As(err, &f):
+		return err
+	}
+	name := f.Field
+	if slices.Contains([]string{"run", "dim", "queries"}, name) {
+		name = "-" + name
+	}
+	for _, s := range sdk.Settings() {
+		if s.Name == f.Field && s.Flag != "" {
+			name = "-" + s.Flag
+		}
+	}
+	return fmt.Errorf("%s is %s, want %s", name, f.Found, f.Want)
+}
+
+// Network returns a simulation of clients with these oracles.
+func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
+	clients := make([]sim.Client, len(cfgs))
+	for i, c := range cfgs {
+		c.Estimator.Seeded, c.Average = p.Opt.Table == "seeded", p.Opt.Average
+		clients[i] = sim.Client{Config: c, Oracle: oracles[i]}
+	}
+	return sim.New(clients)
+}
+
+// Alone trains one client by itself, without noise and with the same method and number of rounds, and returns its
+// model.
+func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
+	single := *p.Fleet
+	single.Members, single.Edges = single.Members[:1], nil
+	known := sdk.Known{
+		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Method: single.Method,
+		Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	known.Method.Cooldown, known.Method.Eta = 0, nil
+	var err error
+	if single.Method, single.Privacy, err = sdk.Suggest(known); err != nil {
+		return nil, err
+	}
+	cfgs, err := single.Machines(known.Samples, nil)
+	if err != nil {
+		return nil, err
+	}
+	network, err := p.Network(cfgs, oracle)
+	if err != nil {
+		return nil, err
+	}
+	if err := network.Run(ctx, nil); err != nil {
+		return nil, err
+	}
+	return network.Models()[0], nil
+}
+
+// Mean returns the average of models, summed in float64 in their order.
+func Mean(models [][]float32) []float32 {
+	sums := make([]float64, len(models[0]))
+	for _, x := range models {
+		for j, v := range x {
+			sums[j] += float64(v)
+		}
+	}
+	out := make([]float32, len(sums))
+	for j, sum := range sums {
+		out[j] = float32(sum / float64(len(models)))
+	}
+	return out
+}
+
+// ConsensusError returns (1/N) sum |x_i - xbar|^2, with xbar the mean of the models.
+func ConsensusError(xbar []float32, models [][]float32) float64 {
+	var sum float64
+	for _, x := range models {
+		for j, v := range x {
+			diff := float64(v) - float64(xbar[j])
+			sum += float64(diff * diff)
+		}
+	}
+	return sum / float64(len(models))
+}
+
+// Scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted.
+func (p *Problem) Scores(models ...[]float32) []float64 {
+	out := make([]float64, len(models))
+	shared(len(models), func(i int) {
+		out[i] = 100 * p.Test.Accuracy(models[i])
+		if p.Train.Target != nil {
+			out[i] = p.errors(models[i]).RMSE.Value
+		}
+	})
+	return out
+}
+
+// Worth says in a few words what a model is worth on the test data.
+func (p *Problem) Worth(x []float32, digits int) string {
+	if p.Train.Target == nil {
+		return fmt.Sprintf("%.*f %%", digits, 100*p.Test.Accuracy(x))
+	}
+	return fmt.Sprintf("RMSE %.4g", p.errors(x).RMSE.Value)
+}
+
+// Average returns the mean of numbers and their minimum.
+func Average(xs []float64) (mean, lowest float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	return mean, slices.Min(xs)
+}

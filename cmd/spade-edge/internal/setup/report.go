@@ -1,0 +1,176 @@
+package setup
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// Report is what a plan amounts to, and its JSON. Bytes of frames and what a cool-down does are estimates of a few
+// percent; all other numbers follow from the method.
+type Report struct {
+	Nodes     int `json:"nodes"`
+	Edges     int `json:"edges"`
+	DegreeMax int `json:"degree_max"` // neighbors of the node with the most: what is said of one node is said of it
+	Dim       int `json:"dim"`
+	Samples   int `json:"samples"`
+	Batch     int `json:"batch"`
+
+	Rounds   int     `json:"rounds"`
+	Cooldown int     `json:"cooldown"`
+	Mixing   int     `json:"mixing,omitempty"` // rounds of it after each round of learning
+	Tau      int     `json:"tau"`
+	Steps    int64   `json:"steps"` // T = K*tau
+	Schedule string  `json:"schedule"`
+	Eta      float64 `json:"eta"`
+	Mu       float64 `json:"mu"`
+	Rho      float64 `json:"rho"`
+	Beta     float64 `json:"beta"`
+
+	Lambda2        float64 `json:"lambda_2"`
+	LambdaN        float64 `json:"lambda_n"`
+	RoundGain      float64 `json:"round_gain"`      // a = tau*beta*eta*mu
+	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
+	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
+	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
+	Share          float64 `json:"share"`           // of disagreement, that is asked for
+	// rounds of cool-down for it; null if there are more than can be looked at, or there is one node
+	CooldownNeeded *int    `json:"cooldown_needed"`
+	ShareLeft      float64 `json:"share_left"` // after the plan's own rounds of cool-down
+
+	Queries       int64 `json:"queries"`        // of all clients
+	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b), with tracking K*tau*b
+	Filling       int64
+	ScalarsSent   int64 `json:"scalars_sent"` // 2|E|d times the number of releases
+
+	Payload    sdk.Payload `json:"payload"`
+	GridBits   int         `json:"grid_bits"`
+	Frames     frames      `json:"frame_bytes"`
+	BytesSent  int64       `json:"bytes_sent"`  // by all
+	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
+	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
+	LinkKbit   float64     `json:"link_kbit,omitempty"`
+	LinkDays   *float64    `json:"link_days,omitempty"` // one node's bytes over its link, one direction
+
+	Memory memory   `json:"memory_bytes"`
+	Disk   diskCost `json:"disk_bytes"`
+	CPU    cpuCost  `json:"cpu_seconds"`
+
+	Chosen     map[string]any `json:"chosen"`
+	NonPrivate bool           `json:"non_private"`
+	Privacy    *Privacy       `json:"privacy"`
+	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+
+	Worth string // the forecast in words
+}
+
+// Count fills in the figures that are products of others.
+func (r *Report) Count() error {
+	asked := float64(r.Filling + int64(r.Tau)*int64(r.Batch)) // in a round
+	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
+	mixing := k * float64(r.Mixing)
+	bytes := k*float64(r.Frames.Learning) + mixing*float64(r.Frames.Mixing) + c*float64(r.Frames.Cooldown) +
+		float64(r.Frames.Done) // over one edge, one way
+	for _, t := range []struct {
+		what  string
+		into  *int64
+		value float64
+	}{
+		{"queries of a client", &r.QueriesClient, k * asked},
+		{"queries", &r.Queries, float64(r.Nodes) * k * asked},
+		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + mixing + c)},
+		{"bytes a round", &r.BytesRound, deg * float64(r.Frames.Learning)},
+		{"bytes sent by a node", &r.BytesNode, deg * bytes},
+		{"bytes sent", &r.BytesSent, 2 * edges * bytes},
+	} {
+		if t.value >= 1<<53 {
+			return cli.AsUsageError(fmt.Errorf("the run has %.3g %s, want less than 2^53: that is no plan", t.value, t.what))
+		}
+		*t.into = int64(t.value)
+	}
+	if r.LinkKbit > 0 {
+		days := float64(r.BytesNode) * 8 / (r.LinkKbit * 1000) / 86400
+		r.LinkDays = &days
+	}
+	return nil
+}
+
+// Write prints the report for people.
+func (r *Report) Write(t cli.Table) {
+	t.Row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
+		r.DegreeMax, r.Lambda2, r.LambdaN)
+	schedule := ""
+	if r.Schedule == "paper" {
+		schedule = ", the paper's non-private schedule"
+	}
+	t.Row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps,
+		schedule, cli.MixingText(r.Mixing), r.Cooldown)
+	t.Row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
+	if r.Nodes > 1 {
+		t.Row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
+			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
+		t.Row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds",
+			r.SpectralRadius, r.Tenfold)
+		needed := "more rounds than can be looked at"
+		if r.CooldownNeeded != nil {
+			needed = fmt.Sprintf("%d rounds", *r.CooldownNeeded)
+		}
+		t.Row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed,
+			r.Share, r.Cooldown, r.ShareLeft)
+	}
+	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
+		r.Queries)
+	if r.Nodes > 1 {
+		grid := ""
+		if r.GridBits > 0 {
+			grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
+		}
+		mixing := ""
+		if r.Mixing > 0 {
+			mixing = fmt.Sprintf(" of learning, %s of mixing", cli.BytesText(r.Frames.Mixing))
+		}
+		t.Row("frames", "%s%s: about %s to a neighbor and round%s, %s in cool-down", r.Payload, grid,
+			cli.BytesText(r.Frames.Learning), mixing, cli.BytesText(r.Frames.Cooldown))
+		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
+			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
+		if r.LinkDays != nil {
+			t.Row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
+		}
+	}
+	m := r.Memory
+	t.Row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", cli.BytesText(m.Total), cli.BytesText(m.Table),
+		cli.BytesText(m.Estimator), cli.BytesText(m.Machine), cli.BytesText(m.Node), cli.BytesText(m.Checkpoint))
+	t.Row("disk", "%s set aside; %s written a round, %s in all", cli.BytesText(r.Disk.Slots), cli.BytesText(r.Disk.Round),
+		cli.BytesText(r.Disk.Written))
+	if r.Disk.Memory > 0 {
+		t.Row("", "%s of each state is the estimator's memory, which wears flash: -estimator centered stores far "+
+			"less", cli.BytesText(r.Disk.Memory))
+	}
+	if r.Disk.Memory > sdk.DefaultMemoryLimit {
+		t.Row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
+			cli.BytesText(sdk.DefaultMemoryLimit))
+	}
+	t.Row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",
+		cli.Rough(r.CPU.Round), cli.Rough(r.CPU.Query))
+	if r.Privacy == nil {
+		t.Row("privacy", "NOT PRIVATE: no clipping and no noise")
+		return
+	}
+	pr := r.Privacy
+	t.Row("privacy", "%s", cli.CostText(pr.Cost))
+	t.Row("zero-out", "%s", cli.ZeroOutText(pr.Cost))
+	t.Row("against", "%s", pr.Adversary)
+	defer func() { t.Row("forecast", "%s", r.Worth) }()
+	if pr.PairSigma == 0 {
+		t.Row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
+			r.Rounds, pr.Rho)
+		return
+	}
+	if pr.AgainstAll != nil {
+		t.Row("", "%s: %s", cli.AgainstAll, cli.CostText(*pr.AgainstAll))
+	}
+	t.Row("", "%s: rho %.6g in zCDP", pr.noiseText(r.Rounds), pr.Rho)
+}

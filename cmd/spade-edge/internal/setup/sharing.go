@@ -1,0 +1,93 @@
+package setup
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// sharingConflicts reports what is wrong with the flags of noise that neighbors share.
+func (o *Options) sharingConflicts(f *cli.Faults) {
+	for _, name := range []string{"pair-sigma", "limit-all", "absent"} {
+		f.When(o.Given[name] && !o.Given["colluders"],
+			"-%s without -colluders, want both: only -colluders makes neighbors share noise, and says against whom -epsilon "+
+				"holds", name)
+	}
+	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
+		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which "+
+			"both follow")
+	g := dpmech.Gaussian{Clip: o.Asked.Privacy.Sigma, Sigma: o.Asked.Privacy.Sigma, Shared: dpmech.Shared{Sigma: o.Asked.Privacy.PairSigma, Effective: o.Asked.Privacy.Sigma}}
+	if err := g.Validate(); o.Asked.Privacy.Sigma > 0 && o.Asked.Privacy.PairSigma > 0 && err != nil {
+		f.Add("-pair-sigma: %w", err)
+	}
+	f.When(o.Given["limit-all"] && o.Given["sigma"] && !o.Given["epsilon"],
+		"-limit-all without -epsilon: with -sigma the run has no limit that it could be part of")
+	f.When(o.Given["colluders"] && o.Asked.Privacy.LimitAll > 0 && o.Asked.Privacy.LimitAll < o.Asked.Privacy.EpsilonLimit,
+		"-limit-all is %v, want at least -epsilon (%v): all other members together know more than any few of them",
+		o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
+}
+
+// shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of somebody may
+// collude or vanish: of the noise that this member shares nothing would be left.
+func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
+	o := &p.Opt
+	if !o.Given["colluders"] {
+		return nil
+	}
+	lonely := 0
+	for i := range members {
+		if len(p.Graph.Neighbors(i)) < len(p.Graph.Neighbors(lonely)) {
+			lonely = i
+		}
+	}
+	if n, pr := len(p.Graph.Neighbors(lonely)), o.Asked.Privacy; n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+		flags, would := fmt.Sprintf("-colluders %d", pr.Colluders), "more neighbors (-graph)"
+		if pr.Absent > 0 {
+			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
+		}
+		switch {
+		case n > 1 && pr.Absent > 0:
+			would += fmt.Sprintf(", or -colluders and -absent with a sum of %d or less", n-1)
+		case n > 1:
+			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
+		}
+		return cli.AsUsageError(fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
+			"that it shares; what would do: %s", flags, members[lonely], n, would))
+	}
+	if o.Given["pair-sigma"] { // by hand: what is left of it follows from the graph
+		var err error
+		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(p.Graph); err != nil {
+			return cli.AsUsageError(err)
+		}
+	}
+	known.Graph = p.Graph
+	return nil
+}
+
+// Course returns what the network goes through.
+func (p *Problem) Course() graph.Course {
+	m, pr := p.Fleet.Method, p.Fleet.Privacy
+	c := graph.Course{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+	if pr.PairSigma > 0 {
+		c.Shared = pr.PairSigma / pr.Sigma
+	}
+	return c
+}
+
+// coversAll refuses a run that costs more than -limit-all against all other members together.
+func (p *Problem) coversAll(f *sdk.Fleet) error {
+	pr, limit := f.Privacy, p.Opt.Asked.Privacy.LimitAll
+	if !p.Opt.Given["limit-all"] {
+		return nil
+	}
+	if all := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).All, pr.Delta); all > limit {
+		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at "+
+			"delta %v; a smaller -epsilon or a larger -limit-all would do", limit, dpmech.ErrBudget, f.Method.Rounds,
+			cli.EpsilonText(all), pr.Accounting, pr.Delta)
+	}
+	return nil
+}

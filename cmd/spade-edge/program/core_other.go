@@ -1,5 +1,0 @@
-//go:build !unix
-
-package program
-
-func noCoreDump() {}
