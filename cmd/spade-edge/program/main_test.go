@@ -309,7 +309,7 @@ func TestHelp(t *testing.T) {
 // The package comment lists the commands as help does, in the same order and words.
 func TestPackageComment(t *testing.T) {
 	_, text, _ := call("help")
-	source := readFile(t, "main.go")
+	source := readFile(t, "commands.go")
 	last := -1
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "  spade-edge ") {
