@@ -279,7 +279,7 @@ func TestQuarantineIsKept(t *testing.T) {
 			}
 			_ = store.Close()
 		}
-		path := state.QuarantinePath(filepath.Join(dir, "a"), "c")
+		path := state.QuarantinePath(filepath.Join(dir, "a"))
 		if info, err := os.Stat(path); err != nil || info.Size() > 3*state.MaxFrameKept {
 			t.Error(info, err)
 		}
@@ -396,8 +396,8 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 				t.Fatal(err)
 			}
 			if kept {
-				text, err := os.ReadFile(state.QuarantinePath(filepath.Join(dir, "a"), "c"))
-				to := state.QuarantinePath(filepath.Join(dir, "spare"), "c")
+				text, err := os.ReadFile(state.QuarantinePath(filepath.Join(dir, "a")))
+				to := state.QuarantinePath(filepath.Join(dir, "spare"))
 				if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, text, 0o600)); err != nil {
 					t.Fatal(err)
 				}

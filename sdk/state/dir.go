@@ -19,8 +19,8 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to, for people and for [Inspect]
 //	lock             held while the store is open, against a second process
 //
-// evidence.jsonl once there is evidence, stops.jsonl once somebody has asked for an early end of the run, and
-// secrets.json while a run goes on whose members share noise. The slots get their full size when the store is made, so
+// evidence.jsonl once there is evidence, quarantine.jsonl once a neighbor is in quarantine, stops.jsonl once somebody has
+// asked for an early end of the run, and secrets.json while a run goes on whose members share noise. The slots get their full size when the store is made, so
 // that a full disk is found then and a save writes in place (except on a file system that copies on write, such as btrfs or ZFS).
 //
 // Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
@@ -55,7 +55,7 @@ func Open(dir string, size int) (*Dir, error) {
 		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)
 	}
 	if err := makeDir(dir); err != nil {
-		return nil, advise(err)
+		return nil, named(err)
 	}
 	if err := checkStore(dir); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func Open(dir string, size int) (*Dir, error) {
 			"or give this node a directory of its own", dir, err)
 	}
 	if err != nil {
-		return nil, advise(err)
+		return nil, named(err)
 	}
 	d, err := openOn(osDisk(dir), dir, size)
 	if err != nil {
@@ -88,7 +88,7 @@ func openOn(on disk, dir string, size int) (*Dir, error) {
 	}
 	d := &Dir{dir: dir, limit: size, disk: on, contents: found}
 	if err := d.prepare(s); err != nil {
-		return nil, errors.Join(advise(err), d.closeFiles())
+		return nil, errors.Join(named(err), d.closeFiles())
 	}
 	return d, nil
 }
@@ -176,7 +176,7 @@ func (d *Dir) Load() ([]Record, error) {
 		}
 		size, err := d.slots[i].size()
 		if err != nil {
-			return nil, advise(err)
+			return nil, named(err)
 		}
 		s, err := readSlot(d.slots[i], size, true)
 		if err == nil && s.Round != round {
@@ -230,7 +230,7 @@ func (d *Dir) save(r Record) error {
 		// After a sync that failed, a system may count the pages as written: the next process would read a whole slot
 		// that is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this fails too.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
-		return advise(err)
+		return named(err)
 	}
 	err = d.append(r, digest)
 	if err == nil && d.newest < 0 {
@@ -239,7 +239,7 @@ func (d *Dir) save(r Record) error {
 		err = d.log.sync()
 	}
 	if err != nil {
-		return advise(err)
+		return named(err)
 	}
 	d.whole[i], d.newest = true, r.Round
 	return nil
@@ -270,7 +270,7 @@ func (d *Dir) Close() error {
 	}
 	var err error
 	if d.err == nil {
-		err = advise(d.log.sync())
+		err = named(d.log.sync())
 	}
 	d.err = fmt.Errorf("state: the store in %s is closed", d.dir)
 	return errors.Join(err, d.closeFiles())
@@ -286,16 +286,14 @@ func (d *Dir) closeFiles() error {
 // InUse reports whether a process has the store in a directory open. It makes no file, and holds the store's lock for a
 // moment if nobody has it, in which nobody else can open it.
 func InUse(dir string) (bool, error) {
-	name := filepath.Join(dir, lockName)
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+	lock, err := lockFile(filepath.Join(dir, lockName), 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	}
-	lock, err := lockFile(name, os.O_CREATE)
-	if errors.Is(err, errLocked) {
+	case errors.Is(err, errLocked):
 		return true, nil
+	case err != nil:
+		return false, named(err)
 	}
-	if err != nil {
-		return false, advise(err)
-	}
-	return false, advise(lock.Close())
+	return false, named(lock.Close())
 }

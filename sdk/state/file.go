@@ -111,26 +111,13 @@ func replaceFile(path string, content []byte) error { return Replace(path, conte
 // mode less the umask. One that was there has exactly mode then, and keeps its owner: root may edit the files of a node
 // that another user runs.
 func Replace(path string, content []byte, mode fs.FileMode) error {
-	s, err := Stage(path, content, mode)
+	temp := path + ".tmp"
+	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a crash has left it
+		_ = os.Remove(temp)
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
-	}
-	return s.Commit()
-}
-
-// Staged is the new content of a file, on the disk beside its place.
-type Staged struct{ path, temp string }
-
-// Stage does the part of [Replace] that a full disk or a missing folder can stop. The caller then calls Commit or
-// Discard.
-func Stage(path string, content []byte, mode fs.FileMode) (*Staged, error) {
-	s := &Staged{path: path, temp: path + ".tmp"}
-	if info, err := os.Lstat(s.temp); err == nil && !info.IsDir() { // a crash has left it
-		_ = os.Remove(s.temp)
-	}
-	f, err := os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err
 	}
 	if old, missing := os.Stat(path); missing == nil {
 		err = errors.Join(keepOwner(f, old), f.Chmod(mode))
@@ -141,24 +128,15 @@ func Stage(path string, content []byte, mode fs.FileMode) (*Staged, error) {
 	if err == nil {
 		err = syncFile(f)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		s.Discard()
-		return nil, err
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
 	}
-	return s, nil
-}
-
-// Commit gives the file its new content.
-func (s *Staged) Commit() error {
-	if err := os.Rename(s.temp, s.path); err != nil {
-		s.Discard()
+	if err != nil {
+		_ = os.Remove(temp)
 		return err
 	}
-	return syncDir(filepath.Dir(s.path))
+	return syncDir(filepath.Dir(path))
 }
-
-// Discard removes what Stage has written.
-func (s *Staged) Discard() { _ = os.Remove(s.temp) }
 
 // WriteCertificate writes a certificate to a file, durably. A file with the same release and more countersignatures
 // stays: a node that serves a finished run again may not meet all its neighbors, which do not sign twice.
@@ -173,48 +151,15 @@ func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if err != nil {
 		return err
 	}
-	return advise(replaceFile(path, text))
+	return named(replaceFile(path, text))
 }
 
-// advise adds to an error of the operating system, which names the file, what to do about it.
-func advise(err error) error {
+// named names the package in an error of the operating system, which names the file.
+func named(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("state: %w%s", err, remedy(err))
-}
-
-// remedy returns what to do about an error of the operating system.
-func remedy(err error) string {
-	switch {
-	case isFull(err):
-		return "; free some room there, or put the files on another disk"
-	case isReadOnly(err):
-		return "; mount the file system for writing (one that turned read-only by itself is failing), or put the files " +
-			"on another disk"
-	case errors.Is(err, fs.ErrPermission):
-		return "; run as the user who owns the files, or give this user the right to write there"
-	}
-	return ""
-}
-
-// eachLine calls a function with each line of a file, until it fails. A file that does not exist has no lines.
-func eachLine(path string, parse func(line []byte) error) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return advise(err)
-	}
-	n := 0
-	for line := range bytes.Lines(data) {
-		n++
-		if err := parse(bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
-			return fmt.Errorf("state: %s, line %d: %w", path, n, err)
-		}
-	}
-	return nil
+	return fmt.Errorf("state: %w", err)
 }
 
 // exactJSON reads one JSON object that has to be, byte for byte, what package json writes.

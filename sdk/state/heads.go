@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -44,37 +42,21 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Limits of a file of heads.
-const (
-	maxHeads   = 4096
-	headsOfKey = 8 // ledgers of one key that are remembered
-)
+// headsOfKey bounds the ledgers of one key that are remembered.
+const headsOfKey = 8
 
-// OpenHeads reads a file of heads. A file that does not exist is empty, and a damaged file an error.
+// OpenHeads reads a file of heads. A missing file is empty; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
-	h := &Heads{path: path}
-	err := eachLine(path, func(line []byte) error {
-		if len(h.entries) == maxHeads {
-			return fmt.Errorf("there are more than %d", maxHeads)
-		}
-		var e headEntry
-		err := e.parse(line)
-		h.entries = append(h.entries, e)
-		return err
-	})
+	entries, err := readLines(path, " and forget what neighbors have signed", (*headEntry).parse)
 	if err != nil {
-		return nil, fmt.Errorf("%w; bring the file back from a copy, or remove it and forget what neighbors have signed", err)
+		return nil, err
 	}
-	return h, nil
+	return &Heads{path: path, entries: entries}, nil
 }
 
-// parse reads a line and checks its signature.
-func (e *headEntry) parse(line []byte) error {
-	err := dpmech.ReadJSON(line, e)
-	if err == nil {
-		e.release, err = signed.Parse(e.Release)
-	}
-	if err != nil {
+// parse decodes the release of a line and checks its signature.
+func (e *headEntry) parse() (err error) {
+	if e.release, err = signed.Parse(e.Release); err != nil {
 		return err
 	}
 	if n := len(e.Scope); n != len(signed.Scope{}) {
@@ -159,7 +141,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Rel
 			first = i
 		}
 	}
-	if ofKey >= headsOfKey || len(h.entries) >= maxHeads {
+	if ofKey >= headsOfKey || len(h.entries) >= maxLines {
 		h.entries = append(h.entries[:max(first, 0)], h.entries[max(first, 0)+1:]...)
 	}
 	h.entries, h.changed = append(h.entries, e), true
@@ -175,17 +157,7 @@ func (h *Heads) Save() error {
 	if !h.changed {
 		return nil
 	}
-	var text []byte
-	for _, e := range h.entries {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		text = append(append(text, line...), '\n')
-	}
-	if err := replaceFile(h.path, text); err != nil {
-		return advise(err)
-	}
-	h.changed = false
-	return nil
+	err := writeLines(h.path, h.entries)
+	h.changed = err != nil
+	return err
 }

@@ -36,7 +36,7 @@ type SlotReport struct {
 // a slot in the middle of a save and report it as torn. An error means that the files could not be read at all.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
-		return Report{}, advise(err)
+		return Report{}, named(err)
 	}
 	s, err := scanDir(osDisk(dir), dir, false)
 	if err != nil {
@@ -136,14 +136,14 @@ func withFile(on disk, name string, settle bool, use func(f file, size int64) er
 		return errMissing
 	}
 	if err != nil {
-		return advise(err)
+		return named(err)
 	}
 	size, err := f.size()
 	if err == nil && settle {
 		err = f.sync()
 	}
 	if err != nil {
-		return errors.Join(advise(err), f.Close())
+		return errors.Join(named(err), f.Close())
 	}
 	return errors.Join(use(f, size), f.Close())
 }

@@ -85,7 +85,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 		}
 	}
 	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w%s", err, remedy(err)), l.closeFiles(), os.Remove(path))
+		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
 		}
@@ -242,7 +242,7 @@ func (l *Ledger) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("state: ledger %s: %w%s", l.path, err, remedy(err))
+	return fmt.Errorf("state: ledger %s: %w", l.path, err)
 }
 
 // Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside

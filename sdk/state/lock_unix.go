@@ -4,6 +4,7 @@ package state
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -54,8 +55,16 @@ func syncDir(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+// keepOwner gives a new file the owner and group of the one whose place it takes: root may edit the files of a node
+// that another user runs.
+func keepOwner(f *os.File, old fs.FileInfo) error {
+	had, ok := old.Sys().(*syscall.Stat_t)
+	info, err := f.Stat()
+	if err != nil || !ok {
+		return err
+	}
+	if has, ok := info.Sys().(*syscall.Stat_t); ok && has.Uid == had.Uid && has.Gid == had.Gid {
+		return nil
+	}
+	return f.Chown(int(had.Uid), int(had.Gid))
 }
-
-func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

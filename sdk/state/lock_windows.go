@@ -2,17 +2,13 @@ package state
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
 
-// Error codes of Windows that package syscall has no names for.
-const (
-	errorWriteProtect     = syscall.Errno(19)
-	errorSharingViolation = syscall.Errno(32)
-	errorHandleDiskFull   = syscall.Errno(39)
-	errorDiskFull         = syscall.Errno(112)
-)
+// errorSharingViolation is an error code of Windows that package syscall has no name for.
+const errorSharingViolation = syscall.Errno(32)
 
 // lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, so that nobody else may open
 // it for writing. The system closes it when the process ends, however it ends. The error is errLocked if another
@@ -43,8 +39,5 @@ func lockFile(path string, create int) (file, error) {
 // syncDir does nothing: Windows has no such call, and NTFS keeps its directories in a journal.
 func syncDir(string) error { return nil }
 
-func isFull(err error) bool {
-	return errors.Is(err, errorDiskFull) || errors.Is(err, errorHandleDiskFull)
-}
-
-func isReadOnly(err error) bool { return errors.Is(err, errorWriteProtect) }
+// keepOwner does nothing on Windows, where a new file belongs to the owner of its folder.
+func keepOwner(*os.File, fs.FileInfo) error { return nil }

@@ -2,15 +2,9 @@ package state
 
 import (
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"slices"
 )
 
 // Quarantine is what a node keeps of a neighbor with which it has ended to work: why, and what there is to show it.
@@ -42,72 +36,29 @@ func NewFrame(b []byte) Frame {
 		Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
 }
 
-// QuarantinePath returns where the [Dir] in a directory keeps what it has of a neighbor in quarantine. Of the name,
-// letters, digits and - are as they are, and other bytes in hexadecimal digits.
-func QuarantinePath(dir, neighbor string) string {
-	var b strings.Builder
-	for _, c := range []byte(neighbor) {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02x", c)
-		}
-	}
-	return filepath.Join(dir, "quarantine", "of-"+b.String()+".json")
-}
+// QuarantinePath returns where the [Dir] in a directory keeps what it has of neighbors in quarantine: a JSON object a
+// line.
+func QuarantinePath(dir string) string { return filepath.Join(dir, "quarantine.jsonl") }
 
-// Quarantined returns what [Dir.AddQuarantine] has kept, in the order of file names.
+// Quarantined returns what [Dir.AddQuarantine] has kept, in the order in which it was added.
 func (d *Dir) Quarantined() ([]Quarantine, error) { return ReadQuarantine(d.dir) }
 
-// AddQuarantine keeps a quarantine in a file of its own; it is on the disk when AddQuarantine returns. The first one of
-// a neighbor stays.
+// AddQuarantine keeps a quarantine, durably. The first one of a neighbor stays.
 func (d *Dir) AddQuarantine(q Quarantine) error {
-	path := QuarantinePath(d.dir, q.Neighbor)
-	if _, err := os.Lstat(path); err == nil {
-		return nil
+	list, err := d.Quarantined()
+	if err != nil || slices.ContainsFunc(list, func(old Quarantine) bool { return old.Neighbor == q.Neighbor }) {
+		return err
 	}
-	text, err := json.MarshalIndent(q, "", "  ")
-	if err == nil {
-		err = makeDir(filepath.Dir(path))
-	}
-	if err == nil {
-		err = replaceFile(path, append(text, '\n'))
-	}
-	if err == nil {
-		err = syncDir(d.dir)
-	}
-	return advise(err)
+	return writeLines(QuarantinePath(d.dir), append(list, q))
 }
 
-// ReadQuarantine returns what the store in a directory keeps of neighbors in quarantine. No file is none, a damaged one
-// an error. Nothing is verified.
+// ReadQuarantine returns what the store in a directory keeps of neighbors in quarantine. A missing file yields an empty
+// list; a damaged line is an error. Nothing is verified.
 func ReadQuarantine(dir string) ([]Quarantine, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "quarantine"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, advise(err)
-	}
-	var list []Quarantine
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".json") { // a crash has left it
-			continue
+	return readLines(QuarantinePath(dir), " and work with its neighbors again", func(q *Quarantine) error {
+		if q.Release < 1 || q.Neighbor == "" {
+			return fmt.Errorf("neighbor %q and release %d, want a name and 1 or more", q.Neighbor, q.Release)
 		}
-		path := filepath.Join(dir, "quarantine", e.Name())
-		var q Quarantine
-		text, err := os.ReadFile(path)
-		if err == nil {
-			err = dpmech.ReadJSON(text, &q)
-		}
-		if err == nil && (q.Release < 1 || q.Neighbor == "") {
-			err = fmt.Errorf("neighbor %q and release %d, want a name and 1 or more", q.Neighbor, q.Release)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("state: %s: %w; bring the file back from a copy, or remove it and work with that neighbor again",
-				path, err)
-		}
-		list = append(list, q)
-	}
-	return list, nil
+		return nil
+	})
 }

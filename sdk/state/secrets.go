@@ -24,7 +24,7 @@ func (d *Dir) KeepSecrets(k *pair.Kept) error {
 	if k != nil {
 		text, err := k.Encode()
 		if err == nil {
-			err = advise(replaceFile(path, text))
+			err = named(replaceFile(path, text))
 		}
 		return err
 	}
@@ -34,7 +34,7 @@ func (d *Dir) KeepSecrets(k *pair.Kept) error {
 			errs = append(errs, err)
 		}
 	}
-	return advise(errors.Join(append(errs, syncDir(d.dir))...))
+	return named(errors.Join(append(errs, syncDir(d.dir))...))
 }
 
 // readSecrets reads a file of secrets; it returns nil if there is none.
@@ -44,7 +44,7 @@ func readSecrets(path string) (*pair.Kept, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, advise(err)
+		return nil, named(err)
 	}
 	k, err := pair.ParseKept(text)
 	if err != nil {

@@ -31,7 +31,7 @@ type Snapshot struct {
 func ReadSnapshot(path string) (*Snapshot, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, advise(err)
+		return nil, named(err)
 	}
 	if !info.IsDir() {
 		s, err := readSlotFile(path)

@@ -41,16 +41,15 @@ func TestStops(t *testing.T) {
 	}
 	for name, bad := range map[string]string{
 		"torn":    string(text[:40]),
-		"round":   strings.Replace(string(text), `"last":30`, `"last":31`, 1),
-		"member":  strings.Replace(string(text), `"member":2`, `"member":1`, 1),
-		"field":   strings.Replace(string(text), `"last"`, `"lost"`, 1),
+		"fleet":   strings.Replace(string(text), `"fleet":"07`, `"fleet":"`, 1),
+		"field":   strings.Replace(string(text), `"stop"`, `"step"`, 1),
 		"no hex":  strings.Replace(string(text), `"stop":"0`, `"stop":"g`, 1),
 		"shorter": strings.Replace(string(text), `"stop":"00`, `"stop":"`, 1),
 	} {
 		if err := os.WriteFile(state.StopsPath(dir), []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := d.Stops(fleet); err == nil || !strings.Contains(err.Error(), "the neighbors tell of its stops again") {
+		if list, err := d.Stops(fleet); err == nil || !strings.Contains(err.Error(), "the neighbors send its stops again") {
 			t.Errorf("%s: %v, %v", name, list, err)
 		}
 	}

@@ -27,7 +27,7 @@ type Written struct {
 	Content []byte
 }
 
-// WriteAll writes files for everybody to read; a full disk leaves none of them behind. Unless force is set it overwrites
+// WriteAll writes files for everybody to read; each is written whole or not at all. Unless force is set it overwrites
 // nothing.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
@@ -43,30 +43,16 @@ func WriteAll(files []Written, force bool) error {
 	if err := taken.Usage(); err != nil {
 		return err
 	}
-	var staged []*state.Staged
 	for _, f := range files {
-		if f.Content == nil {
-			continue
+		var err error
+		if f.Content != nil {
+			err = state.Replace(f.Path, f.Content, 0o644)
+		} else if err = os.Remove(f.Path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
-		one, err := state.Stage(f.Path, f.Content, 0o644)
 		if err != nil {
-			for _, s := range staged {
-				s.Discard()
-			}
 			return err
 		}
-		staged = append(staged, one)
 	}
-	var errs []error
-	for _, s := range staged {
-		errs = append(errs, s.Commit())
-	}
-	for _, f := range files {
-		if f.Content == nil {
-			if err := os.Remove(f.Path); !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-		}
-	}
-	return errors.Join(errs...)
+	return nil
 }

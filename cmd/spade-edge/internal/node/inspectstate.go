@@ -89,7 +89,7 @@ func (r *inspection) stateFolder(path string) error {
 	}
 	for _, q := range content.Quarantine {
 		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why,
-			state.QuarantinePath(path, q.Neighbor))
+			state.QuarantinePath(path))
 	}
 	var own error
 	if content.Evidence, own = r.evidence(report.Evidence, member); report.Refused == nil {
