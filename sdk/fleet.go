@@ -412,7 +412,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		cfg.Estimator.Batch = 0
 	}
 	if !f.Privacy.NonPrivate {
-		cfg.Privacy = []dpmech.Gaussian{f.Privacy.gaussian()}
+		cfg.Privacy = f.Privacy.gaussian()
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
 		}

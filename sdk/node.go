@@ -130,7 +130,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.log = slog.New(transport.Limited(n.log.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if l := cfg.Ledger; l != nil {
-		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy[0]); err != nil {
+		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"cmp"
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -224,27 +223,19 @@ func (r *run) judged() {
 // alone ends a node that has nobody left to work with, before its next release. As long as neighbors may expect to be
 // served they are: a device that has a double hears of it.
 func (r *run) alone() error {
-	over := time.NewTimer(r.cfg.Linger)
-	defer over.Stop()
-	tick := time.NewTicker(r.cfg.ResendAfter)
+	tick := time.NewTicker(min(r.cfg.ResendAfter, r.cfg.Linger))
 	defer tick.Stop()
-	for {
-		var err error
-		select {
-		case in := <-r.inbox:
-			err = r.take(in)
-		case <-r.ctx.Done():
-			err = context.Cause(r.ctx)
-		case peer := <-r.opened:
-			r.reached(peer)
-		case <-tick.C:
-			r.showAgain()
-		case <-over.C:
-			q := r.cases.of[r.neighbors[0]]
-			err = r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[r.neighbors[0]], q.Why))
-		}
-		if err != nil {
+	for over := time.Now().Add(r.cfg.Linger); ; {
+		ticked, err := r.wait(tick.C)
+		switch {
+		case err != nil:
 			return err
+		case !ticked:
+		case time.Now().Before(over):
+			r.showAgain()
+		default:
+			first := r.neighbors[0]
+			return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases.of[first].Why))
 		}
 	}
 }
@@ -254,14 +245,9 @@ func (r *run) spread(of int, peer *peerClaims) {
 	if peer.evidence == nil {
 		return
 	}
-	first, second, err := peer.evidence.Releases()
-	if err != nil {
-		return // it was checked when it was read
-	}
 	for _, j := range r.neighbors {
 		if j != of && r.cases.of[j] == nil {
-			_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: first.Round,
-				Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
+			r.postEvidence(j, peer.evidence)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -59,14 +58,8 @@ func (r *run) recover() error {
 		case done:
 			return r.takeOver()
 		}
-		select {
-		case in := <-r.inbox:
-			err = r.take(in)
-		case <-r.ctx.Done():
-			err = context.Cause(r.ctx)
-		case name := <-r.opened:
-			r.recovery.Reached(r.number[name])
-		case <-tick.C:
+		ticked, err := r.wait(tick.C)
+		if ticked {
 			waiting, text := r.recovery.Tick()
 			r.mu.Lock()
 			r.status.Waiting = waiting

@@ -253,18 +253,26 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 	}
 }
 
-// rest waits for something to happen. The run is over when the model has been final for as long as neighbors may expect
-// to be served.
-func (r *run) rest(p *pace) (over bool, err error) {
+// wait takes the next frame, serves a neighbor to which the connection has opened, or reports a tick.
+func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	select {
 	case in := <-r.inbox:
-		return false, r.take(in) // no progress in itself: a neighbor may repeat itself because it lacks something
+		return false, r.take(in)
 	case <-r.ctx.Done():
 		return false, context.Cause(r.ctx)
 	case peer := <-r.opened:
 		r.reached(peer)
 		return false, nil
-	case <-p.tick.C:
+	case <-tick:
+		return true, nil
+	}
+}
+
+// rest waits for something to happen. The run is over when the model has been final for as long as neighbors may expect
+// to be served.
+func (r *run) rest(p *pace) (over bool, err error) {
+	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
+		return false, err // a frame is no progress in itself: a neighbor may repeat itself because it lacks something
 	}
 	if !p.moved {
 		r.machine.Tick()
@@ -287,6 +295,10 @@ func (r *run) rest(p *pace) (over bool, err error) {
 // reached sends what a neighbor may lack, now that the way to it has opened.
 func (r *run) reached(name string) {
 	j := r.number[name]
+	if r.recovery != nil {
+		r.recovery.Reached(j)
+		return
+	}
 	if peer := r.claims.peers[j]; peer != nil {
 		peer.told, peer.corrected, peer.recovering = false, false, false
 		if newest := peer.held.Last(); newest != nil && newest.Generation > 0 {

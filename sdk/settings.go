@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -26,12 +28,19 @@ type Setting struct {
 	Default string   // what [Suggest] takes if it is open; "chosen" if it follows from others
 	// Words say what it is for. The word in back quotes stands for its value, as in package flag.
 	Words string
-
-	in func(f *Fleet) any
 }
 
 // In returns the setting's place in a fleet: a pointer to an int, uint64, float64, bool, [admm.Schedule] or text.
-func (s Setting) In(f *Fleet) any { return s.in(f) }
+func (s Setting) In(f *Fleet) any {
+	part, name, _ := strings.Cut(s.Name, ".")
+	fields := reflect.ValueOf(map[string]any{"method": &f.Method, "privacy": &f.Privacy, "wire": &f.Wire}[part]).Elem()
+	for i := range fields.NumField() {
+		if tag, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ","); tag == name {
+			return fields.Field(i).Addr().Interface()
+		}
+	}
+	panic("sdk: no setting is called " + s.Name)
+}
 
 // Ranges of what protects data. Package dpmech bounds sigma by the clip.
 var (
@@ -40,95 +49,72 @@ var (
 	epsilon = Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
 )
 
-// Settings returns all settings of a fleet's method, privacy and wire, in their order in a fleet file.
-func Settings() []Setting {
-	return []Setting{
-		{Name: "method.rounds", Flag: "rounds", Range: setting.Rounds, Default: "50", Words: "rounds of learning, K",
-			in: func(f *Fleet) any { return &f.Method.Rounds }},
-		{Name: "method.mixing", Flag: "mixing", Range: setting.Mixing,
-			Words: "rounds of pure consensus after each round of learning, free of privacy cost, in which shared noise cancels",
-			in:    func(f *Fleet) any { return &f.Method.Mixing }},
-		{Name: "method.cooldown", Flag: "cooldown", Range: setting.Cooldown,
-			Words: "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)",
-			in:    func(f *Fleet) any { return &f.Method.Cooldown }},
-		{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
-			Words: "local steps a round (2 with an estimator other than tracking, unless given)",
-			in:    func(f *Fleet) any { return &f.Method.Tau }},
-		{Name: "method.batch", Flag: "batch", Range: setting.Batch,
-			Words: "queries a local step; a client with fewer samples asks one for each (0 = all do)",
-			in:    func(f *Fleet) any { return &f.Method.Batch }},
-		{Name: "method.rho", Flag: "rho", Range: setting.Rho, Default: "1", Words: "penalty parameter",
-			in: func(f *Fleet) any { return &f.Method.Rho }},
-		{Name: "method.gain", Flag: "gain", Range: setting.Gain, Default: "0.75",
-			Words: "how hard disagreement is corrected, as a `share` of the limit of stability, " + setting.Gain.String(),
-			in:    func(f *Fleet) any { return &f.Method.Gain }},
-		{Name: "method.eta", Flag: "eta", Range: setting.Step, Default: "chosen", Words: "step size",
-			in: func(f *Fleet) any { return &f.Method.Eta }},
-		{Name: "method.mu", Flag: "mu", Range: setting.Step, Default: "chosen",
-			Words: "smoothing radius: how far from the model the loss is asked for",
-			in:    func(f *Fleet) any { return &f.Method.Mu }},
-		{Name: "method.momentum", Flag: "momentum", Range: setting.Momentum,
-			Words: "`share` of earlier rounds in what a member learns in a round, before it is clipped, " +
-				setting.Momentum.String() + "; 0.8 or 0.9 for few queries a round",
-			in: func(f *Fleet) any { return &f.Method.Momentum }},
-		{Name: "method.estimator", Flag: "estimator", Names: []string{"paper", "centered", "tracking"}, Default: "tracking",
-			Words: "paper (one query in so many fills a table); centered: each loss less the last one of its sample; or " +
-				"tracking: less a linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given",
-			in: func(f *Fleet) any { return &f.Method.Estimator }},
-		{Name: "method.directions", Flag: "directions", Names: []string{"rademacher", "walsh"}, Default: "walsh",
-			Words: "law of the query directions: walsh (which together cover all axes), or rademacher (with an estimator other " +
-				"than tracking, unless given)",
-			in: func(f *Fleet) any { return &f.Method.Directions }},
-		{Name: "method.seed", Flag: "seed", Default: "1",
-			Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise",
-			in:    func(f *Fleet) any { return &f.Method.Seed }},
-		{Name: "method.robust", Flag: "robust", Range: setting.Robust,
-			Words: "bound what a neighbor can do: it moves a member, over the whole run, no farther from the median of its " +
-				"neighbors than so many `times` the median of their distances, such as 2 (0 = no bound)",
-			in: func(f *Fleet) any { return &f.Method.Robust }},
+// Settings returns all settings of a fleet's method, privacy and wire, in their order in a fleet file. The list is not to be
+// changed.
+func Settings() []Setting { return settings }
 
-		{Name: "privacy.non_private", Flag: "non-private",
-			Words: "no clipping and no noise: what a node sends may reveal its data",
-			in:    func(f *Fleet) any { return &f.Privacy.NonPrivate }},
-		{Name: "privacy.clip", Flag: "clip", Range: Range{Min: dpmech.MinClip, Max: dpmech.MaxClip}, Default: "chosen",
-			Words: "radius to which each round's update is clipped", in: func(f *Fleet) any { return &f.Privacy.Clip }},
-		{Name: "privacy.sigma", Flag: "sigma", Range: noise,
-			Words: "standard deviation of the release noise (in place of a budget)",
-			in:    func(f *Fleet) any { return &f.Privacy.Sigma }},
-		{Name: "privacy.delta", Flag: "delta", Range: Range{Max: 1, OpenMin: true, OpenMax: true}, Default: "1e-05",
-			Words: "at which epsilon is stated", in: func(f *Fleet) any { return &f.Privacy.Delta }},
-		{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",
-			Words: "privacy budget of each client for the whole run",
-			in:    func(f *Fleet) any { return &f.Privacy.EpsilonLimit }},
-		{Name: "privacy.accounting", Flag: "accounting", Names: []string{"gdp", "zcdp", "paper"}, Default: "gdp",
-			Words: "what epsilon means: gdp (exact), zcdp or paper", in: func(f *Fleet) any { return &f.Privacy.Accounting }},
-		{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
-			Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two",
-			in:    func(f *Fleet) any { return &f.Privacy.PairSigma }},
-		{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",
-			Words: "what is left of all noise to whoever sees all releases and knows what any colluders know",
-			in:    func(f *Fleet) any { return &f.Privacy.EffectiveSigma }},
-		{Name: "privacy.colluders", Flag: "colluders", Range: Range{Max: math.MaxInt32, Whole: true},
-			Words: "share noise with neighbors that cancels in the mean: the budget then holds against whoever sees all " +
-				"releases, together with any `c` members (default no noise is shared)",
-			in: func(f *Fleet) any { return &f.Privacy.Colluders }},
-		{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
-			Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
-				"the others share still cancels (0 = whoever has lost a neighbor shares no more)",
-			in: func(f *Fleet) any { return &f.Privacy.Absent }},
-		{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
-			Words: "with colluders: the most that epsilon may be against all other members together (default no limit)",
-			in:    func(f *Fleet) any { return &f.Privacy.LimitAll }},
+var settings = []Setting{
+	{Name: "method.rounds", Flag: "rounds", Range: setting.Rounds, Default: "50", Words: "rounds of learning, K"},
+	{Name: "method.mixing", Flag: "mixing", Range: setting.Mixing,
+		Words: "rounds of pure consensus after each round of learning, free of privacy cost, in which shared noise cancels"},
+	{Name: "method.cooldown", Flag: "cooldown", Range: setting.Cooldown,
+		Words: "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)"},
+	{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
+		Words: "local steps a round (2 with an estimator other than tracking, unless given)"},
+	{Name: "method.batch", Flag: "batch", Range: setting.Batch,
+		Words: "queries a local step; a client with fewer samples asks one for each (0 = all do)"},
+	{Name: "method.rho", Flag: "rho", Range: setting.Rho, Default: "1", Words: "penalty parameter"},
+	{Name: "method.gain", Flag: "gain", Range: setting.Gain, Default: "0.75",
+		Words: "how hard disagreement is corrected, as a `share` of the limit of stability, " + setting.Gain.String()},
+	{Name: "method.eta", Flag: "eta", Range: setting.Step, Default: "chosen", Words: "step size"},
+	{Name: "method.mu", Flag: "mu", Range: setting.Step, Default: "chosen",
+		Words: "smoothing radius: how far from the model the loss is asked for"},
+	{Name: "method.momentum", Flag: "momentum", Range: setting.Momentum,
+		Words: "`share` of earlier rounds in what a member learns in a round, before it is clipped, " +
+			setting.Momentum.String() + "; 0.8 or 0.9 for few queries a round"},
+	{Name: "method.estimator", Flag: "estimator", Names: []string{"paper", "centered", "tracking"}, Default: "tracking",
+		Words: "paper (one query in so many fills a table); centered: each loss less the last one of its sample; or " +
+			"tracking: less a linear model of it, which lasts over rounds, in the state, up to 64 MiB unless given"},
+	{Name: "method.directions", Flag: "directions", Names: []string{"rademacher", "walsh"}, Default: "walsh",
+		Words: "law of the query directions: walsh (which together cover all axes), or rademacher (with an estimator other " +
+			"than tracking, unless given)"},
+	{Name: "method.seed", Flag: "seed", Default: "1",
+		Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise"},
+	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
+		Words: "bound what a neighbor can do: it moves a member, over the whole run, no farther from the median of its " +
+			"neighbors than so many `times` the median of their distances, such as 2 (0 = no bound)"},
 
-		{Name: "wire.payload", Flag: "payload", Names: payloads.Names[1:],
-			Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same " +
-				"results) (default release, or message in a run that is not private)",
-			in: func(f *Fleet) any { return &f.Wire.Payload }},
-		{Name: "wire.grid_bits", Flag: "grid-bits", Range: Range{Min: 2, Max: 8, Whole: true, Zero: "no grid"},
-			Words: "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with " +
-				"noise, unless the payload is given)",
-			in: func(f *Fleet) any { return &f.Wire.GridBits }},
-	}
+	{Name: "privacy.non_private", Flag: "non-private",
+		Words: "no clipping and no noise: what a node sends may reveal its data"},
+	{Name: "privacy.clip", Flag: "clip", Range: Range{Min: dpmech.MinClip, Max: dpmech.MaxClip}, Default: "chosen",
+		Words: "radius to which each round's update is clipped"},
+	{Name: "privacy.sigma", Flag: "sigma", Range: noise,
+		Words: "standard deviation of the release noise (in place of a budget)"},
+	{Name: "privacy.delta", Flag: "delta", Range: Range{Max: 1, OpenMin: true, OpenMax: true}, Default: "1e-05",
+		Words: "at which epsilon is stated"},
+	{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",
+		Words: "privacy budget of each client for the whole run"},
+	{Name: "privacy.accounting", Flag: "accounting", Names: []string{"gdp", "zcdp", "paper"}, Default: "gdp",
+		Words: "what epsilon means: gdp (exact), zcdp or paper"},
+	{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
+		Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two"},
+	{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",
+		Words: "what is left of all noise to whoever sees all releases and knows what any colluders know"},
+	{Name: "privacy.colluders", Flag: "colluders", Range: Range{Max: math.MaxInt32, Whole: true},
+		Words: "share noise with neighbors that cancels in the mean: the budget then holds against whoever sees all " +
+			"releases, together with any `c` members (default no noise is shared)"},
+	{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
+		Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
+			"the others share still cancels (0 = whoever has lost a neighbor shares no more)"},
+	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
+		Words: "with colluders: the most that epsilon may be against all other members together (default no limit)"},
+
+	{Name: "wire.payload", Flag: "payload", Names: payloads.Names[1:],
+		Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same " +
+			"results) (default release, or message in a run that is not private)"},
+	{Name: "wire.grid_bits", Flag: "grid-bits", Range: Range{Min: 2, Max: 8, Whole: true, Zero: "no grid"},
+		Words: "put releases on a grid of noise/2^`W`, W of 2 to 8, so that they are short integers (default 4 with " +
+			"noise, unless the payload is given)"},
 }
 
 // Check returns a [FieldError] for every value of the setting in a fleet that is out of range, joined.

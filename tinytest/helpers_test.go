@@ -37,7 +37,7 @@ func seeded(client int) io.Reader {
 
 // private gives a configuration noise.
 func private(i int, c *admm.Config) {
-	c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{{Clip: 0.3, Sigma: 0.05}}, seeded(i)
+	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.05}, seeded(i)
 }
 
 // clientsOf returns clients with quadratic losses on a graph.

@@ -18,7 +18,7 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 		net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
 			keys.sharing(replaceable)(i, c)
 			c.Probe = false
-			c.Privacy[0].Shared.Absent = absent
+			c.Privacy.Shared.Absent = absent
 		}))
 		m := net.machines[2]
 		for gone, peer := range []int{0, 3, 4} {
@@ -26,7 +26,7 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 			m.round = 1 // the first release could still be made with it
 			clear(keys)
 			g, pairs := m.noise()
-			want, of := m.cfg.Privacy[0], 3-gone
+			want, of := m.cfg.Privacy, 3-gone
 			if gone+1 > absent {
 				want, of = want.Alone(), 0
 			}
@@ -108,7 +108,7 @@ func left(t *testing.T, machines []*Machine, l losses) float64 {
 		m.round = 1
 		g, pairs := m.noise()
 		covariance[at(i)][at(i)] = g.Sigma * g.Sigma
-		variance = m.cfg.Privacy[0].Shared.Sigma * m.cfg.Privacy[0].Shared.Sigma
+		variance = m.cfg.Privacy.Shared.Sigma * m.cfg.Privacy.Shared.Sigma
 		for _, p := range pairs {
 			if !slices.Contains(l.colluders, int(p.Key[0])) && !slices.Contains(l.colluders, int(p.Key[1])) {
 				shared[p.Key] = append(shared[p.Key], half{i, p.Subtract})
@@ -185,7 +185,7 @@ func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 			Effective: max(0.2, effective(absent)*(1-1e-12)), Colluders: colluders, Absent: absent}}
 		net := newNetwork(t, configs(n, edges, func(i int, c *Config) {
 			asked{}.sharing(replaceable)(i, c)
-			c.Privacy = []dpmech.Gaussian{claim}
+			c.Privacy = claim
 			c.Probe, c.GridStep = false, 0
 		}))
 		l := lose(r, n, absent, colluders, edges)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -34,8 +33,8 @@ type Config struct {
 
 	// NonPrivate is the only way to a run without noise: then Privacy must be empty and nothing is clipped.
 	NonPrivate bool
-	Privacy    []dpmech.Gaussian // (R_k, sigma_k): one for all rounds, or one for each of them
-	Noise      io.Reader         // uniform random bytes of the release noise; nil exactly if NonPrivate
+	Privacy    dpmech.Gaussian // R and sigma of every round with data
+	Noise      io.Reader       // uniform random bytes of the release noise; nil exactly if NonPrivate
 	// PairKey returns the key of the noise that this client shares with a neighbor in a release, which only the two of them
 	// know; see [dpmech.Pair]. The one with the lower number adds the noise. If a key of one neighbor is missing, the
 	// release shares noise with none, and has more of its own: [dpmech.Gaussian.Alone]. It is nil exactly if Privacy shares
@@ -47,7 +46,7 @@ type Config struct {
 	// get.
 	Releases bool
 	// GridStep, if not 0, puts the releases of a private run on a grid: the noised update and the public part that it is
-	// added to are each rounded to multiples of it. It lies between sigma/2^12 and sigma, for every sigma of Privacy.
+	// added to are each rounded to multiples of it. It lies between sigma/2^12 and sigma.
 	// Cool-down releases are not on it: a grid would freeze disagreement at its step.
 	GridStep float64
 
@@ -140,20 +139,18 @@ func (c Config) Validate() error {
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
 		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
 
-	refuse(c.NonPrivate && (len(c.Privacy) > 0 || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
-	refuse(!c.NonPrivate && len(c.Privacy) != 1 && len(c.Privacy) != c.Rounds,
-		"Privacy has %d entries, want 1 or one for each of %d rounds (or NonPrivate)", len(c.Privacy), c.Rounds)
+	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes (or NonPrivate)")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v in a run without noise", c.GridStep)
-	shared := slices.ContainsFunc(c.Privacy, func(g dpmech.Gaussian) bool { return g.Shared != dpmech.Shared{} })
+	shared := c.Privacy.Shared != dpmech.Shared{}
 	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, want it exactly if noise is shared, which is %v", c.PairKey != nil,
 		shared)
-	for k, g := range c.Privacy {
+	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()
-		refuse(!c.NonPrivate && err != nil, "Privacy of round %d: %w", k, err)
-		refuse(c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
-			"GridStep is %v, want sigma/2^12..sigma, and sigma of round %d is %v, and %v without shared noise",
-			c.GridStep, k, g.Sigma, g.Alone().Sigma)
+		refuse(err != nil, "Privacy: %w (or NonPrivate)", err)
+		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
+			"GridStep is %v, want sigma/2^12..sigma, and sigma is %v, and %v without shared noise", c.GridStep, g.Sigma,
+			g.Alone().Sigma)
 	}
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	refuse(!zoest.Usable(c.FallbackLoss), "FallbackLoss is %v, want a finite number", c.FallbackLoss)

@@ -50,7 +50,7 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 			// The edge of the grid lies between two numbers of float32: one of the nearest.
 			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
 		} else {
-			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy[0].Sigma
+			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma
 		}
 		// centre = x - gain*(rho*|N|*x - sum of z), and z = (z - m_ji)/2
 		x := float64(m.x[c])

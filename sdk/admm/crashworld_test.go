@@ -166,7 +166,7 @@ func newWorld(seed uint64, p plant) *world {
 			cfg.Estimator.Kind = zoest.Centered
 		}
 		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
-		cfg.NonPrivate, cfg.Privacy = false, []dpmech.Gaussian{{Clip: 0.3, Sigma: 0.2}}
+		cfg.NonPrivate, cfg.Privacy = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 		cfg.Probe, cfg.Average = true, average
 		cfg.Releases = payload%2 == 1
 		if payload >= 2 {
@@ -178,7 +178,7 @@ func newWorld(seed uint64, p plant) *world {
 			if payload >= 2 {
 				cfg.GridStep = 0.2 / 256
 			} else {
-				cfg.Privacy = []dpmech.Gaussian{{Clip: 0.3e28, Sigma: 0.2e28}}
+				cfg.Privacy = dpmech.Gaussian{Clip: 0.3e28, Sigma: 0.2e28}
 			}
 		}
 		if x0 {

@@ -24,7 +24,7 @@ func victim(noise *rng.Stream) Config {
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
 		Neighbors: []int{0}, Rounds: 2, Tau: 1,
 		Rho: 1, Beta: 4, Eta: Schedule{0.5}, Mu: Schedule{0.5},
-		Privacy: []dpmech.Gaussian{{Clip: 0.5, Sigma: 1}}, Noise: noise, GridStep: 1.0 / 256,
+		Privacy: dpmech.Gaussian{Clip: 0.5, Sigma: 1}, Noise: noise, GridStep: 1.0 / 256,
 	}
 }
 
@@ -216,7 +216,7 @@ func TestDivergesBeforeReserve(t *testing.T) {
 	} {
 		noise := rng.New(3, rng.Address{Purpose: rng.Noise})
 		cfg := victim(&noise)
-		cfg.Privacy = []dpmech.Gaussian{{Clip: 1e-3, Sigma: 1.0 / 256}}
+		cfg.Privacy = dpmech.Gaussian{Clip: 1e-3, Sigma: 1.0 / 256}
 		c.change(&cfg)
 		m, err := New(cfg)
 		if err != nil {
@@ -265,8 +265,8 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 		noise := rng.New(uint64(n), rng.Address{Purpose: rng.Noise})
 		cfg := victim(&noise)
 		clip := pick(1e-30, 1e-3, 1, 1e20, 1e29, 1e30)
-		cfg.Privacy = []dpmech.Gaussian{{Clip: clip, Sigma: clip * pick(1.0/(1<<20), 0.5, 1, 1<<20)}}
-		cfg.GridStep = cfg.Privacy[0].Sigma * pick(0, 0, 1.0/256, 1.0/16, 1)
+		cfg.Privacy = dpmech.Gaussian{Clip: clip, Sigma: clip * pick(1.0/(1<<20), 0.5, 1, 1<<20)}
+		cfg.GridStep = cfg.Privacy.Sigma * pick(0, 0, 1.0/256, 1.0/16, 1)
 		cfg.Releases, cfg.Average, cfg.Estimator.Kind = chance.IntN(2) == 0, chance.IntN(2) == 0, zoest.Kind(chance.IntN(3))
 		cfg.Rho, cfg.Beta, cfg.Rounds, cfg.Cooldown = pick(1e-9, 1, 1e9), pick(1e-20, 1, 4, 1e20), 4, 2
 		cfg.X0 = []float32{float32(pick(0, 1, -1e30, 1e30))}

@@ -269,11 +269,11 @@ func TestConfigValidate(t *testing.T) {
 		{"Mu of round 0 is 0", func(c *Config) { c.Mu = Schedule{0} }},
 		{"Mu of round 0 is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
 		{"NonPrivate together with", func(c *Config) { c.Noise = bytes.NewReader(nil) }},
-		{"NonPrivate together with", func(c *Config) { c.Privacy = []dpmech.Gaussian{{Clip: 1, Sigma: 1}} }},
-		{"Privacy has 0 entries", func(c *Config) { c.NonPrivate, c.Noise = false, bytes.NewReader(nil) }},
-		{"Noise is nil", func(c *Config) { c.NonPrivate, c.Privacy = false, []dpmech.Gaussian{{Clip: 1, Sigma: 1}} }},
+		{"NonPrivate together with", func(c *Config) { c.Privacy = dpmech.Gaussian{Clip: 1, Sigma: 1} }},
+		{"Privacy: dpmech: clip is 0", func(c *Config) { c.NonPrivate, c.Noise = false, bytes.NewReader(nil) }},
+		{"Noise is nil", func(c *Config) { c.NonPrivate, c.Privacy = false, dpmech.Gaussian{Clip: 1, Sigma: 1} }},
 		{"sigma is 0", func(c *Config) {
-			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), []dpmech.Gaussian{{Clip: 1}}
+			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), dpmech.Gaussian{Clip: 1}
 		}},
 		{"FallbackLoss is NaN", func(c *Config) { c.FallbackLoss = math.NaN() }},
 	} {

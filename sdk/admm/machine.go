@@ -44,15 +44,11 @@ type Machine struct {
 	begun  bool          // a release has been made since the start
 	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
 
-	cut      []int     // by edge: the first release without it, 0 while it is in use; nil if all are
-	verdicts []Verdict // not yet handed over
-	spread   struct {  // of how many rounds with data farthest knows the way of a member, and how far that is
-		rounds int
-		sum    float64
-	}
-	recovered int // the release after which this device took over from a lost one, 0 if none was lost
-	stop      int // the least round that Stop was told; 0 for none
-	early     int // the last release, if a neighbor's end brings it forward; 0 otherwise
+	cut       []int     // by edge: the first release without it, 0 while it is in use; nil if all are
+	verdicts  []Verdict // not yet handed over
+	recovered int       // the release after which this device took over from a lost one, 0 if none was lost
+	stop      int       // the least round that Stop was told; 0 for none
+	early     int       // the last release, if a neighbor's end brings it forward; 0 otherwise
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64

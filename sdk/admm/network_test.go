@@ -60,7 +60,7 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 // private turns a configuration into one with noise from a seeded stream of its own.
 func private(g dpmech.Gaussian) func(i int, c *Config) {
 	return func(i int, c *Config) {
-		c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{g}, noiseOf(i)
+		c.NonPrivate, c.Privacy, c.Noise = false, g, noiseOf(i)
 	}
 }
 

@@ -117,8 +117,8 @@ func (r *reference) release(k int, nu []float64) map[int][]float64 {
 		for _, v := range r.s {
 			norm += v * v
 		}
-		if norm = math.Sqrt(norm); norm > r.cfg.Privacy[0].Clip {
-			r.s = scaled(r.cfg.Privacy[0].Clip/norm, r.s)
+		if norm = math.Sqrt(norm); norm > r.cfg.Privacy.Clip {
+			r.s = scaled(r.cfg.Privacy.Clip/norm, r.s)
 		}
 	}
 	gain := float64(r.cfg.Tau) * r.cfg.Eta.At(k) * r.cfg.Mu.At(k) * r.cfg.Beta

@@ -106,15 +106,11 @@ func (m *Machine) farthest(release int) float64 {
 		return math.Inf(1)
 	}
 	root := math.Sqrt(float64(len(m.x)))
-	for ; m.spread.rounds < c.Data(release); m.spread.rounds++ { // it is asked for one release after the other
-		k := m.spread.rounds
-		g := c.Privacy[min(k, len(c.Privacy)-1)].Alone()
-		pair := c.Privacy[min(k, len(c.Privacy)-1)].Shared.Sigma
-		s := math.Sqrt(float64(g.Sigma*g.Sigma) + float64(float64(c.Members-1)*float64(pair*pair)))
-		m.spread.sum += g.Clip + float64(s*(root+12))
-	}
+	own, pair := c.Privacy.Alone().Sigma, c.Privacy.Shared.Sigma
+	s := math.Sqrt(float64(own*own) + float64(float64(c.Members-1)*float64(pair*pair)))
+	spread := float64(float64(c.Data(release)) * (c.Privacy.Clip + float64(s*(root+12))))
 	grid := float64(float64(release)*c.GridStep) * root
-	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (m.spread.sum + grid)
+	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (spread + grid)
 }
 
 // look compares a neighbor's release with the start, and with the one before.
@@ -173,7 +169,7 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	for _, s := range steps {
 		y += float64(float64(s) * float64(s))
 	}
-	g := c.Privacy[min(c.Data(m.round), len(c.Privacy))-1]
+	g := c.Privacy
 	y = float64(math.Sqrt(y)+float64(0.5*math.Sqrt(n))) * c.GridStep / max(g.Sigma, g.Shared.Effective)
 	return float64(y * y), n
 }

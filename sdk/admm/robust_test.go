@@ -193,7 +193,7 @@ func TestRobustStill(t *testing.T) {
 	} {
 		const sigma = 0.2
 		m := &Machine{round: c.release, cfg: Config{Rounds: 5, Cooldown: 2, GridStep: math.Ldexp(sigma, -c.bits),
-			Privacy: []dpmech.Gaussian{{Clip: 1, Sigma: sigma}}}}
+			Privacy: dpmech.Gaussian{Clip: 1, Sigma: sigma}}}
 		steps := make([]int32, c.dim)
 		trials := 5000
 		if os.Getenv("SPADE_LONG") == "" {
@@ -230,7 +230,7 @@ func TestRobustQuiet(t *testing.T) {
 	} {
 		for range 40 {
 			cfg := Config{Rounds: rounds, GridStep: step, Members: 5, Neighbors: []int{1}, Estimator: zoest.Config{Dim: d},
-				Eta: Schedule{1, 1}, Privacy: []dpmech.Gaussian{{Clip: 1, Sigma: sigma, Shared: dpmech.Shared{Effective: c.effective * sigma}}}}
+				Eta: Schedule{1, 1}, Privacy: dpmech.Gaussian{Clip: 1, Sigma: sigma, Shared: dpmech.Shared{Effective: c.effective * sigma}}}
 			m := &Machine{cfg: cfg, robust: newRobust(cfg), edges: make([]edge, 1), x: make([]float32, d)}
 			steps := make([]int32, d)
 			for m.round = 1; m.round <= rounds; m.round++ {

@@ -214,7 +214,7 @@ func (m *Machine) release() error {
 // releases of one round with the same shared noise would differ by own noise alone. Nor does a release that is made
 // without more neighbors than may vanish, for which it has too little noise otherwise.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
-	g = m.cfg.Privacy[min(m.k(), len(m.cfg.Privacy)-1)]
+	g = m.cfg.Privacy
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}

@@ -19,7 +19,7 @@ type asked map[[3]int]int // client, neighbor and release
 func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		change(i, c)
-		c.Privacy = []dpmech.Gaussian{shared}
+		c.Privacy = shared
 		c.PairKey = func(peer, release int) ([32]byte, bool) {
 			a[[3]int{i, peer, release}]++
 			return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true

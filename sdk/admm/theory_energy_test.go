@@ -110,7 +110,7 @@ func TestEnergyRecursion(t *testing.T) {
 					c.Estimator.Seed = uint64(run)
 					if private {
 						s := rng.New(uint64(run), rng.Address{Purpose: rng.Noise, Client: uint32(i)})
-						c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{noise}, &s
+						c.NonPrivate, c.Privacy, c.Noise = false, noise, &s
 					}
 				}))
 				k := 0

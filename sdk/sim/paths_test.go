@@ -46,7 +46,7 @@ func everybody(n int, change func(c *admm.Config)) []sim.Client {
 // private makes a configuration one with noise, its releases on a grid.
 func private(c *admm.Config) {
 	noise := rng.New(4, rng.Address{Purpose: rng.Noise, Client: c.Estimator.Client})
-	c.NonPrivate, c.Privacy, c.Noise = false, []dpmech.Gaussian{{Clip: 0.1, Sigma: 0.05}}, &noise
+	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.1, Sigma: 0.05}, &noise
 	c.Releases, c.GridStep = true, 0.01
 }
 

@@ -171,7 +171,7 @@ func TestFleetNextAffords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := cfgs[1].Privacy[0]
+		g := cfgs[1].Privacy
 		for round := 1; round <= f.Method.Rounds; round++ {
 			if err := ledger.Reserve(f.Run, f.Hash(), "b", round, g); err != nil {
 				t.Fatal(err)

@@ -191,7 +191,7 @@ func CheckpointSize(c admm.Config) (int64, error) {
 	if !c.NonPrivate {
 		filter, err := dpmech.NewFilter(nil)
 		if err == nil {
-			err = filter.Reserve(1, c.Privacy[0])
+			err = filter.Reserve(1, c.Privacy)
 		}
 		if err != nil {
 			return 0, err
@@ -306,7 +306,7 @@ func NewCPUCost(c admm.Config) (cost cpuCost, err error) {
 			return ask()
 		})
 	}
-	if err == nil && len(c.Privacy) > 0 {
+	if err == nil && !c.NonPrivate {
 		noise := rng.New(1, rng.Address{Purpose: rng.Noise})
 		mech, e := dpmech.NewMechanism(e.Dim, &noise)
 		if e != nil {
@@ -318,7 +318,7 @@ func NewCPUCost(c admm.Config) (cost cpuCost, err error) {
 		}
 		cost.Release, err = measure(func() (int, error) {
 			clear(x)
-			return 1, mech.Release(x, c.Privacy[0], pairs...)
+			return 1, mech.Release(x, c.Privacy, pairs...)
 		})
 	}
 	cost.Round = queries*cost.Query + cost.Release
