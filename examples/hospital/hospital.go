@@ -163,7 +163,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 }
 
 // score starts score.py on a file of patients: an oracle for a node.
-func (h *hospital) score(ctx context.Context, patients string) (*scorer.Stream, error) {
+func (h *hospital) score(ctx context.Context, patients string) (*scorer.Oracle, error) {
 	program := scorer.Program{Command: []string{h.python, "score.py", patients}, Dir: h.dir}
 	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }

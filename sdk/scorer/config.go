@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -25,7 +26,7 @@ const (
 	maxWorkers = 1024
 )
 
-// Program is what a [Stream] and a [OneShot] have in common.
+// Program is what both ways to ask a program have in common.
 type Program struct {
 	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from
 	// Dir.
@@ -62,14 +63,14 @@ const (
 	CBOR   Format = "cbor"   // a length of four bytes and a map of CBOR each
 )
 
-// StreamConfig says how a program is run as a [Stream].
+// StreamConfig is of a program that goes on running.
 type StreamConfig struct {
 	Program
 	Format Format        // empty means JSON
 	Start  time.Duration // how long a process may take until its hello; 0 means 30 s
 }
 
-// OneShotConfig says how a program is run as a [OneShot].
+// OneShotConfig is of a program that is started for each query.
 type OneShotConfig struct {
 	// Program holds the command. At least one of its arguments has the placeholder {sample}, for the sample's number.
 	// {params} stands for the path of a file with the parameters; if no argument has it, they come on standard input.
@@ -163,27 +164,6 @@ func (p Program) ready() (Program, error) {
 	return p, nil
 }
 
-// warn logs a failure; warned says whether there was one before.
-func (p Program) warn(warned *bool, err error, failures int) {
-	if !*warned {
-		*warned = true
-		p.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave " +
-			"this device)")
-	}
-	p.Logger.Debug("a scoring program has failed", "err", err, "in_a_row", failures)
-}
-
-// pause returns how long to wait after so many failures in a row: not after the first, then ever longer, up to Backoff.
-func (p Program) pause(failures int) time.Duration {
-	if failures < 2 {
-		return 0
-	}
-	return min(p.Backoff, 10*time.Millisecond<<min(failures-2, 20))
-}
-
-// patience is how many failures in a row make a program count as broken: more than one query that kills it can cause.
-const patience = 8
-
 // checkQuery says what is wrong with a question, or nil.
 func checkQuery(q zoest.Query, dim, samples int) error {
 	if len(q.Point) != dim {
@@ -198,4 +178,23 @@ func checkQuery(q zoest.Query, dim, samples int) error {
 		}
 	}
 	return nil
+}
+
+// markName is the variable by which a process is known to belong to an oracle, as its children are.
+const markName = "SPADE_EDGE_SCORER"
+
+// passed are the variables that every program gets. What else the environment of a node has, such as credentials of a
+// proxy, is none of a program's business unless it is named.
+var passed = []string{
+	"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USERPROFILE",
+}
+
+// environment returns the environment of a program.
+func environment(named []string) (env []string) {
+	for _, name := range slices.Concat(passed, named) {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }

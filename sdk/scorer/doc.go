@@ -1,10 +1,10 @@
 // Package scorer makes oracles of programs: the loss of a sample at a point comes from an executable that somebody
 // already has, in whatever language, instead of from Go code.
 //
-// There are two ways to ask it. A [Stream] keeps one or several processes of the program running, writes queries to
-// their standard input and reads the answers from their standard output, many at a time. A [OneShot] starts the program
-// anew for every query. Both are a [zoest.BatchOracle], whose losses do not depend on how many processes there are or
-// on how queries are grouped, as far as the program's own answers do not.
+// There are two ways to ask it. [OpenStream] keeps one or several processes of the program running, writes queries to
+// their standard input and reads the answers from their standard output, many at a time. [OpenOneShot] starts the
+// program anew for every query. Both make an [Oracle], a [zoest.BatchOracle] whose losses do not depend on how many
+// processes there are or on how queries are grouped, as far as the program's own answers do not.
 //
 // A process of a stream begins with a hello, and then answers queries in any order. With the format [JSON] each message
 // is a line:

@@ -4,77 +4,122 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // version is the version of the protocol that this package speaks.
 const version = 1
 
 // codec is one way to write the messages of a stream.
-type codec interface {
-	// appendQuery appends a query, as it is sent.
-	appendQuery(dst []byte, id uint64, sample int, x []float32) []byte
-	// next takes the next message off a reader whose buffer holds maxMessage bytes, and says how many bytes it took. The
-	// message is valid until the next call. io.EOF means that there is none; io.ErrUnexpectedEOF, that it breaks off.
-	next(r *bufio.Reader) (message []byte, size int, err error)
-	// hello and answer read a message.
-	hello(message []byte) (hello, error)
-	answer(message []byte) (answer, error)
+type codec struct {
+	// appendQuery appends a query, as it is sent. Its parameters are finite.
+	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
+	// next takes the next message off a reader whose buffer holds maxMessage bytes. The message is valid until the next
+	// call. With io.EOF, rest is the number of bytes of a message that breaks off.
+	next func(r *bufio.Reader) (message []byte, rest int, err error)
+	// unmarshal reads a hello or an answer.
+	unmarshal func(message []byte, v any) error
+	show      func(message []byte) string // for people
+	// What is expected, for people.
+	wantHello, wantAnswer string
 }
 
-var codecs = map[Format]codec{JSON: jsonLines{}, Base64: base64Lines{}, CBOR: cborFrames{}}
+var codecs = map[Format]*codec{JSON: &jsonLines, Base64: &base64Lines, CBOR: &cborFrames}
 
 // hello is the first message of a process.
 type hello struct {
-	version, dim, samples uint64
-}
-
-// check refuses what is out of range.
-func (h hello) check() error {
-	switch {
-	case h.version != version:
-		return fmt.Errorf("a hello of version %d, want %d", h.version, version)
-	case h.dim < 1 || h.dim > maxDim:
-		return fmt.Errorf("a hello with dim %d, want 1..%d", h.dim, maxDim)
-	case h.samples < 1 || h.samples > maxSamples:
-		return fmt.Errorf("a hello with samples %d, want 1..%d", h.samples, maxSamples)
-	}
-	return nil
+	Version uint64 `json:"hello" cbor:"1,keyasint"`
+	Dim     uint64 `json:"dim" cbor:"2,keyasint"`
+	Samples uint64 `json:"samples" cbor:"3,keyasint"`
 }
 
 // answer is what a process says to a query: a loss, or why there is none.
 type answer struct {
-	id   uint64
-	loss float64
-	why  error // nil if there is a loss
+	ID    *uint64 `json:"id" cbor:"1,keyasint"`
+	Loss  loss    `json:"loss" cbor:"2,keyasint"`
+	Error *string `json:"error" cbor:"3,keyasint"`
 }
 
-// noLoss is the reason why a loss that was given is of no use.
-func noLoss(found string) error { return fmt.Errorf("has no loss, but %s", found) }
+// loss is a number, or what a program writes where there is none.
+type loss struct {
+	value float64
+	given bool
+	word  string // such as null or -nan; empty if there is a number
+}
 
-// usable turns a loss that nothing can be done with into the reason why there is none.
-func (a *answer) usable() {
-	if a.why == nil && !(math.Abs(a.loss) <= 1e30) { // as zoest.Usable
-		a.why = noLoss(fmt.Sprint(a.loss))
+// readHello reads and checks a hello.
+func (c *codec) readHello(message []byte) (h hello, err error) {
+	if err := c.unmarshal(message, &h); err != nil {
+		return h, fmt.Errorf("begins with %s, want %s: %w", c.show(message), c.wantHello, err)
 	}
+	switch {
+	case h.Version != version:
+		return h, fmt.Errorf("begins with a hello of version %d, want %d", h.Version, version)
+	case h.Dim < 1 || h.Dim > maxDim:
+		return h, fmt.Errorf("begins with a hello with dim %d, want 1..%d", h.Dim, maxDim)
+	case h.Samples < 1 || h.Samples > maxSamples:
+		return h, fmt.Errorf("begins with a hello with samples %d, want 1..%d", h.Samples, maxSamples)
+	}
+	return h, nil
 }
 
-// complete checks that an answer has its id, and a loss or a reason, but not both.
-func complete(id, loss, why bool) error {
+// readAnswer reads an answer, which has an id, and a loss or a reason, but not both.
+func (c *codec) readAnswer(message []byte) (answer, error) {
+	var a answer
+	err := c.unmarshal(message, &a)
 	switch {
-	case !id:
-		return errors.New("an answer without id")
-	case loss == why:
-		return errors.New("an answer with neither or both of loss and error, want one")
+	case err != nil:
+	case a.ID == nil:
+		err = errors.New("an answer without id")
+	case a.Loss.given == (a.Error != nil):
+		err = errors.New("an answer with neither or both of loss and error, want one")
+	default:
+		return a, nil
+	}
+	return a, fmt.Errorf("says %s, want %s: %w", c.show(message), c.wantAnswer, err)
+}
+
+// why says why an answer has no loss to build on; nil if it has.
+func (a *answer) why() error {
+	if a.Error != nil {
+		return fmt.Errorf("has no loss: %q", *a.Error)
+	}
+	return a.Loss.why()
+}
+
+func (l *loss) why() error {
+	if l.word != "" {
+		return fmt.Errorf("has no loss, but %s", l.word)
+	}
+	if !zoest.Usable(l.value) {
+		return fmt.Errorf("has no loss, but %v", l.value)
 	}
 	return nil
 }
 
-// broken makes the end of input inside a message what it is.
-func broken(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+// parse reads a number in decimal, or a word that some languages print where there is none.
+func (l *loss) parse(text string) (err error) {
+	l.given = true
+	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
+	case "null", "nan", "inf", "infinity":
+		l.word = text
+		return nil
 	}
-	return err
+	l.value, err = strconv.ParseFloat(text, 64)
+	if strings.ContainsAny(text, "xX_") || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("loss is %s, want a number", shown([]byte(text)))
+	}
+	return nil
+}
+
+// shown makes what a program has written fit for a message.
+func shown(b []byte) string {
+	const most = 60
+	if len(b) > most {
+		return strconv.QuoteToASCII(string(b[:most])) + "..."
+	}
+	return strconv.QuoteToASCII(string(b))
 }

@@ -56,27 +56,27 @@ func TestMisbehavior(t *testing.T) {
 		{"hangs", both, "has not answered within 3s, and holds query 1", false},
 		{"answers a stranger", both, "answered query 999, which was never asked", false},
 		{"answers query 0", both, "answered query 0, which was never asked", false},
-		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: it does not begin with {`, false},
+		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
 		{"talks nonsense", both[1:], `says the frame 64656275670a, want an answer`, false},
 		{"closes stdout", both, "has closed its standard output and goes on running", false},
 		{"floods stdout", both[:1], `has written a line of more than 65536 bytes, beginning with "xxx`, false},
 		{"floods stdout", both[1:], `announces a frame of 2021161080 bytes by writing "xxxx", want 1..`, false},
 		{"floods stderr", both, `the end"`, false},
 		{"stops half way and hangs", both, "holds query 1; 7 bytes of an unfinished message have come", false},
-		{"stops half way", both, "has ended: exit status 0, after 7 bytes of an unfinished message", false},
+		{"stops half way", both, "has ended: exit status 0; 7 bytes of an unfinished message have come", false},
 		{"wrong length", both[1:], `announces a frame of 4294967295 bytes by writing "\xff\xff\xff\xff"`, false},
 		{"length 0", both[1:], `announces a frame of 0 bytes`, false},
 		{"empty line", both[:1], `says "", want an answer`, false},
-		{"text behind the answer", both[:1], "or more follows", false},
+		{"text behind the answer", both[:1], "invalid character '#' after top-level value", false},
 		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
-		{"text for a loss", both[1:], `loss: found a text string of length 3, wanted a number`, false},
+		{"text for a loss", both[1:], `loss is 63302e35, want a number`, false},
 		{"error and loss", both, "an answer with neither or both of loss and error", false},
 		{"neither", both, "an answer with neither or both of loss and error", false},
 		{"no id", both, "an answer without id", false},
-		{"negative id", both[:1], `id is "-1", want a whole number`, false},
-		{"negative id", both[1:], `id: found -1, wanted a whole number`, false},
-		{"NaN", both[:1], `query 1, sample 2, has no loss, but "NaN"`, true},
-		{"Infinity", both[:1], `query 1, sample 2, has no loss, but "-Infinity"`, true},
+		{"negative id", both[:1], `id: found number -1, want a whole number`, false},
+		{"negative id", both[1:], `key 1: found negative integer`, false},
+		{"NaN", both[:1], `query 1, sample 2, has no loss, but NaN`, true},
+		{"Infinity", both[:1], `query 1, sample 2, has no loss, but -Infinity`, true},
 		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss, but NaN`, true},
 		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss, but +Inf`, true},
 		{"null", both, `query 1, sample 2, has no loss, but`, true},
@@ -110,7 +110,7 @@ func TestLateMisbehavior(t *testing.T) {
 	for how, want := range map[string]string{
 		"answers twice": "answered query 1 twice",
 		"closes stdin":  "has closed its standard input and goes on running",
-		"two hellos":    `is unknown, want only id, loss and error`,
+		"two hellos":    `unknown field "dim"`,
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -136,8 +136,8 @@ func TestBadStart(t *testing.T) {
 		"no hello":              "has not said its hello within 300ms",
 		"banner":                `begins with "Loading the model, please wait", want a hello such as {"hello":1,"dim":3,"samples":20}`,
 		"hello of version 2":    "begins with a hello of version 2, want 1",
-		"hello without samples": "one of hello, dim and samples is missing",
-		"answer for a hello":    `"id" is unknown, want only hello, dim and samples`,
+		"hello without samples": "a hello with samples 0, want 1..",
+		"answer for a hello":    `unknown field "id"`,
 		"dim 0":                 "a hello with dim 0, want 1..",
 		"samples 0":             "a hello with samples 0, want 1..",
 	} {
@@ -147,10 +147,8 @@ func TestBadStart(t *testing.T) {
 				switch how {
 				case "banner":
 					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and nothing but frames on standard output)`
-				case "hello without samples":
-					want = "samples: found nothing, wanted a whole number"
 				case "answer for a hello":
-					want = "dim: found a floating-point number, wanted a whole number"
+					want = "key 2: found primitives"
 				}
 			}
 			t.Run(how+" "+string(format), func(t *testing.T) {

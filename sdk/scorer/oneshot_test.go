@@ -31,7 +31,7 @@ func shot(t testing.TB, how string, more ...string) scorer.OneShotConfig {
 	}
 }
 
-func openShot(t testing.TB, cfg scorer.OneShotConfig) *scorer.OneShot {
+func openShot(t testing.TB, cfg scorer.OneShotConfig) *scorer.Oracle {
 	t.Helper()
 	o, err := scorer.OpenOneShot(cfg, dim)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestOneShotMisbehavior(t *testing.T) {
 		"says nothing":     "sample 2: has written nothing, want a number",
 		"says more":        `sample 2: has written "loss = `,
 		"says two numbers": "want one number and nothing else",
-		"NaN":              `sample 2: has no loss, but "nan"`,
+		"NaN":              `sample 2: has no loss, but nan`,
 	} {
 		for _, input := range []string{"", "{params}"} {
 			t.Run(how+" "+input, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestOneShotBroken(t *testing.T) {
 		t.Fatal("no error")
 	}
 	if _, err = o.Loss(t.Context(), queries[0].Point, 0); err == nil ||
-		!strings.Contains(err.Error(), "processes in a row were out of time; the last: scorer: worker ") {
+		!strings.Contains(err.Error(), "failures and no answer since; the last: scorer: worker ") {
 		t.Errorf("error %v", err)
 	}
 }

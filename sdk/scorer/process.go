@@ -74,6 +74,8 @@ type process struct {
 	over    chan struct{} // closed when nothing is left of it, here either
 	mark    string        // in its environment, and in that of what it starts
 
+	unfinished int // bytes of a message that breaks off; known when read is closed
+
 	mu   sync.Mutex // guards gone, and killed against being closed twice
 	gone bool       // its number may belong to another by now
 }

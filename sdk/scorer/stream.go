@@ -1,314 +1,342 @@
 package scorer
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// errClosed fails what is asked of an oracle that is closed.
-var errClosed = errors.New("scorer: the oracle is closed")
-
-// Stream is an oracle whose losses come from a program that goes on running. Its methods may be called from any
-// goroutine.
-type Stream struct {
-	failure
-	cfg        StreamConfig // with defaults
-	name       string       // of the program, as it was given
-	codec      codec
-	spawn      *spawner
-	workers    []*worker
-	closing    chan struct{} // closed by Close
-	goroutines sync.WaitGroup
-	opened     chan error // one from each worker: how its first process has begun
-
-	mu       sync.Mutex // guards what follows, and the workers
-	first    hello      // what the first process said, and all others have to; it stays once the stream is open
-	queue    []*job     // what nobody works on, in order
-	failures int        // of processes, since the last answer
-	last     error      // the last of these
-	serving  int        // processes at work
-	warned   bool
-	closed   bool
-	free     []*batch
+// stream is an oracle whose program goes on running.
+type stream struct {
+	*Oracle
+	codec  *codec
+	start  time.Duration
+	opened chan error // one from each worker: how its first process has begun
+	first  hello      // what the first process said, and all others have to; guarded by mu
 }
 
 // OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. The error
-// joins what went wrong, and then nothing is left running.
-func OpenStream(ctx context.Context, cfg StreamConfig) (*Stream, error) {
+// joins what went wrong, and then nothing is left running. Close of the oracle closes the processes' standard input,
+// after a second it sends them SIGTERM, where there is such a thing, and after another it kills them.
+func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	name := cfg.Command[0]
-	var err error
-	if cfg.Program, err = cfg.ready(); err != nil {
+	o, err := newOracle(cfg.Program, maxDepth)
+	if err != nil {
 		return nil, err
 	}
-	cfg.Start = cmp.Or(cfg.Start, 30*time.Second)
-	s := &Stream{
-		cfg: cfg, name: name, codec: codecs[cmp.Or(cfg.Format, JSON)], spawn: newSpawner(),
-		closing: make(chan struct{}), opened: make(chan error, cfg.Workers),
+	s := &stream{
+		Oracle: o, codec: codecs[cmp.Or(cfg.Format, JSON)], start: cmp.Or(cfg.Start, 30*time.Second),
+		opened: make(chan error, o.cfg.Workers),
 	}
-	for i := range cfg.Workers {
-		w := &worker{s: s, number: i + 1}
-		w.wake.L = &s.mu
-		s.workers = append(s.workers, w)
+	for i := range o.cfg.Workers {
+		o.workers.Go((&worker{stream: s, number: i + 1}).work)
 	}
-	for _, w := range s.workers { // each may wake the others
-		s.goroutines.Go(w.supervise)
-	}
-	for range s.workers {
+	for range o.cfg.Workers {
 		select {
 		case err = <-s.opened:
 		case <-ctx.Done():
 			err = fmt.Errorf("scorer: %w before every worker has said its hello", context.Cause(ctx))
 		}
 		if err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, errors.Join(err, o.Close())
 		}
 	}
-	return s, nil
+	return o, nil
 }
 
-// Dim returns the number of parameters, d, as the program says it.
-func (s *Stream) Dim() int { return int(s.first.dim) }
-
-// Samples returns the number of samples, m, as the program says it.
-func (s *Stream) Samples() int { return int(s.first.samples) }
-
-// Loss asks for one loss; see [zoest.Oracle].
-func (s *Stream) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
-	b, err := s.ask(ctx, []zoest.Query{{Point: x, Sample: sample}})
-	if err != nil {
-		return 0, err
+// tell tells OpenStream the first word of a worker. Later there is no room, and nobody listens.
+func (s *stream) tell(err error) {
+	select {
+	case s.opened <- err:
+	default:
 	}
-	defer s.recycle(b)
-	s.note(b.jobs[0].err)
-	return b.jobs[0].loss, b.jobs[0].err
 }
 
-// Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be had is NaN; if that is none of them,
-// the error is that of the first.
-func (s *Stream) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
-	if len(queries) != len(losses) {
-		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
-	}
-	b, err := s.ask(ctx, queries)
-	if err != nil {
-		return err
-	}
-	defer s.recycle(b)
-	for i := range b.jobs {
-		s.note(b.jobs[i].err)
-	}
-	return b.losses(losses)
+// worker keeps one process running. All of it belongs to one goroutine.
+type worker struct {
+	*stream
+	number int
+	fails  int    // processes that have failed since the last answer of one
+	task   *task  // what it is at work on; nil for nothing
+	asked  int    // how many of the task's queries, the first that are left, the process has
+	sent   []byte // their messages
+	ids    uint64 // the number of the last query
 }
 
-// Close ends the processes: it closes their standard input, after a second it sends them SIGTERM, where there is such a
-// thing, and after another it kills them. Calls that wait for an answer fail. Closing again does nothing.
-func (s *Stream) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		s.goroutines.Wait()
-		return nil
+// message is what a process has said.
+type message struct {
+	hello  hello
+	answer answer
+	err    error // why there is nothing, and never will be
+}
+
+// work runs process after process until the oracle is closed.
+func (w *worker) work() {
+	for {
+		err := w.live()
+		if w.ctx.Err() != nil {
+			break
+		}
+		w.tell(err)
+		w.fails++
+		w.failed(err)
+		w.bury(err)
+		w.rest()
 	}
-	s.closed = true
-	close(s.closing)
-	s.failAll(errClosed)
-	for _, w := range s.workers {
-		w.over = true
-		w.wake.Signal()
-		if p := w.proc; p != nil {
-			s.goroutines.Go(p.end)
+	if w.task != nil {
+		w.task.fail(errClosed)
+	}
+}
+
+// bury decides about the queries of a process that has failed.
+func (w *worker) bury(err error) {
+	if w.task == nil {
+		return
+	}
+	if w.asked == 1 {
+		w.task.settle(0, 0, fmt.Errorf("%w (at work on sample %d)", err, w.task.left[0].sample))
+	}
+	w.task.alone = true
+	switch broken := w.broken(); {
+	case broken != nil:
+		w.task.fail(broken)
+	case w.fails >= patience || w.task.ctx.Err() != nil: // other workers do better, or nobody waits
+		w.task.fail(err)
+	}
+	if len(w.task.left) == 0 {
+		w.task = nil
+	}
+}
+
+// rest waits before the next process. While the program is broken it fails the tasks that come.
+func (w *worker) rest() {
+	over := time.After(w.pause(w.fails))
+	for {
+		tasks := w.tasks
+		if w.broken() == nil {
+			tasks = nil
+		}
+		select {
+		case <-over:
+			return
+		case <-w.ctx.Done():
+			return
+		case t := <-tasks:
+			if err := w.broken(); err != nil {
+				t.fail(err)
+				continue
+			}
+			w.take(t)
+			return
 		}
 	}
-	s.mu.Unlock()
-	s.goroutines.Wait()
-	s.spawn.stop()
+}
+
+// take begins with a task.
+func (w *worker) take(t *task) {
+	t.check(w.dim, w.samples)
+	w.sent = w.sent[:0]
+	for i := range t.left {
+		q := &t.left[i]
+		w.ids++
+		q.id, q.start = w.ids, len(w.sent)
+		w.sent = w.codec.appendQuery(w.sent, q.id, q.sample, t.queries[q.at].Point)
+		q.end = len(w.sent)
+	}
+	close(t.encoded)
+	if len(t.left) > 0 {
+		w.task = t
+	}
+}
+
+// live starts a process and sees it to its end, whose reason it returns; all that the process was made of is gone then.
+func (w *worker) live() error {
+	w.asked = 0
+	p, err := w.spawn.start(w.cfg, w.cfg.Command[1:])
+	if err != nil {
+		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	stop := context.AfterFunc(w.ctx, p.end) // then it has time to end by itself
+	heard := make(chan message, maxDepth)
+	var writing sync.WaitGroup
+	go p.listen(ctx, w.codec, heard)
+	err = w.serve(p, heard, &writing)
+	cancel()
+	if stop() {
+		p.kill()
+	}
+	rest := ""
+	if p.left() && p.unfinished > 0 {
+		rest = fmt.Sprintf("; %d bytes of an unfinished message have come", p.unfinished)
+	}
+	p.sweep()
+	writing.Wait()
+	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s%s", w.number, w.name, p.cmd.Process.Pid, err, rest, p.lastWords())
+}
+
+// listen reads what the process writes, until it ends.
+func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
+	defer close(p.read)
+	r := bufio.NewReaderSize(p.out, maxMessage)
+	for first, m := true, (message{}); m.err == nil && ctx.Err() == nil; first = false {
+		text, unfinished, err := c.next(r)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+			p.unfinished = unfinished
+			m.err = p.lost("has closed its standard output")
+		case err != nil:
+			m.err = err
+		case first:
+			m.hello, m.err = c.readHello(text)
+		default:
+			m.answer, m.err = c.readAnswer(text)
+		}
+		select {
+		case to <- m:
+		case <-ctx.Done():
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // a process that is about to end must not wait for a reader
+}
+
+// serve takes a hello, and then gives the process task after task until something fails.
+func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup) error {
+	late := time.NewTimer(w.start)
+	defer late.Stop()
+	select {
+	case m := <-heard:
+		if m.err != nil {
+			return m.err
+		}
+		if err := w.greet(m.hello); err != nil {
+			return err
+		}
+	case <-late.C:
+		return fmt.Errorf("has not said its hello within %v", w.start)
+	case <-w.ctx.Done():
+		return errClosed
+	}
+	defer w.leave()
+	w.tell(nil)
+	for {
+		if w.task == nil {
+			select {
+			case t := <-w.tasks:
+				w.take(t)
+			case m := <-heard:
+				if m.err != nil {
+					return m.err
+				}
+				return w.stray(*m.answer.ID)
+			case <-w.ctx.Done():
+				return errClosed
+			}
+			continue
+		}
+		late.Reset(w.cfg.Timeout)
+		if err := w.ask(p, heard, late, writing); err != nil {
+			return err
+		}
+	}
+}
+
+// greet takes a hello, which must be that of all.
+func (w *worker) greet(h hello) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first == (hello{}) {
+		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
+	}
+	if h != w.first {
+		return fmt.Errorf("says that it has dim %d and samples %d; the first process had dim %d and samples %d", h.Dim,
+			h.Samples, w.first.Dim, w.first.Samples)
+	}
+	w.serving++
 	return nil
 }
 
-// batch is what one call asks for.
-type batch struct {
-	jobs     []job
-	left     int           // jobs without an answer
-	encoding int           // workers that read a point at this moment
-	gone     bool          // nobody waits for it any more
-	done     chan struct{} // gets a value when encoding is 0, and left is or gone is set
+func (w *worker) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.serving--
 }
 
-// job is one query of a batch.
-type job struct {
-	b     *batch
-	query zoest.Query
-	loss  float64
-	err   error
-	alone bool // it was in a process that failed, with others; to find out which it was, each is asked alone
-}
-
-func (j *job) finish(loss float64, err error) {
-	j.loss, j.err = loss, err
-	j.b.left--
-	j.b.settled()
-}
-
-// settled lets the caller go on if nobody has business with its queries any more.
-func (b *batch) settled() {
-	if b.encoding == 0 && (b.left == 0 || b.gone) {
-		b.done <- struct{}{}
+// ask gives the process what is left of the task, or its first query if they are to be asked alone, and takes the
+// answers.
+func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
+	t := w.task
+	if w.asked = len(t.left); t.alone {
+		w.asked = 1
 	}
-}
-
-// losses collects the answers.
-func (b *batch) losses(losses []float64) error {
-	failed := 0
-	for i := range b.jobs {
-		if losses[i] = b.jobs[i].loss; b.jobs[i].err != nil {
-			losses[i] = math.NaN()
-			failed++
-		}
-	}
-	if failed == 0 || failed < len(losses) {
-		return nil
-	}
-	return b.jobs[0].err
-}
-
-// ask puts queries to the workers and waits until each has an answer or an error.
-func (s *Stream) ask(ctx context.Context, queries []zoest.Query) (*batch, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	b := s.submit(queries)
-	if len(queries) == 0 {
-		return b, nil
-	}
-	select {
-	case <-b.done:
-		return b, nil
-	case <-ctx.Done():
-		s.abandon(b)
-		s.recycle(b)
-		return nil, ctx.Err()
-	}
-}
-
-// submit queues queries.
-func (s *Stream) submit(queries []zoest.Query) *batch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var b *batch
-	if last := len(s.free) - 1; last >= 0 {
-		b, s.free = s.free[last], s.free[:last]
-	} else {
-		b = &batch{done: make(chan struct{}, 1)}
-	}
-	b.left, b.gone = len(queries), false
-	b.jobs = slices.Grow(b.jobs[:0], len(queries))[:len(queries)]
-	for i, q := range queries {
-		j := &b.jobs[i]
-		*j = job{b: b, query: q}
-		if err := checkQuery(q, int(s.first.dim), int(s.first.samples)); err != nil {
-			j.finish(0, err)
-			continue
-		}
-		s.queue = append(s.queue, j)
-	}
-	if s.closed {
-		s.failAll(errClosed)
-	}
-	s.giveUp()
-	s.wakeAll()
-	return b
-}
-
-// abandon takes back what has not been answered. When it returns nobody reads the points any more.
-func (s *Stream) abandon(b *batch) {
-	s.mu.Lock()
-	b.gone = true
-	s.queue = slices.DeleteFunc(s.queue, func(j *job) bool { return j.b == b })
-	for _, w := range s.workers {
-		for i := range w.slots {
-			if j := w.slots[i].job; j != nil && j.b == b {
-				w.slots[i].job = nil
+	b := w.sent[t.left[0].start:t.left[w.asked-1].end]
+	written := make(chan error, 1)
+	writing.Go(func() {
+		_, err := p.in.Write(b)
+		written <- err
+	})
+	for sent := false; w.asked > 0 || !sent; {
+		select {
+		case err := <-written:
+			if err != nil {
+				return p.lost("has closed its standard input")
 			}
-		}
-	}
-	select {
-	case <-b.done: // the last answer came together with the end of ctx
-	default:
-	}
-	reading := b.encoding > 0
-	s.mu.Unlock()
-	if reading {
-		<-b.done
-	}
-}
-
-func (s *Stream) recycle(b *batch) {
-	for i := range b.jobs {
-		b.jobs[i].query.Point = nil // the caller's
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free = append(s.free, b)
-}
-
-// failQueue fails everything that is queued.
-func (s *Stream) failQueue(err error) {
-	for _, j := range s.queue {
-		j.finish(0, err)
-	}
-	s.queue = s.queue[:0]
-}
-
-// failAll fails everything that is queued or at work.
-func (s *Stream) failAll(err error) {
-	s.failQueue(err)
-	for _, w := range s.workers {
-		for i := range w.slots {
-			if j := w.slots[i].job; j != nil {
-				w.slots[i].job = nil
-				j.finish(0, err)
+			sent = true
+		case m := <-heard:
+			if m.err != nil {
+				return m.err
 			}
+			if err := w.settle(p, &m.answer); err != nil {
+				return err
+			}
+			late.Reset(w.cfg.Timeout)
+		case <-late.C:
+			if w.asked == 0 {
+				return errors.New("has answered, and does not read the rest")
+			}
+			return fmt.Errorf("has not answered within %v, and holds query %d", w.cfg.Timeout, t.left[0].id)
+		case <-w.ctx.Done():
+			return errClosed
 		}
 	}
+	if len(t.left) == 0 {
+		w.task = nil
+	}
+	return nil
 }
 
-// broken reports whether the program has failed too often to be waited for.
-func (s *Stream) broken() bool { return s.failures >= patience }
-
-// giveUp fails what is queued if the program is broken and no process is there to be tried.
-func (s *Stream) giveUp() {
-	if s.broken() && s.serving == 0 {
-		s.failQueue(fmt.Errorf("scorer: broken, %d failures and no answer since; the last: %w", s.failures, s.last))
+// settle gives an answer to whoever waits for it.
+func (w *worker) settle(p *process, a *answer) error {
+	held := w.task.left[:w.asked]
+	i := slices.IndexFunc(held, func(q query) bool { return q.id == *a.ID })
+	if i < 0 {
+		return w.stray(*a.ID)
 	}
+	w.fails = 0
+	w.answered(nil)
+	err := a.why()
+	if err != nil {
+		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, w.name, p.cmd.Process.Pid, *a.ID,
+			held[i].sample, err)
+	}
+	w.asked--
+	w.task.settle(i, a.Loss.value, err)
+	return nil
 }
 
-func (s *Stream) wakeAll() {
-	for _, w := range s.workers {
-		if w.canTake() {
-			w.wake.Signal()
-		}
+// stray says what is wrong with an answer to none of the queries that a process holds.
+func (w *worker) stray(id uint64) error {
+	if id == 0 || id > w.ids {
+		return fmt.Errorf("answered query %d, which was never asked", id)
 	}
-}
-
-// depth returns how many queries a process may hold so that all have work and none has much more than its share.
-func (s *Stream) depth(j *job) int {
-	if s.broken() || j.alone {
-		return 1
-	}
-	share := len(j.b.jobs)
-	if n := len(s.workers); n > 1 {
-		share = (share + 2*n - 1) / (2 * n)
-	}
-	return min(max(share, 2), maxDepth)
+	return fmt.Errorf("answered query %d twice", id)
 }

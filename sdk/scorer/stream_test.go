@@ -36,7 +36,7 @@ func config(t testing.TB, format scorer.Format, args ...string) scorer.StreamCon
 	}
 }
 
-func open(t testing.TB, cfg scorer.StreamConfig) *scorer.Stream {
+func open(t testing.TB, cfg scorer.StreamConfig) *scorer.Oracle {
 	t.Helper()
 	s, err := scorer.OpenStream(context.Background(), cfg)
 	if err != nil {

@@ -21,14 +21,8 @@ const (
 var majorNames = [...]string{majorUint: "an integer", majorBytes: "a byte string", majorText: "a text string",
 	majorArray: "an array", majorMap: "a map", majorTag: "a tag"}
 
-// The encodings of true and null, and the starts of floating-point numbers of two, four and eight bytes.
-const (
-	itemTrue   = majorOther<<5 | 21
-	itemNull   = majorOther<<5 | 22
-	itemHalf   = majorOther<<5 | 25
-	itemSingle = majorOther<<5 | 26
-	itemDouble = majorOther<<5 | 27
-)
+// itemTrue is the encoding of true.
+const itemTrue = majorOther<<5 | 21
 
 // head64 starts an unsigned integer of eight bytes, whatever its value.
 const head64 = majorUint<<5 | 27

@@ -3,7 +3,6 @@ package cbor
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -175,64 +174,4 @@ func (it Item) array(name string, tag uint64, dim int) ([]byte, error) {
 		return nil, fmt.Errorf("%s: found %d bytes, wanted %d, 4 for each of %d coordinates", name, len(b), 4*dim, dim)
 	}
 	return b, nil
-}
-
-// AnyUint reads an unsigned integer in any form, as other programs may write it.
-func (it Item) AnyUint(name string) (uint64, error) {
-	major, arg, rest, ok := anyHead(it)
-	if !ok || major != majorUint || len(rest) != 0 {
-		return 0, fmt.Errorf("%s: found %s, wanted a whole number", name, describe(it))
-	}
-	return arg, nil
-}
-
-// AnyText returns the contents of a text string in any form. Their encoding is not checked.
-func (it Item) AnyText(name string) ([]byte, error) {
-	major, n, rest, ok := anyHead(it)
-	if !ok || major != majorText || n != uint64(len(rest)) {
-		return nil, fmt.Errorf("%s: found %s, wanted a text string", name, describe(it))
-	}
-	return rest, nil
-}
-
-// AnyNumber reads an integer of either sign or a floating-point number in any form, and null as NaN.
-func (it Item) AnyNumber(name string) (float64, error) {
-	major, arg, rest, ok := anyHead(it)
-	switch {
-	case !ok || len(rest) != 0:
-	case major == majorUint:
-		return float64(arg), nil
-	case major == majorNegint && arg == math.MaxUint64:
-		return -0x1p64, nil
-	case major == majorNegint:
-		return -float64(arg + 1), nil
-	case it[0] == itemNull:
-		return math.NaN(), nil
-	case it[0] == itemHalf:
-		return half(uint16(arg)), nil
-	case it[0] == itemSingle:
-		return float64(math.Float32frombits(uint32(arg))), nil
-	case it[0] == itemDouble:
-		return math.Float64frombits(arg), nil
-	}
-	return 0, fmt.Errorf("%s: found %s, wanted a number", name, describe(it))
-}
-
-// half returns the number that IEEE 754 calls binary16.
-func half(bits uint16) float64 {
-	exp, v := int(bits>>10&31), float64(bits&1023)
-	switch {
-	case exp == 31 && v == 0:
-		v = math.Inf(1)
-	case exp == 31:
-		return math.NaN()
-	case exp > 0:
-		v = math.Ldexp(v+1024, exp-25)
-	default:
-		v = math.Ldexp(v, -24)
-	}
-	if bits>>15 != 0 {
-		return -v
-	}
-	return v
 }

@@ -31,7 +31,6 @@ func TestVectorsOfTheRFC(t *testing.T) {
 		"5f": "indefinite-length", "7f": "indefinite-length", "9f": "indefinite-length", "bf": "indefinite-length",
 		"83018202039f": "indefinite-length", "83019f": "indefinite-length", "826161bf": "indefinite-length",
 	}
-	floats := map[string]float64{"Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "NaN": math.NaN()}
 	count := map[string]int{}
 	for _, v := range vectors {
 		item, err := hex.DecodeString(v.Hex)
@@ -58,31 +57,14 @@ func TestVectorsOfTheRFC(t *testing.T) {
 			continue
 		}
 		x, decoded := fields[1], string(v.Decoded)
-		number, notNumber := x.AnyNumber("x")
-		uint, notUint := x.AnyUint("x")
-		said, notText := x.AnyText("x")
+		uint, notUint := x.Uint("x", 0, math.MaxUint64)
+		said, notText := x.Text("x")
 		bytes, notBytes := x.Bytes("x")
 		switch major := item[0] >> 5; {
 		case major == majorUint:
 			count["uint"]++
 			if want, err := strconv.ParseUint(decoded, 10, 64); err != nil || notUint != nil || uint != want {
 				t.Errorf("%s: the integer %d, %v, want %s", v.Hex, uint, notUint, decoded)
-			}
-			fallthrough
-		case major == majorNegint, item[0] >= itemHalf && item[0] <= itemDouble:
-			count["number"]++
-			want, known := floats[v.Diagnostic]
-			if !known {
-				if want, err = strconv.ParseFloat(decoded, 64); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if notNumber != nil || math.Float64bits(number) != math.Float64bits(want) && !(number != number && want != want) {
-				t.Errorf("%s: the number %v, %v, want %v", v.Hex, number, notNumber, want)
-			}
-		case item[0] == itemNull:
-			if notNumber != nil || number == number {
-				t.Errorf("null: the number %v, %v, want NaN", number, notNumber)
 			}
 		case major == majorBytes:
 			count["bytes"]++
@@ -92,13 +74,13 @@ func TestVectorsOfTheRFC(t *testing.T) {
 		case major == majorText:
 			count["text"]++
 			var want string
-			if err := json.Unmarshal(v.Decoded, &want); err != nil || notText != nil || string(said) != want {
+			if err := json.Unmarshal(v.Decoded, &want); err != nil || notText != nil || said != want {
 				t.Errorf("%s: the text %q, %v, want %s", v.Hex, said, notText, decoded)
 			}
-		default: // tags, arrays, maps, and simple values: no field is a single one of these
+		default: // other numbers, tags, arrays, maps, and simple values: no field is a single one of these
 			count["unread"]++
-			if notNumber == nil || notUint == nil || notText == nil || notBytes == nil {
-				t.Errorf("%s is read as a field: %v, %d, %q, %x", v.Hex, number, uint, said, bytes)
+			if notUint == nil || notText == nil || notBytes == nil {
+				t.Errorf("%s is read as a field: %d, %q, %x", v.Hex, uint, said, bytes)
 			}
 		}
 		if want := decoded == "true"; x.True() != want {
@@ -106,7 +88,7 @@ func TestVectorsOfTheRFC(t *testing.T) {
 		}
 	}
 	t.Logf("%d examples: %v", len(vectors), count)
-	if count["number"] < 30 || count["uint"] < 10 || count["text"] < 7 || count["refused"] < 14 || count["unread"] < 18 {
+	if count["uint"] < 10 || count["text"] < 7 || count["refused"] < 14 || count["unread"] < 18 {
 		t.Errorf("of %d examples %v were tried", len(vectors), count)
 	}
 }
