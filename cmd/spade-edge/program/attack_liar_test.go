@@ -139,8 +139,10 @@ func TestAttackLiar(t *testing.T) {
 			if last := in.sawOnce(t, name); last != 14 {
 				t.Errorf("the last release of %s is %d", name, last)
 			}
+			in.mu.Lock() // its node is still at work, and lies
 			r := in.last[name]
 			past[name] = &r
+			in.mu.Unlock()
 		}
 		in.end()
 		if in.lied < 80 {
