@@ -1,21 +1,40 @@
+// Command manual prints the manual page spade-edge(1), made of what the program says of itself. It is run from the root of
+// the module.
+//
+//	go run ./.ci/packages/manual v1.2.0 2026-01-01
 package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 )
 
-// manual makes the page spade-edge(1) of what the program says of itself.
-func (r *release) manual() ([]byte, error) {
+func main() {
+	page, err := manual(os.Args[1:])
+	if err == nil {
+		_, err = os.Stdout.Write(page)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "manual:", err)
+		os.Exit(1)
+	}
+}
+
+func manual(args []string) ([]byte, error) {
+	if len(args) != 2 {
+		return nil, errors.New("want a version and a date")
+	}
 	help, err := say("help")
 	if err != nil {
 		return nil, err
 	}
 	var page bytes.Buffer
-	fmt.Fprintf(&page, ".TH SPADE-EDGE 1 %q %q %q\n", r.date.Format("2006-01-02"), "spade-edge "+r.number(), "User Commands")
+	fmt.Fprintf(&page, ".TH SPADE-EDGE 1 %q %q %q\n", args[1], "spade-edge "+strings.TrimPrefix(args[0], "v"), "User Commands")
 	fmt.Fprintf(&page, ".SH NAME\nspade\\-edge \\- train one shared model on many devices, without a server\n")
 	fmt.Fprintf(&page, ".SH SYNOPSIS\n.B spade\\-edge\n.I command\n[\\fIflags\\fR]\n.SH DESCRIPTION\n")
 	plain(&page, help)
