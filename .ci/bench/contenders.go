@@ -194,37 +194,6 @@ var operations = []operation{
 			}
 		}},
 	}},
-	{"replace", 28, []contender{
-		{"vec", func(d *data, k int) {
-			for range k {
-				vec.Replace(d.v[0], d.v[1], d.v[2], d.v[3], 0.125, tiny)
-			}
-		}},
-		{"plain", func(d *data, k int) {
-			for range k {
-				plainReplace(d.v[0], d.v[1], d.v[2], d.v[3], 0.125, tiny)
-			}
-		}},
-		{"gonum", func(d *data, k int) { // four passes: the row serves as room for the difference
-			n := len(d.v[0])
-			for range k {
-				blas.Saxpy(n, -1, d.v[3], 1, d.v[0], 1)
-				blas.Saxpy(n, -0.125, d.v[0], 1, d.v[1], 1)
-				blas.Saxpy(n, -tiny, d.v[0], 1, d.v[2], 1)
-				copy(d.v[0], d.v[3])
-			}
-		}},
-		{"vek32", func(d *data, k int) { // six
-			for range k {
-				vek32.Sub_Into(d.v[4], d.v[3], d.v[0])
-				vek32.MulNumber_Into(d.v[5], d.v[4], 0.125)
-				vek32.Add_Inplace(d.v[1], d.v[5])
-				vek32.MulNumber_Inplace(d.v[4], tiny)
-				vek32.Add_Inplace(d.v[2], d.v[4])
-				copy(d.v[0], d.v[3])
-			}
-		}},
-	}},
 	{"signaxpy", 8, []contender{
 		{"vec", func(d *data, k int) {
 			for range k {

@@ -37,17 +37,6 @@ func plainStep(phi []float32, eta float32, v []float32, c float32, p []float32) 
 	}
 }
 
-//go:noinline
-func plainReplace(a, v, abar, q []float32, byB, byM float32) {
-	v, abar, q = v[:len(a)], abar[:len(a)], q[:len(a)]
-	for i, qi := range q {
-		diff := qi - a[i]
-		v[i] += diff * byB
-		abar[i] += diff * byM
-		a[i] = qi
-	}
-}
-
 // flipped is a with the sign of coordinate i.
 func flipped(a uint32, signs []uint64, i int) float32 {
 	return math.Float32frombits(a ^ uint32(signs[i/64]>>(i%64))<<31)

@@ -33,9 +33,3 @@ short:
 	ADDQ $bytes, DX \
 	ADDQ $bytes, SI \
 	ADDQ $bytes, DI
-
-#define ADVANCE4(bytes) \
-	ADDQ $bytes, BX \
-	ADDQ $bytes, DX \
-	ADDQ $bytes, SI \
-	ADDQ $bytes, DI

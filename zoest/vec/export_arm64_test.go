@@ -6,7 +6,7 @@ package vec
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
-		{"NEON", dot, axpy, scale, step, replace, signAxpy,
+		{"NEON", dot, axpy, scale, step, signAxpy,
 			signPerturb, signScale, signReplace, signFold},
 	}
 }

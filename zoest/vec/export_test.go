@@ -8,7 +8,6 @@ type Kernels struct {
 	Axpy        func(y []float32, a float32, x []float32)
 	Scale       func(y []float32, a float32)
 	Step        func(phi []float32, eta float32, v []float32, c float32, p []float32)
-	Replace     func(a, v, abar, q []float32, byB, byM float32)
 	SignAxpy    func(y []float32, a float32, signs []uint64)
 	SignPerturb func(y, x []float32, mu float32, signs []uint64)
 	SignScale   func(y []float32, a float32, signs []uint64)
@@ -16,11 +15,11 @@ type Kernels struct {
 	SignFold    func(x []float32, signs []uint64) float32 // a block of SignDot
 }
 
-var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, Replace, SignAxpy, SignPerturb, SignScale, SignReplace,
+var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, SignAxpy, SignPerturb, SignScale, SignReplace,
 	signFold}
 
 // Reference is the definition, in every build.
-var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, replaceGo, signAxpyGo, signPerturbGo, signScaleGo,
+var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, signAxpyGo, signPerturbGo, signScaleGo,
 	signReplaceGo, signFoldGo}
 
 // SumSquares is what the exported function makes of a variant's Dot.

@@ -74,16 +74,6 @@ func stepGo(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	}
 }
 
-func replaceGo(a, v, abar, q []float32, byB, byM float32) {
-	v, abar, q = v[:len(a)], abar[:len(a)], q[:len(a)]
-	for i, qi := range q {
-		diff := qi - a[i]
-		v[i] += float32(diff * byB)
-		abar[i] += float32(diff * byM)
-		a[i] = qi
-	}
-}
-
 // flip returns the number with the bits b, its sign flipped if the lowest bit of w is set.
 func flip(b uint32, w uint64) float32 { return math.Float32frombits(b ^ uint32(w)<<31) }
 

@@ -43,14 +43,6 @@ var kernels = []kernel{
 		one: func(x []float32, a, b, _ float32) { x[0] = add(x[0], -mul(a, add(x[1], mul(b, x[2])))) },
 	},
 	{
-		name: "Replace", vecs: 4, outs: 3,
-		run: func(f *vec.Kernels, v [][]float32, a, b float32, _ []uint64) { f.Replace(v[0], v[1], v[2], v[3], a, b) },
-		one: func(x []float32, a, b, _ float32) {
-			diff := add(x[3], -x[0])
-			x[0], x[1], x[2] = x[3], add(x[1], mul(diff, a)), add(x[2], mul(diff, b))
-		},
-	},
-	{
 		name: "SignAxpy", vecs: 1, outs: 1, signs: true,
 		run: func(f *vec.Kernels, v [][]float32, a, _ float32, s []uint64) { f.SignAxpy(v[0], a, s) },
 		one: func(x []float32, a, _, sign float32) { x[0] = add(x[0], mul(a, sign)) },

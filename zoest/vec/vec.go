@@ -31,21 +31,6 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	step(phi, eta, v, c, p)
 }
 
-// Replace puts a fresh row into the memory table and updates the two sums that depend on it, in one pass:
-//
-//	v[i]    += (q[i] - a[i])*byB    one term of eq. (5) (memory-estimator), byB = 1/b
-//	abar[i] += (q[i] - a[i])*byM    the table's mean, byM = 1/m
-//	a[i]     = q[i]                 the row
-//
-// The four slices must not overlap; it panics if they do.
-func Replace(a, v, abar, q []float32, byB, byM float32) {
-	v, abar, q = v[:len(a):len(v)], abar[:len(a):len(abar)], q[:len(a):len(q)]
-	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) || overlap(a, q) || overlap(v, q) || overlap(abar, q) {
-		panic(overlaps)
-	}
-	replace(a, v, abar, q, byB, byM)
-}
-
 // The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64, a clear bit means +1
 // and a set bit -1. Each sign is an exclusive or on the sign bit of a number.
 
@@ -80,8 +65,14 @@ func SignDot(x []float32, signs []uint64) float64 {
 	return sum + float64(signFold(x, signs))
 }
 
-// SignReplace is [Replace] with the row q[i] = c*s[i]. The three slices of numbers must not overlap; it panics if they
-// do.
+// SignReplace puts a fresh row q[i] = c*s[i] into the memory table and updates the two sums that depend on it, in one
+// pass:
+//
+//	v[i]    += (q[i] - a[i])*byB    one term of eq. (5) (memory-estimator), byB = 1/b
+//	abar[i] += (q[i] - a[i])*byM    the table's mean, byM = 1/m
+//	a[i]     = q[i]                 the row
+//
+// The three slices of numbers must not overlap; it panics if they do.
 func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
 	v, abar = v[:len(a):len(v)], abar[:len(a):len(abar)]
 	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) {

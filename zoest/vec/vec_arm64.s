@@ -93,34 +93,3 @@ TEXT ·step(SB), NOSPLIT, $0-88
 	VDUP  R5, V31.S4
 	MOVD  p_base+64(FP), R2
 	EACH(STEP)
-
-// diff = q[i] - a[i], v[i] += diff*byB, abar[i] += diff*byM, a[i] = q[i]: a at R0, v at R1, abar at R2, q at R3, byB in V30,
-// byM in V31.
-#define REPLACE(LD, LDP, ST, OP) \
-	LDP(R3, V12, V13, V14, V15) \
-	LD(R0, V0, V1, V2, V3)      \
-	LD(R1, V4, V5, V6, V7)      \
-	LD(R2, V8, V9, V10, V11)    \
-	OP(REPLACEOP)               \
-	ST(R0, V12, V13, V14, V15)  \
-	ST(R1, V4, V5, V6, V7)      \
-	ST(R2, V8, V9, V10, V11)
-#define REPLACEOP(i) \
-	FSUBV(i, 12+i, i)     \
-	FMULV(30, i, 16+i)    \
-	FMULV(31, i, i)       \
-	FADDV(16+i, 4+i, 4+i) \
-	FADDV(i, 8+i, 8+i)
-
-// func replace(a, v, abar, q []float32, byB, byM float32)
-TEXT ·replace(SB), NOSPLIT, $0-104
-	MOVD  a_base+0(FP), R0
-	MOVD  a_len+8(FP), R4
-	MOVD  v_base+24(FP), R1
-	MOVD  abar_base+48(FP), R2
-	MOVD  q_base+72(FP), R3
-	MOVWU byB+96(FP), R5
-	VDUP  R5, V30.S4
-	MOVWU byM+100(FP), R5
-	VDUP  R5, V31.S4
-	EACH(REPLACE)
