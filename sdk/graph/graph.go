@@ -15,7 +15,7 @@ const (
 	maxEdges = 1 << 22
 )
 
-const maxFaults = 20 // of an edge list that are reported; the rest is only counted
+const maxFaults = 20 // of an edge list that are reported together
 
 var errDisconnected = errors.New("not connected") // another draw of a random graph may be
 
@@ -68,14 +68,18 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 		return nil, err
 	}
 	order := make([]int32, 0, len(edges)) // of the edges that may stay, by their ends and then their index
-	var faults faultList
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	for k, e := range edges {
+		if len(faults) == maxFaults {
+			break
+		}
 		i, j := ends(e)
 		switch {
 		case i < 0 || j >= n:
-			faults.addf("%s: found (%d, %d), wanted nodes in 0..%d", name(k), e[0], e[1], n-1)
+			fault("%s: found (%d, %d), wanted nodes in 0..%d", name(k), e[0], e[1], n-1)
 		case i == j:
-			faults.addf("%s: found (%d, %d), a self loop; wanted two different nodes", name(k), e[0], e[1])
+			fault("%s: found (%d, %d), a self loop; wanted two different nodes", name(k), e[0], e[1])
 		default:
 			order = append(order, int32(k))
 		}
@@ -88,14 +92,14 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	g := &Graph{edges: make([][2]int, 0, len(order))}
 	for x, k := range order {
 		i, j := ends(edges[k])
-		if last := len(g.edges) - 1; last >= 0 && g.edges[last] == [2]int{i, j} {
-			faults.addf("%s: found (%d, %d) again, it is %s already; wanted each edge once",
+		if last := len(g.edges) - 1; last >= 0 && g.edges[last] == [2]int{i, j} && len(faults) < maxFaults {
+			fault("%s: found (%d, %d) again, it is %s already; wanted each edge once",
 				name(int(k)), edges[k][0], edges[k][1], name(int(order[x-1])))
 			continue
 		}
 		g.edges = append(g.edges, [2]int{i, j})
 	}
-	if err := faults.err(); err != nil {
+	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	recent.Lock()
@@ -160,24 +164,4 @@ func (g *Graph) reach() (count, missing int) {
 		}
 	}
 	return count, slices.Index(seen, false)
-}
-
-type faultList struct {
-	list []error
-	more int
-}
-
-func (f *faultList) addf(format string, args ...any) {
-	if len(f.list) == maxFaults {
-		f.more++
-		return
-	}
-	f.list = append(f.list, fmt.Errorf(format, args...))
-}
-
-func (f *faultList) err() error {
-	if f.more > 0 {
-		f.list = append(f.list, fmt.Errorf("and %d more faults", f.more))
-	}
-	return errors.Join(f.list...)
 }

@@ -102,7 +102,7 @@ func TestNewRefuses(t *testing.T) {
 			"all at once", 3, [][2]int{{0, 0}, {0, 7}, {0, 1}, {1, 0}},
 			[]string{"edge 0: found (0, 0)", "edge 1: found (0, 7)", "edge 3: found (1, 0) again"},
 		},
-		{"a flood", 2, make([][2]int, 1000), []string{"edge 19: ", "and 980 more faults"}},
+		{"a flood", 2, make([][2]int, 1000), []string{"edge 19: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := New(c.n, c.edges)
@@ -113,6 +113,9 @@ func TestNewRefuses(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("error %q does not say %q", err, want)
 				}
+			}
+			if n := strings.Count(err.Error(), "\n"); n >= maxFaults {
+				t.Errorf("an error of %d lines", n+1)
 			}
 			if !strings.HasPrefix(err.Error(), "graph: ") {
 				t.Errorf("error %q does not start with the package", err)

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"math"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -10,11 +9,10 @@ import (
 // Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap to
 // the next one, so it is far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300     // of a run to the end, and the least of a run without a basis
-	maxBasis  = 1 << 22 // numbers of such a run's vectors that are kept: 32 MiB
-	tolerance = 1e-5    // residual, as a share of the largest eigenvalue, that ends the iteration
-	settled   = 1e-12   // the residual below which more steps are of no use
-	runWork   = 1e9     // numbers read in a run, a second or two
+	maxSteps  = 300   // of a run to the end, and the least of a run without a basis
+	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
+	settled   = 1e-12 // the residual below which more steps are of no use
+	runWork   = 1e9   // numbers read in a run, a second or two
 )
 
 // laplacian is the Laplacian of a graph on the vectors that sum to zero: near[first[i]:first[i+1]] are the neighbors of
@@ -117,20 +115,22 @@ func (l *laplacian) lanczos() (basis [][]float64, a, b []float64) {
 }
 
 // run is complete for large graphs: Lanczos's method without reorthogonalisation, in time proportional to the graph a
-// step. Rounding then brings back only what has been found already, as copies (Paige, "Accuracy and effectiveness of the
-// Lanczos algorithm", Linear Algebra Appl. 34, 1980), so it ends when the eigenvalue wanted is there: at a residual of a
-// share enough of it, after some steps at least, or settled, or when it has cost too much.
+// step. Rounding then brings back only what has been found already, as copies, and the residual that the last element of
+// the matrix's eigenvector gives holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
+// Appl. 34, 1980). So it ends when the eigenvalue wanted is there: at a residual of a share enough of it, after some
+// steps at least, or settled, or when it has cost too much.
 func (l *laplacian) run(top bool, enough float64) (theta, residual float64) {
 	most := max(maxSteps, int(runWork)/(len(l.near)+8*l.n))
-	var (
-		a, b, s []float64 // the matrix, and its eigenvector
-		kept    [][]float64
-		next    = 16 // step at which to look
-	)
-	l.chain(func(v []float64, alpha, beta float64) bool {
-		if (len(kept)+1)*l.n <= maxBasis {
-			kept = append(kept, slices.Clone(v))
-		}
+	v, before, w := start(l.n), make([]float64, l.n), make([]float64, l.n)
+	var a, b []float64
+	next, beta := 16, 0.0 // step at which to look
+	for {
+		l.times(w, v)
+		axpy(w, -beta, before)
+		alpha := dot(v, w)
+		axpy(w, -alpha, v)
+		center(w)
+		beta = norm(w)
 		a = append(a, alpha)
 		m, over := len(a), beta <= 1e-13*l.bound
 		if over || m == next {
@@ -140,50 +140,14 @@ func (l *laplacian) run(top bool, enough float64) (theta, residual float64) {
 				which = m - 1
 			}
 			theta = eigenvalue(a, b, which, l.bound)
-			s = eigenvector(a, b, theta)
-			share := beta * math.Abs(s[m-1]) / norm(s) / theta
-			over = over || share <= settled || share <= enough && m >= maxSteps || m >= most
+			s := eigenvector(a, b, theta)
+			residual = beta * math.Abs(s[m-1]) / norm(s)
+			share := residual / theta
+			if over || share <= settled || share <= enough && m >= maxSteps || m >= most {
+				return theta, residual
+			}
 		}
 		b = append(b, beta)
-		return !over
-	})
-	y := make([]float64, l.n)
-	for k, v := range kept {
-		axpy(y, s[k], v)
-	}
-	if k := 0; len(kept) < len(s) { // the others once more
-		l.chain(func(v []float64, _, _ float64) bool {
-			if k >= len(kept) {
-				axpy(y, s[k], v)
-			}
-			k++
-			return k < len(s)
-		})
-	}
-	center(y)
-	scale(y, 1/norm(y))
-	r := make([]float64, l.n)
-	l.times(r, y)
-	theta = dot(r, y)
-	axpy(r, -theta, y)
-	return theta, norm(r)
-}
-
-// chain calls visit with each vector of a run, which is its own, and the elements alpha and beta of the matrix that
-// belong to it, until visit says false.
-func (l *laplacian) chain(visit func(v []float64, alpha, beta float64) bool) {
-	v, before, w := start(l.n), make([]float64, l.n), make([]float64, l.n)
-	beta := 0.0
-	for {
-		l.times(w, v)
-		axpy(w, -beta, before)
-		alpha := dot(v, w)
-		axpy(w, -alpha, v)
-		center(w)
-		beta = norm(w)
-		if !visit(v, alpha, beta) {
-			return
-		}
 		scale(w, 1/beta)
 		before, v, w = v, w, before
 	}

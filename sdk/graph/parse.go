@@ -169,15 +169,18 @@ func erEdges(s *rng.Stream, p float64, n int) [][2]int {
 }
 
 func readEdges(r io.Reader, file string, n int) (*Graph, error) {
-	var (
-		edges  [][2]int
-		lines  []int // edge k is from line lines[k]
-		faults faultList
-		line   int
-	)
-	in := bufio.NewScanner(r)
-	for in.Scan() {
+	var edges [][2]int
+	var lines []int // edge k is from line lines[k]
+	var faults []error
+	line := 0
+	for in := bufio.NewScanner(r); len(faults) < maxFaults; {
 		line++
+		if !in.Scan() {
+			if err := in.Err(); err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+			}
+			break
+		}
 		text, _, _ := strings.Cut(in.Text(), "#")
 		fields := strings.Fields(text)
 		if len(fields) == 0 {
@@ -189,16 +192,13 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 		i, errI := strconv.Atoi(fields[0])
 		j, errJ := strconv.Atoi(fields[len(fields)-1])
 		if len(fields) != 2 || errI != nil || errJ != nil {
-			faults.addf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"",
-				file, line, strings.TrimSpace(text))
+			faults = append(faults, fmt.Errorf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"",
+				file, line, strings.TrimSpace(text)))
 			continue
 		}
 		edges, lines = append(edges, [2]int{i, j}), append(lines, line)
 	}
-	if err := in.Err(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", file, line+1, err)
-	}
-	if err := faults.err(); err != nil {
+	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
