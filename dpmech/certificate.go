@@ -203,13 +203,14 @@ func countRounds(spends []Spend) int {
 // error. It does not verify.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
-	err := ReadJSON(data, c)
-	if err == nil {
-		var again []byte
-		again, err = json.Marshal(c)
-		err = errors.Join(err, sameNames(data, again))
+	if err := ReadJSON(data, c); err != nil {
+		return nil, within("certificate", err)
 	}
-	if err != nil {
+	again, err := json.Marshal(c)
+	var have, want any
+	f := faults{err, json.Unmarshal(data, &have), json.Unmarshal(again, &want)}
+	f.sameNames("", have, want)
+	if err := errors.Join(f...); err != nil {
 		return nil, within("certificate", err)
 	}
 	return c, nil

@@ -82,7 +82,6 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 type Filter struct {
 	limit  *Limit
 	spends []Spend
-	closed Total // cost of all spends but the last
 }
 
 // NewFilter returns a filter that has counted nothing. A nil limit counts without refusing.
@@ -136,7 +135,7 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 
 // totalWith returns what Total is once a release is added.
 func (f *Filter) totalWith(round int, g Gaussian) Total {
-	with := Filter{spends: slices.Clone(f.spends), closed: f.closed}
+	with := Filter{spends: slices.Clone(f.spends)}
 	with.add(round, g)
 	return with.Total()
 }
@@ -149,17 +148,11 @@ func (f *Filter) add(round int, g Gaussian) {
 			return
 		}
 	}
-	f.closed = f.Total()
 	f.spends = append(f.spends, spendOf(round, 1, g))
 }
 
 // Total returns the cost of everything counted, in zCDP, rounded up.
-func (f *Filter) Total() Total {
-	if len(f.spends) == 0 {
-		return Total{}
-	}
-	return f.closed.plus(f.spends[len(f.spends)-1].Total())
-}
+func (f *Filter) Total() Total { return sumSpends(f.spends) }
 
 // Last returns the highest round counted, 0 if there is none.
 func (f *Filter) Last() int {
@@ -207,9 +200,6 @@ func LoadFilter(state []byte) (*Filter, error) {
 		return nil, within("filter state", err)
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
-	if n := len(s.Spends); n > 0 {
-		f.closed = sumSpends(s.Spends[:n-1])
-	}
 	if !bytes.Equal(f.State(), state) {
 		return nil, fmt.Errorf("dpmech: filter state: %d bytes, want exactly the %d bytes that were saved",
 			len(state), len(f.State()))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -112,56 +113,29 @@ func uniqueNames(data []byte) error {
 	return nil
 }
 
-// sameNames reports every field of the valid JSON value a that is there twice or not in the valid JSON value b, and
-// every field of b that a lacks. Package json itself accepts repeated and missing fields, and names in any letter case.
-func sameNames(a, b []byte) error {
-	have, want := fieldNames(a), fieldNames(b)
-	var f faults
-	for i, name := range have {
-		_, known := slices.BinarySearch(want, name)
-		again := i > 0 && name == have[i-1]
-		f.want(!again, "field %s is there twice", name)
-		f.want(known || again, "unknown field %s", name)
-	}
-	for _, name := range want {
-		_, there := slices.BinarySearch(have, name)
-		f.want(there, "field %s is missing", name)
-	}
-	return errors.Join(f...)
-}
-
-// fieldNames returns the sorted names of all fields of a valid JSON value, as often as they occur. Nested fields are
-// "outer.inner" and "list[2].inner".
-func fieldNames(data []byte) []string {
-	var names []string
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var value func(path string)
-	value = func(path string) {
-		tok, err := dec.Token()
-		delim, _ := tok.(json.Delim)
-		for i := 0; err == nil && delim != 0 && dec.More(); i++ {
-			if delim == '[' {
-				value(fmt.Sprintf("%s[%d]", path, i))
-				continue
-			}
-			var key json.Token
-			if key, err = dec.Token(); err == nil {
-				name := fmt.Sprint(key)
-				if path != "" {
-					name = path + "." + name
-				}
-				names = append(names, name)
-				value(name)
+// sameNames reports every field that only one of two decoded JSON values has: package json itself accepts missing fields,
+// and writes none that are empty. path is the place of both, empty for a whole file.
+func (f *faults) sameNames(path string, have, want any) {
+	switch want := want.(type) {
+	case []any:
+		list, _ := have.([]any)
+		for i := range min(len(list), len(want)) {
+			f.sameNames(fmt.Sprintf("%s[%d].", strings.TrimSuffix(path, "."), i), list[i], want[i])
+		}
+	case map[string]any:
+		fields, _ := have.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			_, there := fields[name]
+			f.want(there, "field %s%s is missing", path, name)
+			if there {
+				f.sameNames(path+name+".", fields[name], want[name])
 			}
 		}
-		if delim != 0 {
-			_, _ = dec.Token() // the closing bracket
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			_, known := want[name]
+			f.want(known, "unknown field %s%s", path, name)
 		}
 	}
-	value("")
-	slices.Sort(names)
-	return names
 }
 
 // faults are what is wrong with a value.

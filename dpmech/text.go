@@ -168,16 +168,9 @@ func (p *page) list(name string, values []string) {
 	}
 }
 
-// spends writes releases as a table, long ones shortened in the middle.
+// spends writes releases as a table.
 func (p *page) spends(list []Spend) {
-	const most = 20
-	for i, s := range list {
-		if more := len(list) - most; more > 0 && i >= most/2 && i < most/2+more {
-			if i == most/2 {
-				p.item("", "... %d lines more, all in the JSON ...", more)
-			}
-			continue
-		}
+	for _, s := range list {
 		rounds := fmt.Sprintf("round %d", s.First)
 		if s.Rounds > 1 {
 			rounds = fmt.Sprintf("rounds %d to %d", s.First, s.last())

@@ -109,14 +109,6 @@ func (s *Sim) arrive() {
 	}
 }
 
-// share is the part of all clients that a worker begins with, from one tick to the next: they stay in the caches of its
-// processor. Whoever is through with its own helps another.
-type share struct {
-	next atomic.Int64 // the first client that nobody has taken
-	end  int
-	_    [48]byte // no other share in the same line of a cache
-}
-
 // work takes every client that is awake through the tick, on as many goroutines as there are processors.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
@@ -128,32 +120,24 @@ func (s *Sim) work(ctx context.Context) {
 		}
 		s.workers = append(s.workers, w)
 	}
-	shares := make([]share, workers)
-	for i := range shares {
-		shares[i].next.Store(int64(i * len(s.members) / workers))
-		shares[i].end = (i + 1) * len(s.members) / workers
-	}
-	work := func(own int) {
-		w := s.workers[own]
-		for i := range shares {
-			from := &shares[(own+i)%workers]
-			for ctx.Err() == nil {
-				to := int(from.next.Add(int64(portion)))
-				first := to - portion
-				if first >= from.end {
-					break
-				}
-				for i, c := range s.members[first:min(to, from.end)] {
-					s.awake(ctx, first+i, c, w)
-				}
+	var next atomic.Int64 // the first client that nobody has taken
+	work := func(w *worker) {
+		for ctx.Err() == nil {
+			to := int(next.Add(int64(portion)))
+			first := to - portion
+			if first >= len(s.members) {
+				return
+			}
+			for i, c := range s.members[first:min(to, len(s.members))] {
+				s.awake(ctx, first+i, c, w)
 			}
 		}
 	}
 	var others sync.WaitGroup
-	for i := 1; i < workers; i++ {
-		others.Go(func() { work(i) })
+	for _, w := range s.workers[1:workers] {
+		others.Go(func() { work(w) })
 	}
-	work(0) // here, on the same processor as in the tick before
+	work(s.workers[0])
 	others.Wait()
 }
 
