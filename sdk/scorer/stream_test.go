@@ -268,7 +268,9 @@ func TestBadQueries(t *testing.T) {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
-	s := open(t, config(t, scorer.JSON, "dies for good", flag))
+	cfg := config(t, scorer.JSON, "dies for good", flag)
+	cfg.Backoff = time.Second // the second question below comes before the next chance
+	s := open(t, cfg)
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
