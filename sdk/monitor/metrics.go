@@ -37,65 +37,69 @@ func (s *Status) samples(gauge, counter sampler) {
 	gauge("consensus_error",
 		"Mean squared distance between this node's release and its neighbors'; absent where that is not known.",
 		s.ConsensusError)
-	for _, n := range s.Neighbors {
-		gauge("neighbor_round", "The neighbor's last release that has arrived.", Value(n.Round), "neighbor", n.Name)
-		gauge("neighbor_behind_rounds", "How many rounds behind this node's own that is; -1 if it is one ahead.",
-			Value(n.Behind), "neighbor", n.Name)
-		gauge("neighbor_missing", "1 if the neighbor's message holds the round up, else 0.",
-			truth(n.Missing), "neighbor", n.Name)
-		if n.Refused > 0 {
-			counter("neighbor_refused_frames_total", "Frames of the neighbor that could not be right.", Value(n.Refused),
-				"neighbor", n.Name)
+	for i := range s.Neighbors {
+		n := &s.Neighbors[i]
+		of := func(take sampler) sampler {
+			return func(name, help string, v Value, _ ...string) { take("neighbor_"+name, help, v, "neighbor", n.Name) }
 		}
-		if n.Quarantine != nil {
-			gauge("neighbor_quarantined", "1 if the run goes on without the neighbor, which has sent what cannot be right.", 1,
-				"neighbor", n.Name)
-		}
-		if in := n.Influence; in != nil {
-			counter("neighbor_clipped_total", "Rounds in which the neighbor would have moved the node too far.",
-				Value(in.Clipped), "neighbor", n.Name)
-			gauge("neighbor_distance", "From the median of the neighbors, of what it has moved the node in all.",
-				Value(in.Distance), "neighbor", n.Name)
-			gauge("neighbor_bound", "What that distance may be.", Value(in.Bound), "neighbor", n.Name)
-			gauge("neighbor_suspect", "1 if the neighbor is set aside, or was where no noise takes a member, else 0.",
-				truth(in.Suspicion != ""), "neighbor", n.Name)
-		}
-		if l := n.Link; l != nil {
-			gauge("neighbor_connected", "1 if there is a connection with the neighbor, else 0.",
-				truth(l.Connected), "neighbor", n.Name)
-			gauge("neighbor_refused", "1 if one end refuses the other, as with different fleet files, else 0.",
-				truth(l.Refusal != ""), "neighbor", n.Name)
-			counter("neighbor_lost_total", "Connections with the neighbor that have ended.", Value(l.Lost), "neighbor", n.Name)
-			counter("neighbor_sent_bytes_total", "Handed to TCP for the neighbor, TLS included.",
-				Value(l.Sent), "neighbor", n.Name)
-			counter("neighbor_received_bytes_total", "Read from TCP from the neighbor, TLS included.",
-				Value(l.Received), "neighbor", n.Name)
-		}
+		n.samples(of(gauge), of(counter))
 	}
-	if p := s.Privacy; p != nil {
-		gauge("epsilon", "Spent in this run, at delta.", p.Epsilon)
-		gauge("epsilon_limit", "What this run may spend; absent if it is limited by its rounds alone.", p.Limit)
-		gauge("epsilon_planned", "What all rounds of this run cost together.", p.Planned)
-		gauge("delta", "At which every epsilon here holds.", Value(p.Delta))
-		gauge("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(p.Rho))
-		if l := p.Lifetime; l != nil {
-			gauge("lifetime_epsilon", "Spent by all runs on the data set, as its ledger has it.", l.Epsilon)
-		}
-		if a := p.AgainstAll; a != nil {
-			const against = ", against all other members together, who know the noise that they share with this node."
-			gauge("epsilon_against_all", "Spent in this run, at delta"+against, a.Epsilon)
-			gauge("epsilon_against_all_limit", "What this run may spend"+against, a.Limit)
-			gauge("epsilon_against_all_planned", "What all rounds of this run cost together"+against, a.Planned)
-			gauge("zcdp_rho_against_all", "Spent in this run, as zero-concentrated differential privacy"+against, Value(a.Rho))
-			gauge("lifetime_epsilon_against_all", "Spent by all runs on the data set"+against, a.Lifetime)
-			gauge("adversary_info", "Always 1; against whom the other figures of privacy hold.", 1, "adversary", p.Adversary)
-		}
+	if s.Privacy != nil {
+		s.Privacy.samples(gauge)
 	}
 	if l := s.Local; l != nil && s.NonPrivate { // never in a private run
 		gauge("loss", "On the device's own data; never in a private run.", l.Loss)
 		gauge("accuracy_ratio", "On the device's own data; never in a private run.", l.Accuracy)
 		gauge("majority_ratio", "Accuracy of always saying the most frequent class; never in a private run.", l.Majority)
 		counter("failed_queries_total", "Losses that could not be had; never in a private run.", Value(l.FailedQueries))
+	}
+}
+
+// samples gives the samples of a neighbor, named without "neighbor_".
+func (n *Neighbor) samples(gauge, counter sampler) {
+	gauge("round", "The neighbor's last release that has arrived.", Value(n.Round))
+	gauge("behind_rounds", "How many rounds behind this node's own that is; -1 if it is one ahead.", Value(n.Behind))
+	gauge("missing", "1 if the neighbor's message holds the round up, else 0.", truth(n.Missing))
+	if n.Refused > 0 {
+		counter("refused_frames_total", "Frames of the neighbor that could not be right.", Value(n.Refused))
+	}
+	if n.Quarantine != nil {
+		gauge("quarantined", "1 if the run goes on without the neighbor, which has sent what cannot be right.", 1)
+	}
+	if in := n.Influence; in != nil {
+		counter("clipped_total", "Rounds in which the neighbor would have moved the node too far.", Value(in.Clipped))
+		gauge("distance", "From the median of the neighbors, of what it has moved the node in all.", Value(in.Distance))
+		gauge("bound", "What that distance may be.", Value(in.Bound))
+		gauge("suspect", "1 if the neighbor is set aside, or was where no noise takes a member, else 0.",
+			truth(in.Suspicion != ""))
+	}
+	if l := n.Link; l != nil {
+		gauge("connected", "1 if there is a connection with the neighbor, else 0.", truth(l.Connected))
+		gauge("refused", "1 if one end refuses the other, as with different fleet files, else 0.",
+			truth(l.Refusal != ""))
+		counter("lost_total", "Connections with the neighbor that have ended.", Value(l.Lost))
+		counter("sent_bytes_total", "Handed to TCP for the neighbor, TLS included.", Value(l.Sent))
+		counter("received_bytes_total", "Read from TCP from the neighbor, TLS included.", Value(l.Received))
+	}
+}
+
+func (p *Privacy) samples(gauge sampler) {
+	gauge("epsilon", "Spent in this run, at delta.", p.Epsilon)
+	gauge("epsilon_limit", "What this run may spend; absent if it is limited by its rounds alone.", p.Limit)
+	gauge("epsilon_planned", "What all rounds of this run cost together.", p.Planned)
+	gauge("delta", "At which every epsilon here holds.", Value(p.Delta))
+	gauge("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(p.Rho))
+	if l := p.Lifetime; l != nil {
+		gauge("lifetime_epsilon", "Spent by all runs on the data set, as its ledger has it.", l.Epsilon)
+	}
+	if a := p.AgainstAll; a != nil {
+		const against = ", against all other members together, who know the noise that they share with this node."
+		gauge("epsilon_against_all", "Spent in this run, at delta"+against, a.Epsilon)
+		gauge("epsilon_against_all_limit", "What this run may spend"+against, a.Limit)
+		gauge("epsilon_against_all_planned", "What all rounds of this run cost together"+against, a.Planned)
+		gauge("zcdp_rho_against_all", "Spent in this run, as zero-concentrated differential privacy"+against, Value(a.Rho))
+		gauge("lifetime_epsilon_against_all", "Spent by all runs on the data set"+against, a.Lifetime)
+		gauge("adversary_info", "Always 1; against whom the other figures of privacy hold.", 1, "adversary", p.Adversary)
 	}
 }
 
