@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -27,11 +29,11 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the node's state folder by which [AskStatus], [AskStop] and [AskEnd] reach the node. The
-// file system decides who may use it: folder and socket are the owner's alone. It answers GET /status with the node's
-// status, POST /end with the round that the node has asked for, and POST /stop with a response that ends when the process does: unlink removes the socket, so that nobody new
-// can connect, and d.hangUp ends the open connections. The caller holds the lock of the store: a socket that exists
-// already was left by a crash.
+// openControl listens on the socket in the node's state folder by which [AskStatus], [AskStop] and [AskEnd] reach the
+// node. The file system decides who may use it: folder and socket are the owner's alone. It answers GET /status with the
+// node's status, POST /end with the round that the node has asked for, and POST /stop with a response that ends when the
+// process does: unlink removes the socket, so that nobody new can connect, and d.hangUp ends the open connections. The
+// caller holds the lock of the store: a socket that exists already was left by a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -56,21 +58,18 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	}
 	var ctx context.Context
 	ctx, d.hangUp = context.WithCancel(context.Background())
-	go monitor.Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method + " " + r.URL.Path {
-		case "GET /status":
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(d.monitor.Status()) // a caller that has gone needs no answer
-		case "POST /stop":
-			stop()
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		case "POST /end":
-			d.answerEnd(w, r)
-		default:
-			http.Error(w, "there are GET /status, POST /end and POST /stop", http.StatusNotFound)
-		}
-	}))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(d.monitor.Status()) // a caller that has gone needs no answer
+	})
+	mux.HandleFunc("POST /end", d.answerEnd)
+	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, r *http.Request) {
+		stop()
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	go monitor.Serve(ctx, l, mux)
 	return l.Close, nil
 }
 
@@ -104,9 +103,9 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 	return resp, nil
 }
 
-// askTwice takes a request and its answer through within ten seconds. A node that ends cuts off whom it has not answered:
-// what has failed is tried once more, and then there is a socket of the next process, or [ErrNotRunning].
-func askTwice(ctx context.Context, state, method, path string, read func(*http.Response) error) error {
+// askTwice takes a request and its answer, in JSON, through within ten seconds. A node that ends cuts off whom it has not
+// answered: what has failed is tried once more, and then there is a socket of the next process, or [ErrNotRunning].
+func askTwice(ctx context.Context, state, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	once := func() error {
@@ -115,7 +114,12 @@ func askTwice(ctx context.Context, state, method, path string, read func(*http.R
 			return err
 		}
 		defer resp.Body.Close()
-		return read(resp)
+		body := io.LimitReader(resp.Body, 16<<20)
+		if resp.StatusCode == http.StatusOK {
+			return json.NewDecoder(body).Decode(answer)
+		}
+		text, err := io.ReadAll(body)
+		return cmp.Or(err, errors.New(strings.TrimSpace(string(text))))
 	}
 	err := once()
 	if err != nil && !errors.Is(err, ErrNotRunning) && ctx.Err() == nil {
@@ -129,12 +133,8 @@ func askTwice(ctx context.Context, state, method, path string, read func(*http.R
 
 // AskStatus asks the running node of a state folder for its status.
 func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
-	var st *monitor.Status
-	err := askTwice(ctx, state, http.MethodGet, "/status", func(resp *http.Response) error {
-		st = new(monitor.Status)
-		return json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(st)
-	})
-	if err != nil {
+	st := new(monitor.Status)
+	if err := askTwice(ctx, state, http.MethodGet, "/status", st); err != nil {
 		return nil, err
 	}
 	return st, nil

@@ -3,9 +3,7 @@ package device
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -98,21 +96,7 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 // AskEnd asks the running node of a state folder to ask for an early end of its run, with last as the last round with
 // data, or with 0 the earliest one that can be. It returns the round that the node has asked for.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
-	err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), func(resp *http.Response) error {
-		body := io.LimitReader(resp.Body, 1<<16)
-		switch resp.StatusCode {
-		case http.StatusOK:
-			return json.NewDecoder(body).Decode(&last)
-		case http.StatusNotFound:
-			return errors.New("the program that it runs is older, and cannot end a run early")
-		}
-		text, err := io.ReadAll(body)
-		if err == nil {
-			err = errors.New(strings.TrimSpace(string(text)))
-		}
-		return err
-	})
-	if err != nil {
+	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
 		return 0, err
 	}
 	return last, nil

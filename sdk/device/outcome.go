@@ -81,11 +81,10 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Usage: Usage{DiskBytes: d.store.Written(), CPUSeconds: cpuSeconds()},
 	}
 	for i := range st.Neighbors {
-		if n := &st.Neighbors[i]; n.Influence.Suspicion() != "" {
-			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+n.Influence.Suspicion())
+		n := &st.Neighbors[i]
+		if why := n.Influence.Suspicion(); why != "" {
+			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+why)
 		}
-	}
-	for _, n := range st.Neighbors {
 		if q := n.Quarantine; q.Release > 0 {
 			o.Quarantined = append(o.Quarantined, fmt.Sprintf("%q from release %d on: %s", n.Name, q.Release, q.Why))
 		}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -32,23 +33,25 @@ func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 
 // Links returns the state of a transport's connections as a monitor shows it. began is when the transport was opened.
 func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
 	var all []monitor.Link
 	for _, peer := range peers {
-		l := monitor.Link{Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received,
-			How: peer.How, Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost}
 		since := peer.Since
 		if since.IsZero() {
 			since = began
 		}
-		l.Seconds = time.Since(since).Seconds()
-		if peer.Err != nil && !peer.Connected {
-			l.Fault = peer.Err.Error()
+		l := monitor.Link{
+			Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received, How: peer.How,
+			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: text(peer.LostBy), Refusal: text(peer.Refused),
+			Seconds: time.Since(since).Seconds(),
 		}
-		if peer.LostBy != nil {
-			l.LostBy = peer.LostBy.Error()
-		}
-		if peer.Refused != nil {
-			l.Refusal = peer.Refused.Error()
+		if !peer.Connected {
+			l.Fault = text(peer.Err)
 		}
 		all = append(all, l)
 	}
@@ -130,35 +133,29 @@ func Activity(s *monitor.Status) string {
 			phase = monitor.Cooling
 		}
 	}
-	switch phase {
-	case monitor.Querying:
-		if s.Stalled > 10 {
-			return "asking the oracle, which has not answered for a while"
-		}
-		if s.Round%(1+s.Mixing) > 0 {
-			return "mixing"
-		}
-		return "learning"
-	case monitor.Waiting:
+	switch {
+	case phase == monitor.Waiting:
 		return "waiting for " + quoted(s.Waiting)
-	case monitor.Cooling:
-		return "cooling down"
-	case monitor.Serving:
-		return "done, serving neighbors"
-	case monitor.Ended:
-		return "done"
-	case monitor.Failed:
+	case phase == monitor.Failed:
 		return "failed: " + s.Fault
-	case monitor.Fresh:
-		return "not running; nothing was ever released"
-	case monitor.Stopped:
-		return "not running; it would go on from here"
-	case monitor.Finished:
-		return "not running; its run is done"
-	case monitor.Damaged:
-		return "not running; its state is damaged"
+	case phase != monitor.Querying:
+		return cmp.Or(activities[phase], string(phase))
+	case s.Stalled > 10:
+		return "asking the oracle, which has not answered for a while"
+	case s.Round%(1+s.Mixing) > 0:
+		return "mixing"
 	}
-	return string(phase) // "starting"
+	return "learning"
+}
+
+var activities = map[monitor.Phase]string{
+	monitor.Cooling:  "cooling down",
+	monitor.Serving:  "done, serving neighbors",
+	monitor.Ended:    "done",
+	monitor.Fresh:    "not running; nothing was ever released",
+	monitor.Stopped:  "not running; it would go on from here",
+	monitor.Finished: "not running; its run is done",
+	monitor.Damaged:  "not running; its state is damaged",
 }
 
 // quoted lists names.
