@@ -4,29 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Worth is what a private run may be expected to bring, next to the same run without noise.
-type Worth int
+type Worth string
 
 const (
-	Hopeless Worth = iota // little better than guessing
-	Weak                  // something, and often much less than without noise
-	Good                  // most of what the run would bring without noise
+	Hopeless Worth = "hopeless" // little better than guessing
+	Weak     Worth = "weak"     // something, and often much less than without noise
+	Good     Worth = "good"     // most of what the run would bring without noise
 )
-
-var worths = setting.Choice{Of: "sdk: worth", Names: []string{"hopeless", "weak", "good"}}
-
-// String returns hopeless, weak or good.
-func (w Worth) String() string { return worths.Name(int(w)) }
-
-// MarshalText returns the name.
-func (w Worth) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
-
-// UnmarshalText reads a name.
-func (w *Worth) UnmarshalText(name []byte) error { return worths.Parse((*int)(w), name) }
 
 // Forecast says what a private run will be worth, from public numbers alone. Package folder .ci/validate has the runs on
 // which it was fitted and tested.

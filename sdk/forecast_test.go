@@ -129,7 +129,4 @@ func TestHopeless(t *testing.T) {
 	if _, err := new(sdk.Fleet).Forecast(9); err == nil || new(sdk.Fleet).Hopeless() != nil {
 		t.Errorf("%v", err)
 	}
-	if text := sdk.Weak.String(); text != "weak" {
-		t.Error(text)
-	}
 }

@@ -105,11 +105,8 @@ func New(cfg Config) (*Node, error) {
 	}
 	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
 	noise := cfg.Noise
-	if !cfg.Fleet.Privacy.NonPrivate {
-		cfg.Oracle = shield(cfg.Oracle)
-		if noise == nil {
-			noise = rand.Reader
-		}
+	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
+		noise = rand.Reader
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable

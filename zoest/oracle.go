@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 )
 
@@ -57,13 +58,14 @@ func unanswered(loss float64) bool { return !Usable(loss) }
 // Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same
 // length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. A
 // query that still has no answer gets NaN in losses, and the error of the first such query is returned. If ctx ends,
-// its error is returned, and losses must not be used.
+// its error is returned, and losses must not be used. A panic of the oracle is an error: a device that dies of its data
+// tells others about them.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1
 	var failed, first error // of the whole batch; of a query
 	if many {
-		failed = batch.Losses(ctx, queries, losses)
+		failed = askAll(ctx, batch, queries, losses)
 		if failed == nil && !slices.ContainsFunc(losses, unanswered) {
 			return ctx.Err()
 		}
@@ -71,10 +73,10 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 	for i, q := range queries {
 		err, again := failed, 0
 		if !many {
-			losses[i], err = o.Loss(ctx, q.Point, q.Sample)
+			losses[i], err = askOne(ctx, o, q)
 		}
 		for ; (err != nil || !Usable(losses[i])) && again < retries && ctx.Err() == nil; again++ {
-			losses[i], err = o.Loss(ctx, q.Point, q.Sample)
+			losses[i], err = askOne(ctx, o, q)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -90,4 +92,21 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 		}
 	}
 	return first
+}
+
+func askOne(ctx context.Context, o Oracle, q Query) (loss float64, err error) {
+	defer rescue(&err)
+	return o.Loss(ctx, q.Point, q.Sample)
+}
+
+func askAll(ctx context.Context, o BatchOracle, queries []Query, losses []float64) (err error) {
+	defer rescue(&err)
+	return o.Losses(ctx, queries, losses)
+}
+
+// rescue makes an error of a panic.
+func rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the oracle has panicked: %v\n%s", p, debug.Stack())
+	}
 }

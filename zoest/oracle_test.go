@@ -160,3 +160,21 @@ func TestAsk(t *testing.T) {
 		t.Errorf("canceled: %v after %d calls", err, dying.single)
 	}
 }
+
+// A panic of the oracle is an error of its query, and the others have their answers.
+func TestAskSurvivesPanics(t *testing.T) {
+	o := OracleFunc(func(_ context.Context, _ []float32, sample int) (float64, error) {
+		if sample == 1 {
+			panic("broken")
+		}
+		return float64(sample), nil
+	})
+	losses := make([]float64, 3)
+	err := Ask(t.Context(), o, []Query{{Sample: 0}, {Sample: 1}, {Sample: 2}}, losses, 2)
+	if err == nil || !strings.Contains(err.Error(), "loss of sample 1") || !strings.Contains(err.Error(), "has panicked: broken") {
+		t.Errorf("error %v", err)
+	}
+	if losses[0] != 0 || !math.IsNaN(losses[1]) || losses[2] != 2 {
+		t.Errorf("losses %v", losses)
+	}
+}
