@@ -177,8 +177,8 @@ func TestInspectNeighborsLedgers(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := ledger.Head().ID
-	row := transport.FormatKey(tr.file.Members[1].Keys[0]) + "  " + id + "  6\n"
-	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors"}, "ledgers of neighbors", "key  ", row)
+	row := transport.FormatKey(tr.file.Members[1].Keys[0]) + " has ledger " + id + " with 6 lines\n"
+	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors"}, "ledgers of neighbors", row)
 	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors", "-json"}, `"ledger": "`+id+`"`, `"lines": 6`)
 	tr.inspects(t, cli.ExitDone, []string{"a.state"}, "!evidence")
 

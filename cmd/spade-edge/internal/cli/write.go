@@ -27,7 +27,8 @@ type Written struct {
 	Content []byte
 }
 
-// WriteAll writes files for everybody to read; each is written whole or not at all. Unless force is set it overwrites
+// WriteAll writes files for everybody to read; each is written whole or not at all, and a full disk
+// leaves none of them behind. Unless force is set it overwrites
 // nothing.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
@@ -43,14 +44,23 @@ func WriteAll(files []Written, force bool) error {
 	if err := taken.Usage(); err != nil {
 		return err
 	}
-	for _, f := range files {
-		var err error
-		if f.Content != nil {
-			err = state.Replace(f.Path, f.Content, 0o644)
-		} else if err = os.Remove(f.Path); errors.Is(err, fs.ErrNotExist) {
-			err = nil
+	for i, f := range files { // first to names of their own, which fails where there is no room
+		if f.Content == nil {
+			continue
 		}
-		if err != nil {
+		if err := state.Replace(f.Path+".new", f.Content, 0o644); err != nil {
+			for _, before := range files[:i] {
+				_ = os.Remove(before.Path + ".new") // it may never have been written
+			}
+			return err
+		}
+	}
+	for _, f := range files {
+		err := os.Rename(f.Path+".new", f.Path)
+		if f.Content == nil {
+			err = os.Remove(f.Path)
+		}
+		if err != nil && !(f.Content == nil && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}

@@ -14,23 +14,19 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // inspection is what was found, and its JSON.
 type inspection struct {
 	Path string `json:"path"`
-	Kind string `json:"kind"` // what it was taken for
-	Any  any    `json:"content"`
+	Kind string `json:"kind"`    // what it was taken for
+	Any  any    `json:"content"` // cli.Fields, but for a ledger, evidence and ledgers of neighbors
 
 	text  strings.Builder // the same for people
 	fault error           // why it is not sound
@@ -39,15 +35,11 @@ type inspection struct {
 
 // Inspect is the command that says what is in a file or folder of a fleet.
 func Inspect(_ context.Context, c *cli.Cmdline) error {
-	dim := c.Int("dim", 0, "of a frame: how many numbers its vector has")
 	fleet := c.String("fleet", "", "of evidence: the fleet file, by whose keys its signatures are checked")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
-	}
-	if *dim < 0 || *dim > wire.MaxDim {
-		return cli.AsUsageError(fmt.Errorf("-dim is %d, want 1..%d", *dim, wire.MaxDim))
 	}
 	r := &inspection{Path: path}
 	if *fleet != "" {
@@ -55,7 +47,7 @@ func Inspect(_ context.Context, c *cli.Cmdline) error {
 			return cli.AsUsageError(err)
 		}
 	}
-	if err := r.identify(path, *dim); err != nil {
+	if err := r.identify(path); err != nil {
 		return err
 	}
 	err = c.Print(r, func(t cli.Table) { fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text) })
@@ -65,11 +57,24 @@ func Inspect(_ context.Context, c *cli.Cmdline) error {
 	return err
 }
 
+// row adds a line for people.
 func (r *inspection) row(name, format string, args ...any) {
 	cli.Table{Writer: &r.text}.Row(name, format, args...)
 }
 
-func (r *inspection) identify(path string, dim int) error {
+// add adds a field of the JSON object, and a line for people unless format is empty.
+func (r *inspection) add(key string, value any, format string, args ...any) {
+	all, _ := r.Any.(cli.Fields)
+	r.Any = append(all, cli.Field{Key: key, Value: value})
+	if format != "" {
+		r.row(key, format, args...)
+	}
+}
+
+// say adds a field whose text is its value.
+func (r *inspection) say(key string, value any) { r.add(key, value, "%v", value) }
+
+func (r *inspection) identify(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -81,7 +86,6 @@ func (r *inspection) identify(path string, dim int) error {
 		}
 		return r.stateFolder(path)
 	}
-	const most = 64 << 20 // of a fleet or node file less is read, of a frame no more
 	if !info.Mode().IsRegular() {
 		return cli.AsUsageError(fmt.Errorf("%s is neither a file nor a folder", path))
 	}
@@ -94,27 +98,13 @@ func (r *inspection) identify(path string, dim int) error {
 	switch {
 	case err != nil:
 		return err
-	case bytes.HasPrefix(head, []byte("SPADEslt")):
-		return r.slot(path)
 	case bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")):
 		return r.key(path)
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
 	}
-	if found, err := r.npy(path, head, info.Size()); found {
-		return err
-	}
-	if info.Size() <= most {
-		if data, err := os.ReadFile(path); err == nil && r.frame(data, dim) {
-			return nil
-		}
-	}
-	hint := ""
-	if len(head) > 0 && head[0]>>5 == 5 && dim == 0 { // a map in CBOR
-		hint = "; if it is a frame with a vector, -dim says how long that is"
-	}
-	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, slot, model file, .npy file, evidence, "+
-		"ledger, neighbors' ledgers, certificate, fleet file, node file, key file, frame, hello%s", path, hint))
+	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, model file, evidence, ledger, "+
+		"neighbors' ledgers, certificate, fleet file, node file, key file", path))
 }
 
 // jsonKinds tell the files in JSON from each other by fields of their first object.
@@ -168,9 +158,7 @@ func (r *inspection) key(path string) error {
 	if err != nil {
 		return err
 	}
-	public := transport.FormatKey(key.Public().(ed25519.PublicKey))
-	r.Any = cli.Fields{{Key: "public", Value: public}}
-	r.row("public", "%s", public)
+	r.say("public", transport.FormatKey(key.Public().(ed25519.PublicKey)))
 	r.row("secret", "not shown; it must not leave this device")
 	return nil
 }
@@ -187,18 +175,15 @@ func (r *inspection) nodeFile(path string) error {
 	if n.Proxy != nil {
 		proxy = n.Proxy.URL
 	}
-	list, err := state.ReadEvidence(state.EvidencePath(n.State))
-	content := cli.Fields{{Key: "name", Value: n.Name}}
-	r.row("name", "%s", n.Name)
 	for _, f := range []struct{ name, value string }{
-		{"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger}, {"http", n.HTTP},
-		{"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", proxy},
+		{"name", n.Name}, {"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger},
+		{"http", n.HTTP}, {"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", proxy},
 	} {
 		if f.value != "" {
-			r.row(f.name, "%s", f.value)
-			content = append(content, cli.Field{Key: f.name, Value: f.value})
+			r.say(f.name, f.value)
 		}
 	}
+	list, err := state.ReadEvidence(state.EvidencePath(n.State))
 	if err != nil {
 		r.row("evidence", "%v", err)
 		r.fault = err
@@ -211,18 +196,56 @@ func (r *inspection) nodeFile(path string) error {
 		r.fault = own
 	}
 	if len(all) > 0 {
-		content = append(content, cli.Field{Key: "evidence", Value: all})
+		r.add("evidence", all, "")
 	}
-	r.Any = content
 	return nil
 }
 
-// spent is what a run has cost after some rounds.
-type spent struct {
-	Rounds int `json:"rounds"`
-	dpmech.Cost
+func (r *inspection) heads(path string) error {
+	h, err := state.OpenHeads(path)
+	if err != nil {
+		return err
+	}
+	all := []cli.Fields{}
+	for _, k := range h.Known() {
+		key := transport.FormatKey(k.Key)
+		r.row("", "%s has ledger %s with %d lines", key, k.Ledger, k.Lines)
+		all = append(all, cli.Fields{{Key: "key", Value: key}, {Key: "ledger", Value: k.Ledger}, {Key: "lines", Value: k.Lines}})
+	}
+	r.Any = all
+	return nil
 }
 
+func (r *inspection) ledger(path string) error {
+	l, err := state.ReadLedger(path)
+	if err != nil {
+		return err
+	}
+	life := l.Lifetime(1e-5)
+	if life.Limit != nil {
+		life = l.Lifetime(life.Limit.Delta)
+	}
+	r.Any = life
+	privacy.Ledger(cli.Table{Writer: &r.text}, path, life, privacy.LeftOf(life, "", nil))
+	return nil
+}
+
+func (r *inspection) certificate(path string) error {
+	_, c, err := privacy.CertificateIn(path)
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	r.fault = c.Verify()
+	r.Any = cli.Fields{{Key: "verified", Value: r.fault == nil}, {Key: "certificate", Value: c}}
+	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
+	if r.fault == nil {
+		r.row("consistent", "every figure follows from the clip and noise of the releases; "+
+			"who wrote it, privacy -verify with -fleet shows")
+	}
+	return nil
+}
+
+// fleetFile says who is in a fleet, what they do, and what that costs.
 func (r *inspection) fleetFile(path string) error {
 	file, err := fleetfile.Read(path)
 	if err != nil {
@@ -233,8 +256,39 @@ func (r *inspection) fleetFile(path string) error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	a := g.Gain(f.Method.Gain, f.Method.Rho)
-	rate := g.Contraction(a, f.Method.Rho)
+	m, hash := f.Method, f.Hash()
+	r.add("run", f.Run, "%q, %d parameters, %d rounds of %d local steps%s and %d of cool-down", f.Run, f.Dim, m.Rounds, m.Tau,
+		cli.MixingText(m.Mixing), m.Cooldown)
+	r.say("hash", hex.EncodeToString(hash[:]))
+	r.add("dim", f.Dim, "")
+	r.add("method", m, "")
+	r.memberRows(file, g.Neighbors)
+	if g.N() > 1 {
+		r.add("edges", len(f.Edges), "%d, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
+		r.add("gain", m.Gain, "%.4g of the limit 8/3 of stability", m.Gain)
+	}
+	r.add("non_private", f.Privacy.NonPrivate, "")
+	pr := f.Privacy
+	if pr.NonPrivate {
+		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
+		return nil
+	}
+	r.add("privacy", pr, "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
+	r.add("adversary", pr.Shared().Adversary(), "%s", pr.Shared().Adversary())
+	if pr.PairSigma > 0 {
+		r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these",
+			pr.PairSigma, pr.EffectiveSigma)
+	}
+	cost := costOf(f)
+	r.add("spent", cost, "after round %d %s; zero-out %s", m.Rounds, cli.CostText(cost), cli.EpsilonText(cost.EpsilonZeroOut))
+	if cost.AgainstAll != nil {
+		r.row("", "%s %s", cli.AgainstAll, cli.CostText(*cost.AgainstAll))
+	}
+	return nil
+}
+
+// memberRows says who the members are; neighbors are numbers of members.
+func (r *inspection) memberRows(file *fleetfile.File, neighbors func(i int) []int) {
 	type member struct {
 		Name      string   `json:"name"`
 		Keys      []string `json:"keys"`
@@ -242,133 +296,25 @@ func (r *inspection) fleetFile(path string) error {
 		Addresses []string `json:"addresses"`
 		Neighbors []string `json:"neighbors"`
 	}
-	hash := f.Hash()
-	var members []member
-	all := []spent{}
-	r.row("run", "%q, %d parameters, %d rounds of %d local steps%s and %d of cool-down", f.Run, f.Dim, f.Method.Rounds,
-		f.Method.Tau, cli.MixingText(f.Method.Mixing), f.Method.Cooldown)
-	r.row("hash", "%x", hash)
-	for i, m := range file.Members {
-		one := member{Name: m.Name, Addresses: append([]string{}, m.Addresses...)}
-		for _, k := range m.Keys {
-			one.Keys = append(one.Keys, transport.FormatKey(k))
+	texts := func(keys []ed25519.PublicKey) (all []string) {
+		for _, k := range keys {
+			all = append(all, transport.FormatKey(k))
 		}
+		return all
+	}
+	var members []member
+	for i, m := range file.Members {
+		one := member{Name: m.Name, Keys: texts(m.Keys), Retired: texts(m.Retired), Addresses: append([]string{}, m.Addresses...)}
 		retired := ""
-		for _, k := range m.Retired {
-			one.Retired = append(one.Retired, transport.FormatKey(k))
+		if len(one.Retired) > 0 {
 			retired = ", retired " + strings.Join(one.Retired, " and ")
 		}
-		for _, j := range g.Neighbors(i) {
-			one.Neighbors = append(one.Neighbors, f.Members[j])
+		for _, j := range neighbors(i) {
+			one.Neighbors = append(one.Neighbors, file.Fleet.Members[j])
 		}
 		members = append(members, one)
 		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors,
 			strings.Join(one.Keys, " or "), retired)
 	}
-	if g.N() > 1 {
-		r.row("graph", "%d edges, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
-		r.row("stability", "%.4g of the limit 8/3: tau*beta*eta*mu is %.6g", f.Method.Gain, a)
-		r.row("disagreement", "shrinks by %.6g a round in the slowest mode, tenfold in %d", rate, graph.Tenfold(rate))
-	}
-	if f.Privacy.NonPrivate {
-		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
-	} else {
-		pr := f.Privacy
-		r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
-		r.row("against", "%s", pr.Shared().Adversary())
-		if pr.PairSigma > 0 {
-			r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these",
-				pr.PairSigma, pr.EffectiveSigma)
-		}
-		for _, k := range []int{1, f.Method.Rounds / 4, f.Method.Rounds / 2, f.Method.Rounds} {
-			if n := len(all); k < 1 || n > 0 && all[n-1].Rounds >= k {
-				continue
-			}
-			s := spent{k, dpmech.CostOf(f.Total(k), pr.Delta)}
-			all = append(all, s)
-			r.row("", "after round %d %s; zero-out %s", k, cli.CostText(s.Cost), cli.EpsilonText(s.EpsilonZeroOut))
-			if s.AgainstAll != nil {
-				r.row("", "%s %s", cli.AgainstAll, cli.CostText(*s.AgainstAll))
-			}
-		}
-	}
-	m := f.Method
-	r.Any = cli.Fields{
-		{Key: "run", Value: f.Run}, {Key: "hash", Value: hex.EncodeToString(hash[:])}, {Key: "dim", Value: f.Dim}, {Key: "rounds", Value: m.Rounds}, {Key: "cooldown", Value: m.Cooldown},
-		{Key: "members", Value: members}, {Key: "edges", Value: len(f.Edges)}, {Key: "lambda_2", Value: g.Lambda2()}, {Key: "lambda_n", Value: g.LambdaMax()},
-		{Key: "gain", Value: m.Gain}, {Key: "round_gain", Value: a}, {Key: "spectral_radius", Value: rate}, {Key: "non_private", Value: f.Privacy.NonPrivate}, {Key: "spent", Value: all},
-	}
-	for _, s := range sdk.Settings() { // those that are off unless they are asked for
-		name, method := strings.CutPrefix(s.Name, "method.")
-		if !method || s.Default != "" || name == "cooldown" {
-			continue
-		}
-		switch x := s.In(f).(type) {
-		case *int:
-			if *x > 0 {
-				r.Any = append(r.Any.(cli.Fields), cli.Field{Key: name, Value: *x})
-			}
-		case *float64:
-			if *x > 0 {
-				r.Any = append(r.Any.(cli.Fields), cli.Field{Key: name, Value: *x})
-			}
-		}
-	}
-	if pr := f.Privacy; !pr.NonPrivate {
-		r.Any = append(r.Any.(cli.Fields), cli.Field{Key: "adversary", Value: pr.Shared().Adversary()})
-		if pr.PairSigma > 0 {
-			r.Any = append(r.Any.(cli.Fields), cli.Field{Key: "shared", Value: pr.Shared()})
-		}
-	}
-	return nil
-}
-
-// frame says whether the data are what crosses the wire, and what that says.
-func (r *inspection) frame(data []byte, dim int) bool {
-	if h, err := wire.DecodeHello(data); err == nil {
-		r.Kind = "hello"
-		r.Any = cli.Fields{
-			{Key: "run", Value: h.Run}, {Key: "fleet_hash", Value: hex.EncodeToString(h.Fleet[:])}, {Key: "from", Value: h.From}, {Key: "to", Value: h.To},
-			{Key: "codec", Value: h.Codec}, {Key: "bytes", Value: len(data)},
-		}
-		r.row("from", "%q to %q, run %q", h.From, h.To, h.Run)
-		r.row("fleet", "hash %x", h.Fleet)
-		r.row("size", "%d bytes, codec %d, %d sections", len(data), h.Codec, len(h.Sections))
-		return true
-	}
-	codec, err := wire.NewCodec(max(1, dim))
-	if err != nil {
-		return false
-	}
-	var f admm.Message
-	if codec.Decode(data, &f) != nil {
-		return false
-	}
-	r.Kind = "frame"
-	r.Any = cli.Fields{
-		{Key: "frame", Value: f.Kind.String()}, {Key: "round", Value: f.Round}, {Key: "resent", Value: f.Resent}, {Key: "floats", Value: len(f.Vector)},
-		{Key: "grid", Value: len(f.Grid)}, {Key: "held", Value: f.Held}, {Key: "generation", Value: f.Generation}, {Key: "incarnation", Value: f.Incarnation},
-		{Key: "bytes", Value: len(data)},
-	}
-	r.row("frame", "%v of round %d, resent: %v, %d bytes", f.Kind, f.Round, f.Resent, len(data))
-	switch {
-	case len(f.Vector) > 0:
-		r.row("vector", "%d numbers as float32, %.2f bits each", len(f.Vector), 8*float64(len(data))/float64(len(f.Vector)))
-	case len(f.Grid) > 0:
-		r.row("grid", "%d whole numbers, %.2f bits each", len(f.Grid), 8*float64(len(data))/float64(len(f.Grid)))
-	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
-		r.row("held", "the sender holds release %d of the receiver's; generation %d, incarnation %012x",
-			f.Held, f.Generation, f.Incarnation)
-	case f.Kind == admm.StateRequest:
-		r.row("part", "the sender has lost its state, and asks for part %d of it; incarnation %012x", f.Part, f.Incarnation)
-	case f.Kind == admm.Conflict:
-		r.row("evidence", "two releases of round %d that the receiver's key has signed, of %d bytes each",
-			f.Round, len(f.Signed.Proof))
-	}
-	if f.Kind == admm.StateResponse {
-		r.row("part", "part %d of the receiver's lost state; the sender has held release %d of the receiver's; "+
-			"generation %d, incarnation %012x",
-			f.Part, f.Held, f.Generation, f.Incarnation)
-	}
-	return true
+	r.add("members", members, "")
 }

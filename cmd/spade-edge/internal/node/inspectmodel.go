@@ -1,12 +1,8 @@
 package node
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
-	"os"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -16,6 +12,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
+
+// costOf returns what a private run will have cost when it is over.
+func costOf(f *sdk.Fleet) dpmech.Cost {
+	return dpmech.CostOf(f.Total(f.Method.Rounds), f.Privacy.Delta)
+}
 
 // modelFile says what is in a model file, and whether the certificate in it is right and the model's.
 func (r *inspection) modelFile(path string) error {
@@ -28,32 +29,27 @@ func (r *inspection) modelFile(path string) error {
 	if m.Averaged {
 		what = "mean of the releases"
 	}
-	r.row("release", "%d of %d of run %q by %q, %s", m.Round, m.Rounds, m.Run, m.Member, what)
-	r.row("fleet", "hash %s", fleet)
-	r.row("model", "%d numbers, sha256 %s", len(m.Weights), sum)
-	content := cli.Fields{
-		{Key: "run", Value: m.Run}, {Key: "name", Value: m.Member}, {Key: "fleet_hash", Value: fleet}, {Key: "round", Value: m.Round}, {Key: "rounds", Value: m.Rounds},
-		{Key: "averaged", Value: m.Averaged}, {Key: "non_private", Value: m.NonPrivate}, {Key: "dim", Value: len(m.Weights)}, {Key: "model_sha256", Value: sum},
-		{Key: "predicts", Value: m.Task != nil},
-	}
+	r.add("run", m.Run, "%q, round %d of %d by %q, %s", m.Run, m.Round, m.Rounds, m.Member, what)
+	r.add("name", m.Member, "")
+	r.add("round", m.Round, "")
+	r.say("fleet_hash", fleet)
+	r.add("dim", len(m.Weights), "")
+	r.add("model_sha256", sum, "%s, of %d numbers", sum, len(m.Weights))
+	r.add("predicts", m.Task != nil, "")
 	if t := m.Task; t != nil {
+		r.row("task", "%v on %s data fitted on %s", m.Task.Model, t.Source, t.FittedOn)
+		if t.Target != nil {
+			r.row("says", "%q, from %.6g to %.6g", t.Label, t.Target.Low, t.Target.High)
+		} else {
+			r.add("classes", t.Classes, "%s", strings.Join(t.Classes, ", "))
+		}
 		var columns []string
 		for _, c := range t.Columns {
 			columns = append(columns, c.Name)
 		}
-		says := "classes " + strings.Join(t.Classes, ", ")
-		if t.Target != nil {
-			says = fmt.Sprintf("%q, from %.6g to %.6g", t.Label, t.Target.Low, t.Target.High)
-		}
-		r.row("task", "%v on %s data fitted on %s", t.Model, t.Source, t.FittedOn)
-		r.row("says", "%s", says)
-		if columns != nil {
-			r.row("columns", "%s", strings.Join(columns, ", "))
-		}
-		content = append(content, cli.Field{Key: "columns", Value: columns}, cli.Field{Key: "classes", Value: t.Classes})
+		r.add("columns", columns, "%s", strings.Join(columns, ", "))
 	} else {
-		r.row("task", "none (%s): predict and evaluate refuse it", m.NoTask)
-		content = append(content, cli.Field{Key: "no_task", Value: m.NoTask})
+		r.add("no_task", m.NoTask, "%s: predict and evaluate refuse it", m.NoTask)
 	}
 	switch {
 	case m.NonPrivate:
@@ -61,47 +57,24 @@ func (r *inspection) modelFile(path string) error {
 	case m.Certificate == nil:
 		r.row("certificate", "none")
 	default:
-		c, err := dpmech.ParseCertificate(m.Certificate)
-		if err == nil {
-			err = c.Verify()
-		}
-		if err == nil && (c.Run != m.Run || c.Fleet != fleet || c.Member != m.Member) {
-			err = fmt.Errorf("it is of %q in run %q", c.Member, c.Run)
-		}
-		content = append(content, cli.Field{Key: "certificate_verified", Value: err == nil})
-		if r.fault = privacy.Right(path+": certificate", err); err == nil {
-			r.row("certificate", "of %d releases; its numbers are right. Who wrote it, privacy -verify with -fleet shows", c.Rounds)
-		} else {
-			r.row("certificate", "not good: %v", err)
-		}
+		r.modelCertificate(path, m, fleet)
 	}
-	r.Any = content
 	return nil
 }
 
-// npy says what is in a file of numpy, if head begins one, and reports whether it does.
-func (r *inspection) npy(path string, head []byte, size int64) (bool, error) {
-	if !bytes.HasPrefix(head, []byte("\x93NUMPY\x01\x00")) || len(head) < 10 {
-		return false, nil
+// modelCertificate says whether the certificate in a model file is right and the model's.
+func (r *inspection) modelCertificate(path string, m *builtin.Model, fleet string) {
+	c, err := dpmech.ParseCertificate(m.Certificate)
+	if err == nil {
+		err = c.Verify()
 	}
-	r.Kind = "npy file"
-	begin := 10 + int(binary.LittleEndian.Uint16(head[8:]))
-	header := strings.TrimSpace(string(head[10:min(begin, len(head))]))
-	r.row("header", "%s", header)
-	content := cli.Fields{{Key: "header", Value: header}, {Key: "bytes", Value: size}}
-	if strings.Contains(header, "'<f4'") && begin <= len(head) && (size-int64(begin))%4 == 0 && size <= 1<<30 {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return true, err
-		}
-		x := make([]float32, (len(data)-begin)/4)
-		for i := range x {
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[begin+4*i:]))
-		}
-		r.row("model", "%d numbers, model_sha256 %s", len(x), sdk.ModelHash(x))
-		r.row("", "numbers alone: -format json of export has the preprocessing as well")
-		content = append(content, cli.Field{Key: "numbers", Value: len(x)}, cli.Field{Key: "model_sha256", Value: sdk.ModelHash(x)})
+	if err == nil && (c.Run != m.Run || c.Fleet != fleet || c.Member != m.Member) {
+		err = fmt.Errorf("it is of %q in run %q", c.Member, c.Run)
 	}
-	r.Any = content
-	return true, nil
+	r.add("certificate_verified", err == nil, "")
+	if r.fault = privacy.Right(path+": certificate", err); err == nil {
+		r.row("certificate", "of %d releases; its numbers are right. Who wrote it, privacy -verify with -fleet shows", c.Rounds)
+	} else {
+		r.row("certificate", "not good: %v", err)
+	}
 }

@@ -1,132 +1,101 @@
 package node
 
 import (
+	"cmp"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // secretText stands for what is kept of the noise that neighbors share.
 const secretText = "not shown: of the noise that the run's members share; they are removed when it is over"
 
+// stateFolder says what a node's state folder holds, and whether a node would go on from it.
 func (r *inspection) stateFolder(path string) error {
 	r.Kind = "state folder"
-	if _, err := os.Stat(filepath.Join(path, "releases.log")); err != nil {
-		if _, err := os.Stat(filepath.Join(path, "slot-0")); err != nil {
-			return cli.AsUsageError(fmt.Errorf("%s is a folder, but not one of a node's state: "+
-				"it has neither releases.log nor slot-0, and no node.json", path))
-		}
+	if !isFile(filepath.Join(path, "releases.log")) && !isFile(filepath.Join(path, "slot-0")) {
+		return cli.AsUsageError(fmt.Errorf("%s is a folder, but not one of a node's state: "+
+			"it has neither releases.log nor slot-0, and no node.json", path))
 	}
 	report, err := state.Inspect(path)
 	if err != nil {
 		return err
 	}
+	member := r.slots(report.Slots[:])
+	r.add("log", len(report.Log), "%d lines; the last is %s", len(report.Log), last(report.Log))
+	if report.Secrets {
+		r.add("secrets", true, "%s", secretText)
+	}
+	for _, remark := range report.Remarks {
+		r.row("remark", "%s", remark)
+	}
+	r.add("remarks", append([]string{}, report.Remarks...), "")
+	quarantine, err := state.ReadQuarantine(path) // as it is kept; nothing of it is verified
+	for _, q := range quarantine {
+		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why,
+			state.QuarantinePath(path))
+	}
+	r.add("quarantine", quarantine, "")
+	evidence, own := r.evidence(report.Evidence, member)
+	r.add("evidence", evidence, "")
 	used, _ := state.InUse(path) // if it cannot be told, it is not said
+	r.add("in_use", used, "")
+	refused := cmp.Or(report.Refused, err, own)
+	r.add("opens", refused == nil, "")
+	switch {
+	case used:
+		r.row("verdict", "in use: a node is at work on it")
+	case refused != nil:
+		r.add("refused", refused.Error(), "")
+		r.row("verdict", "refused")
+		r.fault = refused
+	default:
+		r.row("verdict", "sound: a node goes on from it")
+	}
+	return nil
+}
+
+// slots says what the slots of a state folder hold, and returns whose state it is.
+func (r *inspection) slots(all []state.SlotReport) (member string) {
 	type slot struct {
 		state.SlotReport
 		Member string `json:"member,omitempty"`
 		Fleet  string `json:"fleet_hash,omitempty"`
 		Model  string `json:"model_sha256,omitempty"`
 	}
-	content := struct {
-		InUse   bool              `json:"in_use"`
-		Opens   bool              `json:"opens"`
-		Refused string            `json:"refused,omitempty"`
-		Remarks []string          `json:"remarks"`
-		Slots   []slot            `json:"slots"`
-		Log     []json.RawMessage `json:"log"`
-
-		Evidence []evidenceReport `json:"evidence,omitempty"`
-		Secrets  bool             `json:"secrets,omitempty"`
-		// as they are kept; nothing of it is verified
-		Quarantine []state.Quarantine `json:"quarantine,omitempty"`
-	}{Secrets: report.Secrets, InUse: used, Opens: report.Refused == nil, Remarks: append([]string{}, report.Remarks...)}
-	member := ""
-	for _, s := range report.Slots {
+	var content []slot
+	for _, s := range all {
 		one := slot{SlotReport: s}
+		name := filepath.Base(s.File)
 		switch kept, err := state.ReadSnapshot(s.File); {
 		case s.Fault != "":
-			r.row(filepath.Base(s.File), "%s", s.Fault)
+			r.row(name, "%s", s.Fault)
 		case err != nil:
-			r.row(filepath.Base(s.File), "round %d, but %v", s.Round, err)
+			r.row(name, "round %d, but %v", s.Round, err)
 		default:
 			member = kept.Member
 			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
-			r.row(filepath.Base(s.File), "round %d of %q in the fleet with hash %s, %s, model_sha256 %s", s.Round, kept.Member,
-				one.Fleet[:16], cli.BytesText(s.Bytes), one.Model)
+			r.row(name, "round %d of %q in the fleet with hash %s, %s, model_sha256 %s, made by %s", s.Round, kept.Member,
+				one.Fleet[:16], cli.BytesText(s.Bytes), one.Model, kept.Build)
 		}
-		content.Slots = append(content.Slots, one)
+		content = append(content, one)
 	}
-	r.row("log", "%d lines", len(report.Log))
-	for i, line := range report.Log {
-		raw := json.RawMessage(line)
-		if !json.Valid(raw) {
-			raw, _ = json.Marshal(line)
-		}
-		content.Log = append(content.Log, raw)
-		if i >= len(report.Log)-5 {
-			r.row("", "%s", line)
-		}
-	}
-	if report.Secrets {
-		r.row("secrets", "%s", secretText)
-	}
-	for _, remark := range report.Remarks {
-		r.row("remark", "%s", remark)
-	}
-	if content.Quarantine, err = state.ReadQuarantine(path); report.Refused == nil {
-		report.Refused, content.Opens = err, err == nil
-	}
-	for _, q := range content.Quarantine {
-		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why,
-			state.QuarantinePath(path))
-	}
-	var own error
-	if content.Evidence, own = r.evidence(report.Evidence, member); report.Refused == nil {
-		report.Refused, content.Opens = own, own == nil
-	}
-	switch {
-	case used:
-		r.row("verdict", "in use: a node is at work on it")
-	case report.Refused != nil:
-		r.row("verdict", "refused")
-		content.Refused, r.fault = report.Refused.Error(), report.Refused
-	default:
-		r.row("verdict", "sound: a node goes on from it")
-	}
-	r.Any = content
-	return nil
+	r.add("slots", content, "")
+	return member
 }
 
-func (r *inspection) slot(path string) error {
-	r.Kind = "slot"
-	k, err := state.ReadSnapshot(path)
-	if err != nil {
-		return err
+// last returns the last line, if there is one.
+func last(lines []string) string {
+	if len(lines) == 0 {
+		return "missing"
 	}
-	all := cli.Fields{
-		{Key: "member", Value: k.Member}, {Key: "fleet_hash", Value: hex.EncodeToString(k.Fleet[:])}, {Key: "build", Value: k.Build}, {Key: "round", Value: k.Round},
-		{Key: "dim", Value: len(k.Model)}, {Key: "model_sha256", Value: sdk.ModelHash(k.Model)}, {Key: "averaged_kept", Value: k.Averaged != nil},
-	}
-	if k.Note != "" {
-		all = append(all, cli.Field{Key: "note", Value: json.RawMessage(k.Note)})
-	}
-	r.Any = all
-	r.row("release", "round %d of %q in the fleet with hash %x", k.Round, k.Member, k.Fleet[:8])
-	r.row("model", "%d numbers, sha256 %s", len(k.Model), sdk.ModelHash(k.Model))
-	r.row("made by", "%s", k.Build)
-	r.row("note", "%s", k.Note)
-	return nil
+	return lines[len(lines)-1]
 }
 
 // evidenceReport is one piece of evidence, and its JSON.
@@ -174,51 +143,6 @@ func (r *inspection) evidenceFile(path string) error {
 		if e.Fault != "" {
 			r.fault = fmt.Errorf("evidence against %q: %s", e.Member, e.Fault)
 		}
-	}
-	return nil
-}
-
-func (r *inspection) heads(path string) error {
-	h, err := state.OpenHeads(path)
-	if err != nil {
-		return err
-	}
-	all := []cli.Fields{}
-	fmt.Fprintf(&r.text, "%-51s  %-32s  %s\n", "key", "ledger", "lines")
-	for _, k := range h.Known() {
-		key := transport.FormatKey(k.Key)
-		fmt.Fprintf(&r.text, "%-51s  %-32s  %d\n", key, k.Ledger, k.Lines)
-		all = append(all, cli.Fields{{Key: "key", Value: key}, {Key: "ledger", Value: k.Ledger}, {Key: "lines", Value: k.Lines}})
-	}
-	r.Any = all
-	return nil
-}
-
-func (r *inspection) ledger(path string) error {
-	l, err := state.ReadLedger(path)
-	if err != nil {
-		return err
-	}
-	life := l.Lifetime(1e-5)
-	if life.Limit != nil {
-		life = l.Lifetime(life.Limit.Delta)
-	}
-	r.Any = life
-	privacy.Ledger(cli.Table{Writer: &r.text}, path, life, privacy.LeftOf(life, "", nil))
-	return nil
-}
-
-func (r *inspection) certificate(path string) error {
-	_, c, err := privacy.CertificateIn(path)
-	if err != nil {
-		return cli.AsUsageError(err)
-	}
-	r.fault = c.Verify()
-	r.Any = cli.Fields{{Key: "verified", Value: r.fault == nil}, {Key: "certificate", Value: c}}
-	fmt.Fprintf(&r.text, "\n%s\n", c.Text())
-	if r.fault == nil {
-		r.row("consistent", "every figure follows from the clip and noise of the releases; "+
-			"who wrote it, privacy -verify with -fleet shows")
 	}
 	return nil
 }
