@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Limits on what a program may say.
@@ -162,22 +160,6 @@ func (p Program) ready() (Program, error) {
 	}
 	p.Command = append([]string{path}, p.Command[1:]...)
 	return p, nil
-}
-
-// checkQuery says what is wrong with a question, or nil.
-func checkQuery(q zoest.Query, dim, samples int) error {
-	if len(q.Point) != dim {
-		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), dim)
-	}
-	if q.Sample < 0 || q.Sample >= samples {
-		return fmt.Errorf("scorer: sample %d, want 0 to %d", q.Sample, samples-1)
-	}
-	for i, x := range q.Point {
-		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
-			return fmt.Errorf("scorer: parameter %d is %v, want a finite number", i, x)
-		}
-	}
-	return nil
 }
 
 // markName is the variable by which a process is known to belong to an oracle, as its children are.

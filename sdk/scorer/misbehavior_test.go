@@ -54,8 +54,8 @@ func TestMisbehavior(t *testing.T) {
 		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (at work on sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
 		{"hangs", both, "has not answered within 3s, and holds query 1", false},
-		{"answers a stranger", both, "answered query 999, which was never asked", false},
-		{"answers query 0", both, "answered query 0, which was never asked", false},
+		{"answers a stranger", both, "answered query 999, which it does not hold", false},
+		{"answers query 0", both, "answered query 0, which it does not hold", false},
 		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
 		{"talks nonsense", both[1:], `says the frame 64656275670a, want an answer`, false},
 		{"closes stdout", both, "has closed its standard output and goes on running", false},
@@ -108,7 +108,7 @@ func TestMisbehavior(t *testing.T) {
 func TestLateMisbehavior(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
-		"answers twice": "answered query 1 twice",
+		"answers twice": "answered query 1, which it does not hold",
 		"closes stdin":  "has closed its standard input and goes on running",
 		"two hellos":    `unknown field "dim"`,
 	} {

@@ -31,7 +31,10 @@ func OpenOneShot(cfg OneShotConfig, dim int) (*Oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOracle(cfg.Program, 1)
+	o, err := newOracle(cfg.Program, 1, func(dst []byte, _ uint64, _ int, x []float32) []byte {
+		dst, _ = cbor.AppendFloats(dst, x) // checked to be finite
+		return dst
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,6 @@ func OpenOneShot(cfg OneShotConfig, dim int) (*Oracle, error) {
 // work answers query after query until the oracle is closed. Only processes that are out of time make the program count
 // as broken: one that fails in time holds nobody up, however often it does.
 func (o oneshot) work(number int) {
-	var params []byte
 	for {
 		var t *task
 		select {
@@ -65,14 +67,7 @@ func (o oneshot) work(number int) {
 			t.fail(err)
 			continue
 		}
-		if t.check(o.dim, o.samples); len(t.left) > 0 {
-			params, _ = cbor.AppendFloats(params[:0], t.queries[0].Point) // checked to be finite
-		}
-		close(t.encoded)
-		if len(t.left) == 0 {
-			continue
-		}
-		loss, err := o.run(t.ctx, number, t.left[0].sample, params)
+		loss, err := o.run(t.ctx, number, t.left[0].Sample, t.messages)
 		switch {
 		case errors.Is(err, errLate):
 			o.failed(err)

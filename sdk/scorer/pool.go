@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -28,6 +29,8 @@ type Oracle struct {
 	spawn        *spawner
 	dim, samples int
 	depth        int // queries that a process gets at once, at most
+	encode       func(dst []byte, id uint64, sample int, x []float32) []byte
+	ids          atomic.Uint64 // the newest number of a query
 
 	tasks   chan *task
 	ctx     context.Context // ends with Close
@@ -46,8 +49,10 @@ type Oracle struct {
 }
 
 // newOracle makes an oracle whose workers are yet to be started.
-func newOracle(cfg Program, depth int) (*Oracle, error) {
-	o := &Oracle{name: cfg.Command[0], depth: depth, tasks: make(chan *task)}
+func newOracle(
+	cfg Program, depth int, encode func(dst []byte, id uint64, sample int, x []float32) []byte,
+) (*Oracle, error) {
+	o := &Oracle{name: cfg.Command[0], depth: depth, encode: encode, tasks: make(chan *task)}
 	var err error
 	if o.cfg, err = cfg.ready(); err != nil {
 		return nil, err
@@ -87,34 +92,33 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	either, cancel := context.WithCancel(ctx) // ends with the oracle as well
 	defer cancel()
 	defer context.AfterFunc(o.ctx, cancel)()
+	all := make([]query, len(queries))
 	var tasks []*task
-	for group := range slices.Chunk(queries, o.share(len(queries))) {
+	for group := range slices.Chunk(all, o.share(len(all))) {
 		if either.Err() != nil {
 			break
 		}
-		t := newTask(either, group)
+		t := &task{ctx: either, done: make(chan struct{})}
+		for i := range group {
+			q := &group[i]
+			q.Query, queries = queries[0], queries[1:]
+			if q.err = o.check(q.Query); q.err == nil {
+				o.add(t, q)
+			}
+		}
+		if len(t.left) == 0 {
+			continue
+		}
 		select {
 		case o.tasks <- t:
 			tasks = append(tasks, t)
 		case <-either.Done():
 		}
 	}
-	var first error
-	failed, at := 0, 0
 	for _, t := range tasks {
-		if !t.wait() {
-			continue
-		}
-		for i, err := range t.errs {
-			if losses[at] = t.losses[i]; err != nil {
-				o.note(err)
-				losses[at] = math.NaN()
-				failed++
-				if at == 0 {
-					first = err
-				}
-			}
-			at++
+		select {
+		case <-t.done:
+		case <-either.Done():
 		}
 	}
 	switch {
@@ -123,10 +127,42 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	case o.ctx.Err() != nil:
 		return errClosed
 	}
-	if failed < len(losses) {
+	failed := 0
+	for i, q := range all {
+		if losses[i] = q.loss; q.err != nil {
+			losses[i] = math.NaN()
+			o.note(q.err)
+			failed++
+		}
+	}
+	if failed < len(all) || failed == 0 {
 		return nil
 	}
-	return first
+	return all[0].err
+}
+
+// check says what is wrong with a question, or nil.
+func (o *Oracle) check(q zoest.Query) error {
+	if len(q.Point) != o.dim {
+		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), o.dim)
+	}
+	if q.Sample < 0 || q.Sample >= o.samples {
+		return fmt.Errorf("scorer: sample %d, want 0 to %d", q.Sample, o.samples-1)
+	}
+	for i, x := range q.Point {
+		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+			return fmt.Errorf("scorer: parameter %d is %v, want a finite number", i, x)
+		}
+	}
+	return nil
+}
+
+// add encodes a query of a task. From then on nobody reads its point, which is the caller's.
+func (o *Oracle) add(t *task, q *query) {
+	q.id, q.start = o.ids.Add(1), len(t.messages)
+	t.messages = o.encode(t.messages, q.id, q.Sample, q.Point)
+	q.Point, q.end = nil, len(t.messages)
+	t.left = append(t.left, q)
 }
 
 // share returns how many of n queries a process should get at once, so that all have work.
@@ -207,63 +243,25 @@ func (o *Oracle) pause(failures int) time.Duration {
 
 // task is a group of queries that one process gets at once. Losses makes it, and from then on it belongs to a worker.
 type task struct {
-	ctx     context.Context // of the caller; ends with the oracle as well
-	queries []zoest.Query   // the caller's; nobody reads them once encoded is closed
-	encoded chan struct{}
-	left    []query // those without an answer
-	alone   bool    // they were in a process that failed; to find out which it was, each is asked alone
-
-	done   chan struct{} // closed when what follows is complete
-	losses []float64
-	errs   []error
+	ctx      context.Context // of the caller; ends with the oracle as well
+	messages []byte          // the encoded queries
+	left     []*query        // those without an answer
+	alone    bool            // they were in a process that failed; to find out which it was, each is asked alone
+	done     chan struct{}   // closed when none is left
 }
 
 // query is one of a task.
 type query struct {
-	at, sample int    // its place in the task, and the sample
-	id         uint64 // its number in the process
+	zoest.Query
+	id         uint64 // its number for the program
 	start, end int    // where its message stands
-}
-
-func newTask(ctx context.Context, queries []zoest.Query) *task {
-	t := &task{
-		ctx: ctx, encoded: make(chan struct{}), done: make(chan struct{}), queries: queries,
-		left: make([]query, len(queries)), losses: make([]float64, len(queries)), errs: make([]error, len(queries)),
-	}
-	for i, q := range queries {
-		t.left[i] = query{at: i, sample: q.Sample}
-	}
-	return t
-}
-
-// wait waits until the task is done, which it reports, or its context has ended and nobody reads its queries.
-func (t *task) wait() bool {
-	select {
-	case <-t.done:
-		return true
-	case <-t.ctx.Done():
-	}
-	select {
-	case <-t.done:
-	case <-t.encoded:
-	}
-	return false
-}
-
-// check fails the queries that cannot be asked.
-func (t *task) check(dim, samples int) {
-	t.left = slices.DeleteFunc(t.left, func(q query) bool {
-		t.errs[q.at] = checkQuery(t.queries[q.at], dim, samples)
-		return t.errs[q.at] != nil
-	})
-	if len(t.left) == 0 {
-		close(t.done)
-	}
+	loss       float64
+	err        error
 }
 
 // settle takes the answer to the i-th query that is left.
 func (t *task) settle(i int, loss float64, err error) {
-	t.losses[t.left[i].at], t.errs[t.left[i].at] = loss, err
+	t.left[i].loss, t.left[i].err = loss, err
 	t.left = slices.Delete(t.left, i, i+1)
 	if len(t.left) == 0 {
 		close(t.done)

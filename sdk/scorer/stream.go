@@ -29,12 +29,13 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	o, err := newOracle(cfg.Program, maxDepth)
+	c := codecs[cmp.Or(cfg.Format, JSON)]
+	o, err := newOracle(cfg.Program, maxDepth, c.appendQuery)
 	if err != nil {
 		return nil, err
 	}
 	s := &stream{
-		Oracle: o, codec: codecs[cmp.Or(cfg.Format, JSON)], start: cmp.Or(cfg.Start, 30*time.Second),
+		Oracle: o, codec: c, start: cmp.Or(cfg.Start, 30*time.Second),
 		opened: make(chan error, o.cfg.Workers),
 	}
 	for i := range o.cfg.Workers {
@@ -65,11 +66,9 @@ func (s *stream) tell(err error) {
 type worker struct {
 	*stream
 	number int
-	fails  int    // processes that have failed since the last answer of one
-	task   *task  // what it is at work on; nil for nothing
-	asked  int    // how many of the task's queries, the first that are left, the process has
-	sent   []byte // their messages
-	ids    uint64 // the number of the last query
+	fails  int   // processes that have failed since the last answer of one
+	task   *task // what it is at work on; nil for nothing
+	asked  int   // how many of the task's queries, the first that are left, the process has
 }
 
 // message is what a process has said.
@@ -103,7 +102,7 @@ func (w *worker) bury(err error) {
 		return
 	}
 	if w.asked == 1 {
-		w.task.settle(0, 0, fmt.Errorf("%w (at work on sample %d)", err, w.task.left[0].sample))
+		w.task.settle(0, 0, fmt.Errorf("%w (at work on sample %d)", err, w.task.left[0].Sample))
 	}
 	w.task.alone = true
 	switch broken := w.broken(); {
@@ -135,26 +134,9 @@ func (w *worker) rest() {
 				t.fail(err)
 				continue
 			}
-			w.take(t)
+			w.task = t
 			return
 		}
-	}
-}
-
-// take begins with a task.
-func (w *worker) take(t *task) {
-	t.check(w.dim, w.samples)
-	w.sent = w.sent[:0]
-	for i := range t.left {
-		q := &t.left[i]
-		w.ids++
-		q.id, q.start = w.ids, len(w.sent)
-		w.sent = w.codec.appendQuery(w.sent, q.id, q.sample, t.queries[q.at].Point)
-		q.end = len(w.sent)
-	}
-	close(t.encoded)
-	if len(t.left) > 0 {
-		w.task = t
 	}
 }
 
@@ -231,17 +213,15 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 	for {
 		if w.task == nil {
 			select {
-			case t := <-w.tasks:
-				w.take(t)
+			case w.task = <-w.tasks:
 			case m := <-heard:
 				if m.err != nil {
 					return m.err
 				}
-				return w.stray(*m.answer.ID)
+				return stray(*m.answer.ID)
 			case <-w.ctx.Done():
 				return errClosed
 			}
-			continue
 		}
 		late.Reset(w.cfg.Timeout)
 		if err := w.ask(p, heard, late, writing); err != nil {
@@ -278,7 +258,7 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 	if w.asked = len(t.left); t.alone {
 		w.asked = 1
 	}
-	b := w.sent[t.left[0].start:t.left[w.asked-1].end]
+	b := t.messages[t.left[0].start:t.left[w.asked-1].end]
 	written := make(chan error, 1)
 	writing.Go(func() {
 		_, err := p.in.Write(b)
@@ -317,26 +297,23 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 // settle gives an answer to whoever waits for it.
 func (w *worker) settle(p *process, a *answer) error {
 	held := w.task.left[:w.asked]
-	i := slices.IndexFunc(held, func(q query) bool { return q.id == *a.ID })
+	i := slices.IndexFunc(held, func(q *query) bool { return q.id == *a.ID })
 	if i < 0 {
-		return w.stray(*a.ID)
+		return stray(*a.ID)
 	}
 	w.fails = 0
 	w.answered(nil)
 	err := a.why()
 	if err != nil {
 		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, w.name, p.cmd.Process.Pid, *a.ID,
-			held[i].sample, err)
+			held[i].Sample, err)
 	}
 	w.asked--
 	w.task.settle(i, a.Loss.value, err)
 	return nil
 }
 
-// stray says what is wrong with an answer to none of the queries that a process holds.
-func (w *worker) stray(id uint64) error {
-	if id == 0 || id > w.ids {
-		return fmt.Errorf("answered query %d, which was never asked", id)
-	}
-	return fmt.Errorf("answered query %d twice", id)
+// stray is the error of an answer to none of the queries that a process holds.
+func stray(id uint64) error {
+	return fmt.Errorf("answered query %d, which it does not hold: it was never asked, or has answered", id)
 }
