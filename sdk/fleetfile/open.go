@@ -69,16 +69,10 @@ func External(program zoest.BatchOracle, samples int) *Source {
 	}
 }
 
-// asked is a program that gives losses.
-type asked interface {
-	zoest.BatchOracle
-	LastFailure() error
-}
-
 // ofProgram is a source whose losses come from processes of a node file's program.
-func ofProgram(program asked, samples, workers int, end func() error) *Source {
-	s := External(program, samples)
-	s.Failure, s.Close = program.LastFailure, end
+func ofProgram(program *scorer.Oracle, workers int) *Source {
+	s := External(program, program.Samples())
+	s.Failure, s.Close = program.LastFailure, program.Close
 	if 2*workers > 16 {
 		s.Window = 2 * workers
 	}

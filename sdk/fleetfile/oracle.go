@@ -106,7 +106,7 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 		err := Mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", program.Dim(), dim)
 		return nil, errors.Join(err, program.Close())
 	}
-	return ofProgram(program, program.Samples(), s.Workers, program.Close), nil
+	return ofProgram(program, s.Workers), nil
 }
 
 // Open makes the program ready, see [Oracle].
@@ -115,5 +115,5 @@ func (o *OneShot) Open(_ context.Context, fleet *File) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oracle.oneshot: %w", err)
 	}
-	return ofProgram(program, program.Samples(), o.Workers, program.Close), nil
+	return ofProgram(program, o.Workers), nil
 }

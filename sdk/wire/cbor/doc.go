@@ -1,5 +1,4 @@
-// Package cbor is the one codec of CBOR (RFC 8949) of this module: for frames, hellos and snapshots of package wire,
-// and for the programs of package scorer.
+// Package cbor is the codec of CBOR (RFC 8949) for frames, hellos and snapshots of package wire.
 //
 // Maps whose keys come in any order are checked by github.com/fxamacker/cbor. [Unmarshal] splits a map into an [Item]
 // for each field, which aliases the input, and the items' methods read the values. This allocates nothing. The rest is
