@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -45,10 +44,6 @@ type Program struct {
 	// Memory limits the address space of each process, in bytes; 0 does not. It is the limit of ulimit -v: what a process
 	// reserves counts, used or not. On Linux only; elsewhere anything but 0 is refused when the oracle is opened.
 	Memory int64
-
-	// Logger is told once, at level WARN and without details, that something has failed, and each time, at level DEBUG,
-	// what: that must not leave the device. Nil logs nothing.
-	Logger *slog.Logger
 }
 
 // Format is how the messages of a stream are written.
@@ -147,7 +142,6 @@ func (p Program) ready() (Program, error) {
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
 	p.Backoff = cmp.Or(p.Backoff, 30*time.Second)
-	p.Logger = cmp.Or(p.Logger, slog.New(slog.DiscardHandler))
 	path, err := p.Command[0], error(nil)
 	if filepath.Base(path) != path && !filepath.IsAbs(path) {
 		path, err = filepath.Abs(filepath.Join(p.Dir, path))

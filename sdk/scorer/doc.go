@@ -47,6 +47,6 @@
 // a run that is not private ends with the error.
 //
 // Errors speak of samples and of points that nobody else may see, and so does what a program writes to standard error.
-// Loggers get it at level DEBUG, which must not leave the device. The program itself can do what its user can: nothing
+// Both must not leave the device. The program itself can do what its user can: nothing
 // here keeps it from sending the data elsewhere.
 package scorer

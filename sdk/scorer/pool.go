@@ -44,8 +44,7 @@ type Oracle struct {
 	failures int        // processes that have failed since the last answer
 	last     error      // of these
 	retry    time.Time  // when the program is tried again if it is broken
-	warned   bool
-	newest   error // why the newest query that failed has no loss
+	newest   error      // likewise, or why the newest query that failed has no loss
 }
 
 // newOracle makes an oracle whose workers are yet to be started.
@@ -131,7 +130,6 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	for i, q := range all {
 		if losses[i] = q.loss; q.err != nil {
 			losses[i] = math.NaN()
-			o.note(q.err)
 			failed++
 		}
 	}
@@ -173,18 +171,12 @@ func (o *Oracle) share(n int) int {
 	return max(1, min(n, o.depth, maxGroup/o.dim))
 }
 
-// LastFailure returns why the newest query that failed has no loss, and nil if none has failed. It speaks of a sample
-// and may quote the program: it is for the device alone.
+// LastFailure returns why the newest query that failed has no loss, or why the newest process that failed was ended; nil
+// if nothing has failed. It speaks of a sample and may quote the program: it is for the device alone.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest
-}
-
-func (o *Oracle) note(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.newest = err
 }
 
 // Close ends the program, as the function that has opened the oracle says, and waits for that. Calls that wait for an
@@ -196,27 +188,16 @@ func (o *Oracle) failed(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failures++
-	o.last, o.retry = err, time.Now().Add(o.pause(o.failures))
-	o.warn(err)
+	o.last, o.newest, o.retry = err, err, time.Now().Add(o.pause(o.failures))
 }
 
-// answered notes that the program works, even if what it has answered is an error.
+// answered notes that the program works, even if what it has answered is why there is no loss, err.
 func (o *Oracle) answered(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failures = 0; err != nil {
-		o.warn(err)
+		o.newest = err
 	}
-}
-
-// warn logs a failure. o.mu is held.
-func (o *Oracle) warn(err error) {
-	if !o.warned {
-		o.warned = true
-		o.cfg.Logger.Warn("a scoring program has failed; it is started again (details at level DEBUG, which must not leave " +
-			"this device)")
-	}
-	o.cfg.Logger.Debug("a scoring program has failed", "err", err, "in_a_row", o.failures)
 }
 
 // patience is how many failures in a row make a program count as broken: more than one query that kills it can cause.

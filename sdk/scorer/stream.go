@@ -301,13 +301,13 @@ func (w *worker) settle(p *process, a *answer) error {
 	if i < 0 {
 		return stray(*a.ID)
 	}
-	w.fails = 0
-	w.answered(nil)
 	err := a.why()
 	if err != nil {
 		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, w.name, p.cmd.Process.Pid, *a.ID,
 			held[i].Sample, err)
 	}
+	w.fails = 0
+	w.answered(err)
 	w.asked--
 	w.task.settle(i, a.Loss.value, err)
 	return nil
