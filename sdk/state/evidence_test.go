@@ -66,9 +66,9 @@ func TestEvidenceIsReadAgain(t *testing.T) {
 	}
 }
 
-// Known lists what was learned: the latest state of each ledger.
-func TestKnownLedgers(t *testing.T) {
-	if (*Heads)(nil).Known() != nil {
+// What was learned is found again: the latest state of each ledger.
+func TestLatestHead(t *testing.T) {
+	if _, _, ok := (*Heads)(nil).Find(pins("b"), []byte{1}); ok {
 		t.Error("nothing remembers something")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
@@ -76,20 +76,40 @@ func TestKnownLedgers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	id := [16]byte{7}
 	for _, seq := range []uint64{3, 5, 4} {
 		scope := signed.NewScope("r", [32]byte{}, "b")
-		r := signed.Release{Round: 1, Ledger: signed.Head{ID: [16]byte{7}, Seq: seq}}
+		r := signed.Release{Round: 1, Ledger: signed.Head{ID: id, Seq: seq}}
 		r.Sign(memberKey("b"), scope)
 		h.Learn(pins("b"), scope, r)
-	}
-	want := []KnownLedger{{Key: pins("b")[1], Ledger: "07" + strings.Repeat("0", 30), Lines: 5}}
-	if got := h.Known(); !reflect.DeepEqual(got, want) {
-		t.Errorf("known are %+v, want %+v", got, want)
 	}
 	if err := h.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if h, err = OpenHeads(path); err != nil || !reflect.DeepEqual(h.Known(), want) {
-		t.Errorf("read again: %+v, %v", h.Known(), err)
+	again, err := OpenHeads(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*Heads{h, again} {
+		if _, r, ok := h.Find(pins("b"), id[:]); !ok || r.Ledger.Seq != 5 || len(h.entries) != 1 {
+			t.Errorf("found %+v, %v in %d entries, want seq 5 in one", r, ok, len(h.entries))
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(text, []byte(`"release":"`)) + len(`"release":"`) + 20
+	for bad, want := range map[string]string{
+		string(text[:at]) + string("01"[text[at]&1^1]) + string(text[at+1:]): "by none of the member's keys",
+		string(text) + `{"key":"00"}`:                                        "line 2",
+		string(text[:len(text)/2]):                                           "line 1",
+	} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenHeads(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("damaged: %v, want %q", err, want)
+		}
 	}
 }

@@ -68,27 +68,6 @@ func (e *headEntry) parse() (err error) {
 	return e.release.Verify(signed.Scope(e.Scope), []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// KnownLedger is a neighbor's ledger that a [Heads] remembers.
-type KnownLedger struct {
-	Key    ed25519.PublicKey // the neighbor has signed with it
-	Ledger string            // the id of the ledger, 32 hexadecimal digits
-	Lines  uint64            // reservations that it had by then
-}
-
-// Known returns the remembered ledgers in the order in which they were learned.
-func (h *Heads) Known() []KnownLedger {
-	if h == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []KnownLedger
-	for _, e := range h.entries {
-		all = append(all, KnownLedger{ed25519.PublicKey(e.Key), hex.EncodeToString(e.Ledger), e.release.Ledger.Seq})
-	}
-	return all
-}
-
 // Find returns the latest state of the ledger with an id that one of keys has signed, and the scope of the signature.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scope, r signed.Release, ok bool) {
 	if h == nil || len(ledger) == 0 {

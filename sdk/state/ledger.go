@@ -323,10 +323,7 @@ func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
 func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r := l.log.runs[runID(run, fleet, member)]; r != nil {
-		return r.marked
-	}
-	return 0
+	return l.log.marked(runID(run, fleet, member))
 }
 
 // Written returns how many bytes the ledger has handed to its two files since it was opened: about 550 for a release.

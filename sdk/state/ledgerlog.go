@@ -46,21 +46,14 @@ type reservation struct {
 type ledgerLog struct {
 	header header
 	spent  *dpmech.Composition // what the lines count
-	runs   map[dpmech.RunID]*runMark
-	lines  []ledgerLine // all of them, the header too
-	unsent []int        // ascending: the reservations, numbered from 1, whose releases are not marked
-}
-
-// runMark is the high-water mark of one run.
-type runMark struct {
-	id     dpmech.RunID
-	marked int // the highest round that is marked, 0 for none
+	lines  []ledgerLine        // all of them, the header too
+	unsent []int               // ascending: the reservations, numbered from 1, whose releases are not marked
 }
 
 type ledgerLine struct {
 	hash  [sha256.Size]byte
-	end   int64    // offset in the file behind its newline
-	run   *runMark // nil for the header
+	end   int64 // offset in the file behind its newline
+	id    dpmech.RunID
 	round int
 	g     dpmech.Gaussian
 }
@@ -116,7 +109,7 @@ func (l *ledgerLog) start(line []byte) error {
 	if v := l.header.Version; v != 1 {
 		err = errors.Join(err, fmt.Errorf("version is %d, want 1", v))
 	}
-	l.spent, l.runs = spent, map[dpmech.RunID]*runMark{}
+	l.spent = spent
 	return err
 }
 
@@ -140,14 +133,12 @@ func (l *ledgerLog) enter(id dpmech.RunID, round int, g dpmech.Gaussian, line []
 	if err := l.spent.Add(id, round, g); err != nil {
 		return err
 	}
-	run := l.runs[id]
-	if run == nil {
-		run = &runMark{id: id}
-		l.runs[id] = run
+	if before := l.lines[l.seq()].id; before == id {
+		id = before // lines of one run share the text
 	}
 	end := l.size() + int64(len(line)) + 1
 	l.unsent = append(l.unsent, len(l.lines))
-	l.lines = append(l.lines, ledgerLine{hash: sha256.Sum256(line), end: end, run: run, round: round, g: g})
+	l.lines = append(l.lines, ledgerLine{hash: sha256.Sum256(line), end: end, id: id, round: round, g: g})
 	return nil
 }
 
@@ -157,33 +148,32 @@ func (l *ledgerLog) settle(m highWater) {
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
 		l.unsent = append(l.unsent, seq)
 	}
-	for seq := 1; seq <= m.Seq; seq++ {
-		if _, unsent := slices.BinarySearch(m.Unsent, seq); !unsent {
-			line := l.lines[seq]
-			line.run.marked = max(line.run.marked, line.round)
-		}
-	}
 }
 
 // mark marks the releases of a run up to a round, and reports whether one was not marked.
 func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	before := len(l.unsent)
 	l.unsent = slices.DeleteFunc(l.unsent, func(seq int) bool {
-		line := l.lines[seq]
-		if line.run.id != id || line.round > round {
-			return false
-		}
-		line.run.marked = max(line.run.marked, line.round)
-		return true
+		return l.lines[seq].id == id && l.lines[seq].round <= round
 	})
 	return len(l.unsent) < before
+}
+
+// marked returns the highest round of a run that is marked, 0 if none is.
+func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
+	for seq, line := range l.lines {
+		if _, unsent := slices.BinarySearch(l.unsent, seq); line.id == id && !unsent {
+			round = max(round, line.round)
+		}
+	}
+	return round
 }
 
 // at returns what was counted after a number of reservations.
 func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {
-		err = spent.Add(l.lines[i].run.id, l.lines[i].round, l.lines[i].g)
+		err = spent.Add(l.lines[i].id, l.lines[i].round, l.lines[i].g)
 	}
 	return spent, err
 }

@@ -293,9 +293,9 @@ func FuzzReadLedger(f *testing.F) {
 			if !slices.IsSorted(b.unsent) || len(b.unsent) > b.seq() || len(b.unsent) < b.seq()-mark.Seq {
 				t.Fatalf("unsent %v of %d with mark %+v", b.unsent, b.seq(), m)
 			}
-			for _, r := range b.runs {
-				if r.marked < 0 || r.marked > b.spent.Last(r.id) {
-					t.Fatalf("%v is marked up to %d, and ends with %d", r.id, r.marked, b.spent.Last(r.id))
+			for _, line := range b.lines[1:] {
+				if marked := b.marked(line.id); marked > b.spent.Last(line.id) {
+					t.Fatalf("%v is marked up to %d, and ends with %d", line.id, marked, b.spent.Last(line.id))
 				}
 			}
 		}
@@ -305,7 +305,7 @@ func FuzzReadLedger(f *testing.F) {
 		}
 		again := append(h, '\n')
 		for seq := 1; seq <= b.seq(); seq++ {
-			line, err := b.line(seq, b.lines[seq].run.id, b.lines[seq].round, b.lines[seq].g)
+			line, err := b.line(seq, b.lines[seq].id, b.lines[seq].round, b.lines[seq].g)
 			if err != nil {
 				t.Fatal(err)
 			}

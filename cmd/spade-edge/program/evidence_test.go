@@ -15,8 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // signedBy returns a member's key, and the scope of its releases.
@@ -162,32 +160,4 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 			t.Errorf("%s: run: exit code %d, %s", name, code, text)
 		}
 	}
-}
-
-// What a run leaves beside the ledger is a table of the neighbors' ledgers; a line that was changed is found.
-func TestInspectNeighborsLedgers(t *testing.T) {
-	t.Parallel()
-	noWindows(t)
-	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
-	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
-	a.wait(t, cli.ExitDone)
-	b.wait(t, cli.ExitDone)
-	ledger, err := state.ReadLedger(tr.path("b.ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := ledger.Head().ID
-	row := transport.FormatKey(tr.file.Members[1].Keys[0]) + " has ledger " + id + " with 6 lines\n"
-	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors"}, "ledgers of neighbors", row)
-	tr.inspects(t, cli.ExitDone, []string{"a.ledger.neighbors", "-json"}, `"ledger": "`+id+`"`, `"lines": 6`)
-	tr.inspects(t, cli.ExitDone, []string{"a.state"}, "!evidence")
-
-	text := readFile(t, tr.path("a.ledger.neighbors"))
-	at := strings.Index(text, `"release":"`) + len(`"release":"`) + 20
-	tr.write(t, "a.ledger.neighbors", text[:at]+string("01"[text[at]&1^1])+text[at+1:])
-	tr.inspects(t, cli.ExitFailed, []string{"a.ledger.neighbors"}, "line 1", "by none of the member's keys")
-	tr.write(t, "a.ledger.neighbors", text+`{"key":"00"}`)
-	tr.inspects(t, cli.ExitFailed, []string{"a.ledger.neighbors"}, "line 2")
-	tr.write(t, "a.ledger.neighbors", text[:len(text)/2])
-	tr.inspects(t, cli.ExitUsage, []string{"a.ledger.neighbors"}, "looks like JSON and is not")
 }

@@ -104,7 +104,7 @@ func (r *inspection) identify(path string) error {
 		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
 	}
 	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, model file, evidence, ledger, "+
-		"neighbors' ledgers, certificate, fleet file, node file, key file", path))
+		"certificate, fleet file, node file, key file", path))
 }
 
 // jsonKinds tell the files in JSON from each other by fields of their first object.
@@ -114,7 +114,6 @@ var jsonKinds = []struct {
 }{
 	{"model file", "model model_sha256 fleet", (*inspection).modelFile},
 	{"ledger", "ledger dataset created", (*inspection).ledger},
-	{"ledgers of neighbors", "key ledger scope release", (*inspection).heads},
 	{"evidence", "member round first second", (*inspection).evidenceFile},
 	{"secrets of a run", "own offered sha256", func(r *inspection, _ string) error {
 		r.row("secrets", "%s", secretText)
@@ -143,7 +142,7 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 			return k.show(r, path)
 		}
 	}
-	return cli.AsUsageError(fmt.Errorf("%s is a JSON object, but neither ledger, model file, neighbors' ledgers, "+
+	return cli.AsUsageError(fmt.Errorf("%s is a JSON object, but neither ledger, model file, "+
 		"evidence, certificate, fleet file nor node file", path))
 }
 
@@ -198,21 +197,6 @@ func (r *inspection) nodeFile(path string) error {
 	if len(all) > 0 {
 		r.add("evidence", all, "")
 	}
-	return nil
-}
-
-func (r *inspection) heads(path string) error {
-	h, err := state.OpenHeads(path)
-	if err != nil {
-		return err
-	}
-	all := []cli.Fields{}
-	for _, k := range h.Known() {
-		key := transport.FormatKey(k.Key)
-		r.row("", "%s has ledger %s with %d lines", key, k.Ledger, k.Lines)
-		all = append(all, cli.Fields{{Key: "key", Value: key}, {Key: "ledger", Value: k.Ledger}, {Key: "lines", Value: k.Lines}})
-	}
-	r.Any = all
 	return nil
 }
 
