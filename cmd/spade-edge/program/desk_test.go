@@ -132,7 +132,6 @@ func (d *desk) makeData(t *testing.T) {
 	for _, name := range []string{"new.csv", "test.csv", "patient.csv"} {
 		d.write(t, name, csv.String())
 	}
-	d.write(t, "frame.bin", encoded(t, 10, floatFrame(make([]float32, 10))))
 }
 
 // makeFleet makes a fleet of two, keeps it as it is, runs it, and puts what the run of "a" has left among the files.

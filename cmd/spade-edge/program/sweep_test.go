@@ -3,9 +3,6 @@ package program
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/xml"
-	"errors"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,8 +23,8 @@ func init() { cli.ProgressLines = math.MaxInt32 }
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	rows, picture, model := filepath.Join(dir, "runs.csv"), filepath.Join(dir, "curve.svg"), filepath.Join(dir, "model.json")
-	args := with(small, "-seeds", "3,1..2", "-epsilon", "4,2", "-out", rows, "-plot", picture, "-save", model)
+	rows, model := filepath.Join(dir, "runs.csv"), filepath.Join(dir, "model.json")
+	args := with(small, "-seeds", "3,1..2", "-epsilon", "4,2", "-out", rows, "-save", model)
 	var s lab.Sweep
 	into(t, &s, cli.ExitDone, args...)
 	if len(s.Runs) != 6 || len(s.Table) != 2 || s.Score != "accuracy_mean" {
@@ -57,19 +54,6 @@ func TestSweep(t *testing.T) {
 		!(g.SD > 0) {
 		t.Errorf("%+v", g)
 	}
-	svg := readFile(t, picture)
-	for dec := xml.NewDecoder(strings.NewReader(svg)); ; {
-		if _, err := dec.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, want := range []string{">epsilon 4<", ">epsilon 2<", ">round<", ">accuracy, %<", ">majority<", `class="band"`, "prefers-color-scheme:dark"} {
-		if !strings.Contains(svg, want) {
-			t.Errorf("no %s in the picture", want)
-		}
-	}
 	// The model of the first seed at the last epsilon can be applied.
 	m, err := builtin.ReadModel(model)
 	if err != nil || m.Member != "node-0" || !m.NonPrivate || m.Round != 13 {
@@ -86,8 +70,8 @@ func TestSweep(t *testing.T) {
 	// What is there is not lost, and nothing runs in vain.
 	for want, more := range map[string][]string{
 		"-out: " + rows + " is there already: -force": {"-out", rows},
-		"there is no folder":                          {"-plot", filepath.Join(dir, "no", "x.svg")},
-		"is the name of two files":                    {"-plot", "x", "-out", "./x"},
+		"there is no folder":                          {"-out", filepath.Join(dir, "no", "x.csv")},
+		"is the name of two files":                    {"-save", "x", "-out", "./x"},
 		"-seed and -seeds exclude":                    {"-seed", "1", "-seeds", "1..2"},
 		"2 is there twice":                            {"-seeds", "1..3,2"},
 		`"5..1", want numbers and ranges`:             {"-seeds", "5..1"},
@@ -106,11 +90,11 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A target is drawn and listed by its RMSE.
+// A target is listed by its RMSE.
 func TestSweepOfNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	data, picture := filepath.Join(dir, "d.csv"), filepath.Join(dir, "p.svg")
+	data := filepath.Join(dir, "d.csv")
 	var text bytes.Buffer
 	text.WriteString("a,y\n")
 	for i := range 100 {
@@ -120,8 +104,8 @@ func TestSweepOfNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"simulate", "-data", "csv:" + data, "-target", "y", "-nodes", "4", "-graph", "ring", "-rounds", "5", "-non-private",
-		"-seeds", "1..2", "-plot", picture}
-	if code, text := said(args...); code != cli.ExitDone || !strings.Contains(text, "mean RMSE") || !strings.Contains(readFile(t, picture), ">RMSE<") {
+		"-seeds", "1..2"}
+	if code, text := said(args...); code != cli.ExitDone || !strings.Contains(text, "mean RMSE") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
@@ -171,17 +155,6 @@ func TestSuggestions(t *testing.T) {
 	}
 	if got := cli.Wrapped("chosen:", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, c := range [][2]float64{{0, 1}, {1, 80}, {47.3, 47.4}, {-3, 1e6}, {1e-9, 2e-9}, {0, 7}} {
-		if n := len(lab.TicksOf(c[0], c[1])); n < 3 || n > 8 {
-			t.Errorf("%v has %d ticks", c, n)
-		}
-	}
-	if n := len(lab.TicksOf(5, 5)); n != 1 {
-		t.Errorf("%d ticks for one value", n)
 	}
 }
 

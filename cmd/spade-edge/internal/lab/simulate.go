@@ -43,12 +43,11 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	groups := groupRuns(runs)
-	if err := files.write(runs, groups, saved); err != nil {
+	if err := files.write(runs, saved); err != nil {
 		return err
 	}
 	if len(runs) > 1 {
-		s := newSweep(groups, began)
+		s := newSweep(groupRuns(runs), began)
 		return c.Print(s, s.write)
 	}
 	r := runs[0].result

@@ -55,14 +55,12 @@ func (l *seedList) Set(s string) error {
 
 // outputs are the files that simulate writes besides what it prints; empty for none.
 type outputs struct {
-	csv, plot, save string
-	force           bool
+	csv, save string
+	force     bool
 }
 
 func (w *outputs) register(c *cli.Cmdline) {
 	c.StringVar(&w.csv, "out", "", "write a `file` of CSV with a row for each run")
-	c.StringVar(&w.plot, "plot", "", "write a `file` of SVG with a curve for each epsilon: what the average model is worth, by "+
-		"round; several seeds make a band of one standard deviation")
 	c.StringVar(&w.save, "save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
 		"seed at the last epsilon")
 	c.BoolVar(&w.force, "force", false, "overwrite what is there")
@@ -71,7 +69,7 @@ func (w *outputs) register(c *cli.Cmdline) {
 // check reports what would keep the files from being written at the end.
 func (w *outputs) check(f *cli.Faults) {
 	var seen []string
-	for _, o := range []struct{ flag, path string }{{"out", w.csv}, {"plot", w.plot}, {"save", w.save}} {
+	for _, o := range []struct{ flag, path string }{{"out", w.csv}, {"save", w.save}} {
 		if o.path == "" {
 			continue
 		}
@@ -90,8 +88,6 @@ func (w *outputs) check(f *cli.Faults) {
 type sweepRun struct {
 	options setup.Options
 	result  *setup.Result
-	scores  []float64 // of the average model after each round; only with -plot
-	word    string    // what a round is called
 }
 
 // planSweep returns the runs that are asked for, by epsilon and then by seed.
@@ -144,11 +140,7 @@ func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.W
 			}
 		}
 		last := p.Fleet.Method.Last()
-		run.word = cli.ReleaseWord(p.Fleet.Method)
 		r, models, err := simulateNetwork(p, ctx, func(k int, models [][]float32) {
-			if files.plot != "" {
-				run.scores = append(run.scores, p.Scores(setup.Mean(models))[0])
-			}
 			if len(runs) == 1 {
 				show.Round(k, "average model "+p.Worth(setup.Mean(models), 2))
 				return
@@ -225,13 +217,10 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 }
 
 // write writes the files that are asked for.
-func (w *outputs) write(runs []*sweepRun, groups [][]*sweepRun, saved *builtin.Model) error {
+func (w *outputs) write(runs []*sweepRun, saved *builtin.Model) error {
 	var all []cli.Written
 	if w.csv != "" {
 		all = append(all, cli.Written{Path: w.csv, Content: rowsOf(runs)})
-	}
-	if w.plot != "" {
-		all = append(all, cli.Written{Path: w.plot, Content: plotOf(groups)})
 	}
 	if w.save != "" {
 		text, err := saved.Marshal()

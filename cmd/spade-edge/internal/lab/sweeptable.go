@@ -170,37 +170,3 @@ func rowsOf(runs []*sweepRun) []byte {
 	w.Flush()
 	return text.Bytes()
 }
-
-// plotOf draws what the average model of each group is worth, by round.
-func plotOf(groups [][]*sweepRun) []byte {
-	last := groups[0][0].result
-	p := plot{title: "Average model on test data", x: groups[0][0].word, y: "accuracy, %", lineName: "majority"}
-	if g := last.Regression; g != nil {
-		p.y, p.line, p.lineName = "RMSE", g.MeanRMSE, "mean"
-	} else {
-		p.line = last.AccuracyMajority
-	}
-	for _, runs := range groups {
-		c := curve{name: "no noise"}
-		if epsilon := runs[0].asked(); epsilon != nil {
-			c.name = "epsilon " + cli.Digits(*epsilon)
-		} else if !runs[0].options.Asked.Privacy.NonPrivate {
-			c.name = "sigma " + cli.Digits(runs[0].options.Asked.Privacy.Sigma)
-		}
-		rounds := math.MaxInt
-		for _, run := range runs {
-			rounds = min(rounds, len(run.scores))
-		}
-		for k := range rounds {
-			var at []float64
-			for _, run := range runs {
-				at = append(at, run.scores[k])
-			}
-			mean, sd := meanSD(at)
-			c.mean, c.sd = append(c.mean, mean), append(c.sd, sd)
-		}
-		p.band = p.band || len(runs) > 1
-		p.curves = append(p.curves, c)
-	}
-	return p.svg()
-}
