@@ -19,7 +19,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -41,9 +40,6 @@ func onlyLong(t *testing.T, variables ...string) {
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if !long {
-		setup.CostSample = time.Millisecond // in a hundred plans
-	}
 	if os.Getenv(asProgram) != "" {
 		if os.Args[1] == panicking.Name {
 			cli.Commands = append(cli.Commands, panicking)

@@ -188,15 +188,6 @@ func WriteObject(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Rough is a number of seconds as a duration with three digits.
-func Rough(seconds float64) time.Duration {
-	d, unit := time.Duration(min(seconds*1e9, 1<<62)), time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit)
-}
-
 // Duration returns a number of seconds for people.
 func Duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()

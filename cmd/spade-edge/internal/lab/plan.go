@@ -256,9 +256,6 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	r.Memory = setup.NewMemory(cfg, state)
 	r.Disk = setup.NewDiskCost(f, cfg, state)
-	if r.CPU, err = setup.NewCPUCost(cfg); err != nil {
-		return nil, err
-	}
 	r.Chosen = p.ChosenValues()
 	if !o.Asked.Privacy.NonPrivate {
 		r.Privacy = setup.NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})

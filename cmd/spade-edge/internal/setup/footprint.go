@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -246,81 +245,10 @@ func NewDiskCost(f *sdk.Fleet, c admm.Config, size int64) diskCost {
 	return d
 }
 
-// cpuCost is what a round asks of a processor, in seconds: measured on this machine, for a few hundredths of a second,
-// on what fits there. It leaves out the oracle's own time, and that of frames, which is little beside it.
-type cpuCost struct {
-	Query   float64 `json:"query"`   // drawing a direction, and working the answer into the estimate
-	Release float64 `json:"release"` // clip and noise; 0 without privacy
-	Round   float64 `json:"round"`   // m + tau*b queries (with tracking tau*b) and a release
-}
-
 // Filling returns how many queries fill the table of a round.
 func Filling(e zoest.Config) int64 {
 	if e.Kind == zoest.Tracking {
 		return 0
 	}
 	return int64(e.Samples)
-}
-
-// CostSample is how long newCPUCost looks at a query and at a release.
-var CostSample = 20 * time.Millisecond
-
-// NewCPUCost measures. What is longer than the sample that is measured is taken to cost in proportion.
-func NewCPUCost(c admm.Config) (cost cpuCost, err error) {
-	const mostDim, mostRows = 1 << 16, 64
-	e := c.Estimator
-	queries := float64(Filling(e) + int64(c.Tau)*int64(cmp.Or(e.Batch, e.Samples)))
-	scale := float64(e.Dim)
-	e.Dim, e.Samples = min(e.Dim, mostDim), min(e.Samples, mostRows)
-	e.Batch = min(e.Batch, e.Samples)
-	scale /= float64(e.Dim)
-	measure := func(work func() (units int, err error)) (seconds float64, err error) { // for one unit
-		began, made := time.Now(), 0
-		for made == 0 || time.Since(began) < CostSample {
-			n, err := work()
-			if err != nil {
-				return 0, err
-			}
-			made += n
-		}
-		return scale * time.Since(began).Seconds() / float64(made), nil
-	}
-	estimator, err := zoest.NewEstimator(e)
-	if err != nil {
-		return cost, err
-	}
-	x, losses := make([]float32, e.Dim), make([]float64, e.Samples)
-	ask := func() (asked int, err error) {
-		for open := estimator.Next(); len(open) > 0; open = estimator.Next() {
-			if err := estimator.Answer(losses[:len(open)]...); err != nil {
-				return 0, err
-			}
-			asked += len(open)
-		}
-		return asked, nil
-	}
-	estimator.Fill(0, x, 1)
-	if _, err = ask(); err == nil { // not counted: memory is touched for the first time
-		cost.Query, err = measure(func() (int, error) {
-			estimator.Step(x)
-			return ask()
-		})
-	}
-	if err == nil && !c.NonPrivate {
-		noise := rng.New(1, rng.Address{Purpose: rng.Noise})
-		mech, e := dpmech.NewMechanism(e.Dim, &noise)
-		if e != nil {
-			return cost, e
-		}
-		var pairs []dpmech.Pair
-		if c.PairKey != nil {
-			pairs = make([]dpmech.Pair, len(c.Neighbors))
-		}
-		cost.Release, err = measure(func() (int, error) {
-			clear(x)
-			return 1, mech.Release(x, c.Privacy, pairs...)
-		})
-	}
-	cost.Round = queries*cost.Query + cost.Release
-	return cost, err
 }

@@ -57,7 +57,6 @@ type Report struct {
 
 	Memory memory   `json:"memory_bytes"`
 	Disk   diskCost `json:"disk_bytes"`
-	CPU    cpuCost  `json:"cpu_seconds"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
@@ -153,8 +152,6 @@ func (r *Report) Write(t cli.Table) {
 		t.Row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
 			cli.BytesText(sdk.DefaultMemoryLimit))
 	}
-	t.Row("processor", "about %v a round on this machine, %v for each query; the oracle's own time comes on top",
-		cli.Rough(r.CPU.Round), cli.Rough(r.CPU.Query))
 	if r.Privacy == nil {
 		t.Row("privacy", "NOT PRIVATE: no clipping and no noise")
 		return
