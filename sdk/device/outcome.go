@@ -60,15 +60,12 @@ type Local struct {
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
 
-// Usage is what a process has cost its device, measured. The figures of a round count the rounds that this process has
-// made; they are 0 if it has made none.
+// Usage is what a process has cost its device. The figures of a round count the rounds that this process has made; they
+// are 0 if it has made none.
 type Usage struct {
-	DiskBytes  int64   `json:"disk_bytes"`  // handed to files: states, log of releases, ledger and its mark
-	CPUSeconds float64 `json:"cpu_seconds"` // of all processors together, without child processes
-
-	DiskRound int64   `json:"disk_bytes_round"`
-	SentRound int64   `json:"bytes_sent_round"` // of encoded frames, resent ones included
-	CPURound  float64 `json:"cpu_seconds_round"`
+	DiskBytes int64 `json:"disk_bytes"` // handed to files: states, log of releases, ledger and its mark
+	DiskRound int64 `json:"disk_bytes_round"`
+	SentRound int64 `json:"bytes_sent_round"` // of encoded frames, resent ones included
 }
 
 // outcome reports a run that is over.
@@ -78,7 +75,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
-		Usage: Usage{DiskBytes: d.store.Written(), CPUSeconds: cpuSeconds()},
+		Usage: Usage{DiskBytes: d.store.Written()},
 	}
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]
@@ -97,7 +94,6 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	}
 	if rounds := int64(st.Round - d.firstHere); rounds > 0 {
 		o.DiskRound, o.SentRound = o.DiskBytes/rounds, st.BytesSent/rounds
-		o.CPURound = o.CPUSeconds / float64(rounds)
 	}
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {

@@ -162,8 +162,8 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 	}
 	t.Row("cost", "%d losses, %s sent, %.1f s", r.Queries, cli.BytesText(r.BytesSent), r.Seconds)
 	u := r.Usage
-	t.Row("usage", "%s written to disk, %s a %s; %s sent a %[3]s; %.3[5]g s of processor time, %.3[6]g ms a %[3]s",
-		cli.BytesText(u.DiskBytes), cli.BytesText(u.DiskRound), one, cli.BytesText(u.SentRound), u.CPUSeconds, 1000*u.CPURound)
+	t.Row("usage", "%s written to disk, %s a %s; %s sent a %[3]s",
+		cli.BytesText(u.DiskBytes), cli.BytesText(u.DiskRound), one, cli.BytesText(u.SentRound))
 	if r.Local != nil {
 		t.Row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
 			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
