@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -32,7 +31,7 @@ func init() {
 	if err != nil {
 		return
 	}
-	node.TestNoise = func(_ int, made func() int) io.Reader { return &lastDraw{made, round} }
+	Websockets.Noise = func(_ int, made func() int) io.Reader { return &lastDraw{made, round} }
 }
 
 type lastDraw struct {

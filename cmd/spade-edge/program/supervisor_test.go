@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
-
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -30,7 +28,7 @@ func init() {
 	if os.Getenv(seededNoise) == "" {
 		return
 	}
-	node.TestNoise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
+	Websockets.Noise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
 // roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has

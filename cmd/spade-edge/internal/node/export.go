@@ -113,28 +113,31 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err := cli.WriteAll([]cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}, *force); err != nil {
 		return err
 	}
-	return c.Print(r, func(t cli.Table) {
-		what := "model"
-		if *averaged {
-			what = "averaged"
-		}
-		t.Row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
-		t.Row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
-		if !r.Done {
-			t.Row("not finished", "the run goes on: this is not the final model")
-		}
-		switch {
-		case r.Predicts:
-			t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
-		case r.Format != "json":
-			t.Row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
-		case whole.NoTask == builtin.OwnFit:
-			t.Row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
-		default:
-			t.Row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
-		}
-		t.Row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
-	})
+	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
+}
+
+// write says what was written of a model; why is why there is no certificate.
+func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
+	what := "model"
+	if r.Averaged {
+		what = "averaged"
+	}
+	t.Row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+	t.Row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
+	if !r.Done {
+		t.Row("not finished", "the run goes on: this is not the final model")
+	}
+	switch {
+	case r.Predicts:
+		t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
+	case r.Format != "json":
+		t.Row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
+	case whole.NoTask == builtin.OwnFit:
+		t.Row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
+	default:
+		t.Row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
+	}
+	t.Row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
 }
 
 // recipeOf completes a model file with the preprocessing, or with why it has none.

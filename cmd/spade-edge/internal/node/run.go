@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -17,9 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
-
-// TestNoise, which only tests set, gives a private node another source of release noise, see [device.Device].
-var TestNoise func(number int, round func() int) io.Reader
 
 // Run is the command that runs a node of a fleet.
 func Run(ctx context.Context, c *cli.Cmdline) error {
@@ -72,24 +68,8 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Recover, d.Anyway, d.Noise, d.End = *restore, *anyway, TestNoise, end
-	if c.Program.Noise != nil {
-		d.Noise = c.Program.Noise
-	}
-	d.Say = func(line string) { show.Say("%s", line) }
-	d.Released = func(round int, spent dpmech.Total) {
-		show.Method = d.Method() // nobody else looks at it
-		show.Round(round, spendNote(f.Privacy, spent))
-	}
-	if *form == "json" {
-		d.Log = slog.NewJSONHandler(c.Log, nil)
-		log := slog.New(d.Log).With("run", f.Run, "node", file.Name)
-		c.Failed = func(text string) { log.Error(text) }
-		d.Say = func(line string) { log.Info(line) }
-		d.Released = func(round int, spent dpmech.Total) {
-			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
-		}
-	}
+	d.Recover, d.Anyway, d.Noise, d.End = *restore, *anyway, c.Program.Noise, end
+	tell(c, d, show, *form == "json")
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
 	o, err := d.Run(ctx)
 	if errors.Is(err, sdk.ErrStop) {
@@ -106,6 +86,25 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	return r.without()
+}
+
+// tell has the device say what it does: to people, or as JSON.
+func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
+	f := d.Fleet.Fleet
+	d.Say = func(line string) { show.Say("%s", line) }
+	d.Released = func(round int, spent dpmech.Total) {
+		show.Method = d.Method() // nobody else looks at it
+		show.Round(round, spendNote(f.Privacy, spent))
+	}
+	if asJSON {
+		d.Log = slog.NewJSONHandler(c.Log, nil)
+		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
+		c.Failed = func(text string) { log.Error(text) }
+		d.Say = func(line string) { log.Info(line) }
+		d.Released = func(round int, spent dpmech.Total) {
+			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
+		}
+	}
 }
 
 // readOwn reads the file of a node that this program can run.

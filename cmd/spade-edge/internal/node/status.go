@@ -132,31 +132,8 @@ func StatusText(s *monitor.Status, file *fleetfile.Node) string {
 	if s.Stop != nil {
 		b.Row("early end", "%s", s.Stop.Text)
 	}
-	if p := s.Privacy; p != nil {
-		limit := cli.EpsilonText(float64(p.Planned)) + " planned"
-		if p.Limit.Known() {
-			limit = fmt.Sprintf("%v allowed", p.Limit)
-		}
-		against := ""
-		if p.AgainstAll != nil {
-			against = ", against " + p.Adversary
-		}
-		b.Row("privacy", "epsilon %s of %s, at delta %v (%s)%s", cli.EpsilonText(float64(p.Epsilon)), limit, p.Delta,
-			p.Accounting, against)
-		if a := p.AgainstAll; a != nil {
-			limit = cli.EpsilonText(float64(a.Planned)) + " planned"
-			if a.Limit.Known() {
-				limit = fmt.Sprintf("%v allowed", a.Limit)
-			}
-			b.Row("", "epsilon %s of %s, against all other members together", cli.EpsilonText(float64(a.Epsilon)), limit)
-		}
-		if l := p.Lifetime; l != nil {
-			b.Row("lifetime", "epsilon %s of the data set %q, over %d runs%s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
-				l.Runs, against)
-			if a := p.AgainstAll; a != nil {
-				b.Row("", "epsilon %s against all other members together", cli.EpsilonText(float64(a.Lifetime)))
-			}
-		}
+	if s.Privacy != nil {
+		privacyRows(b, s.Privacy)
 	}
 	if !s.Running {
 		certified(b, file)
@@ -174,33 +151,66 @@ func StatusText(s *monitor.Status, file *fleetfile.Node) string {
 			s.Compared)
 	}
 	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
-	if l := s.Local; l != nil {
-		covered := ""
-		if !s.NonPrivate {
-			covered = "; for this device only: the privacy guarantee does not cover it"
-		}
-		if l.FailedQueries > 0 {
-			b.Row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
-		}
-		if l.LastFailure != "" {
-			b.Row("", "%s", transport.Printable(l.LastFailure))
-		}
-		accuracy := ""
-		if l.Accuracy.Known() {
-			accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
-		}
-		if l.Majority.Known() {
-			accuracy += fmt.Sprintf("%.2f %% by always saying the most frequent class, ", 100*l.Majority)
-		}
-		switch {
-		case l.Round == 0:
-		case l.OfQueries:
-			b.Row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
-		default:
-			b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
-		}
+	if s.Local != nil {
+		ownRows(b, s.Local, s.NonPrivate)
 	}
 	return text.String()
+}
+
+// privacyRows says what the run, and all runs, have cost.
+func privacyRows(b cli.Table, p *monitor.Privacy) {
+	limit := cli.EpsilonText(float64(p.Planned)) + " planned"
+	if p.Limit.Known() {
+		limit = fmt.Sprintf("%v allowed", p.Limit)
+	}
+	against := ""
+	if p.AgainstAll != nil {
+		against = ", against " + p.Adversary
+	}
+	b.Row("privacy", "epsilon %s of %s, at delta %v (%s)%s", cli.EpsilonText(float64(p.Epsilon)), limit, p.Delta,
+		p.Accounting, against)
+	if a := p.AgainstAll; a != nil {
+		limit = cli.EpsilonText(float64(a.Planned)) + " planned"
+		if a.Limit.Known() {
+			limit = fmt.Sprintf("%v allowed", a.Limit)
+		}
+		b.Row("", "epsilon %s of %s, against all other members together", cli.EpsilonText(float64(a.Epsilon)), limit)
+	}
+	if l := p.Lifetime; l != nil {
+		b.Row("lifetime", "epsilon %s of the data set %q, over %d runs%s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
+			l.Runs, against)
+		if a := p.AgainstAll; a != nil {
+			b.Row("", "epsilon %s against all other members together", cli.EpsilonText(float64(a.Lifetime)))
+		}
+	}
+}
+
+// ownRows says what stays on the device.
+func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
+	covered := ""
+	if !nonPrivate {
+		covered = "; for this device only: the privacy guarantee does not cover it"
+	}
+	if l.FailedQueries > 0 {
+		b.Row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+	}
+	if l.LastFailure != "" {
+		b.Row("", "%s", transport.Printable(l.LastFailure))
+	}
+	accuracy := ""
+	if l.Accuracy.Known() {
+		accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
+	}
+	if l.Majority.Known() {
+		accuracy += fmt.Sprintf("%.2f %% by always saying the most frequent class, ", 100*l.Majority)
+	}
+	switch {
+	case l.Round == 0:
+	case l.OfQueries:
+		b.Row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
+	default:
+		b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
+	}
 }
 
 func neighborText(n *monitor.Neighbor) string {
