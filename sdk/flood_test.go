@@ -56,7 +56,7 @@ func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
 	zeros := []byte{64, 1, 0, 64, 1, 0} // pairs, all the same: so many bytes for up to 131,072 numbers
-	bomb := handmade(admm.Release, 1, keyPacked, item(2, uint64(len(zeros)), zeros...))
+	bomb := handmade(admm.Release, 1, keyGrid, item(2, uint64(len(zeros)), zeros...))
 	var heap, sys uint64
 	trs := inMemory(t, f)
 	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {

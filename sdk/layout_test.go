@@ -28,15 +28,14 @@ var mayImport = map[string][]string{
 	"transport/internal/proxy":    {"transport"},
 	"transport/ws":                {"transport", "transport/internal/endpoint", "transport/internal/proxy"},
 	"sdk/admm":                    {"zoest", "zoest/vec", "zoest/setting", "dpmech"},
-	"sdk/wire":                    {"sdk/admm", "sdk/signed", "sdk/wire/cbor"},
-	"sdk/wire/cbor":               {},
+	"sdk/wire":                    {"sdk/admm", "sdk/signed"},
 	"sdk/recovery":                {"sdk/admm", "sdk/signed"},
 	"sdk/signed":                  {"dpmech"},
 	"sdk/pair":                    {"sdk/signed"},
 	"sdk/state":                   {"sdk/signed", "sdk/pair", "sdk/wire", "dpmech"},
 	"sdk/graph":                   {"zoest/vec", "zoest/rng"},
 	"sdk/task":                    {"zoest", "zoest/vec", "zoest/rng"},
-	"sdk/scorer":                  {"dpmech", "zoest", "sdk/wire/cbor"},
+	"sdk/scorer":                  {"dpmech", "zoest"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/recovery", "sdk/graph",
 		"zoest", "zoest/setting", "dpmech", "transport"},
 	"sdk/audit":     {"sdk", "sdk/signed", "dpmech"},
@@ -51,10 +50,9 @@ var mayImport = map[string][]string{
 }
 
 var mayUse = map[string][]string{
-	"sdk/wire":      {"github.com/klauspost/compress/huff0"},
-	"sdk/scorer":    {"github.com/fxamacker/cbor/v2"},
-	"sdk/wire/cbor": {"github.com/fxamacker/cbor/v2"},
-	"transport/ws":  {"nhooyr.io/websocket"},
+	"sdk/wire":     {"github.com/klauspost/compress/huff0", "github.com/fxamacker/cbor/v2"},
+	"sdk/scorer":   {"github.com/fxamacker/cbor/v2"},
+	"transport/ws": {"nhooyr.io/websocket"},
 }
 
 // Imports go one way, each dependency has its doors, and the top level is what it is meant to be. Tests are free to

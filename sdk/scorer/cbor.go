@@ -5,11 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
-
-	wire "github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // cborFrames is the codec of [CBOR].
@@ -41,7 +40,14 @@ func appendFrame(dst []byte, id uint64, sample int, x []float32) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, 0xa3, 0x01, 0x1b), id)
 	dst = binary.BigEndian.AppendUint64(append(dst, 0x02, 0x1b), uint64(sample))
 	dst = binary.BigEndian.AppendUint32(append(dst, 0x03, 0xd8, 0x55, 0x5a), uint32(size))
-	dst, _ = wire.AppendFloats(dst, x) // queries are finite
+	return appendFloats(dst, x)
+}
+
+// appendFloats appends numbers as four bytes each, the lowest first.
+func appendFloats(dst []byte, x []float32) []byte {
+	for _, v := range x {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+	}
 	return dst
 }
 

@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // jsonLines is the codec of [JSON].
@@ -59,7 +58,7 @@ func appendDigits(dst []byte, x []float32) []byte {
 }
 
 func appendBase64(dst []byte, x []float32) []byte {
-	b, _ := cbor.AppendFloats(nil, x) // queries are finite
+	b := appendFloats(nil, x)
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
 }
 

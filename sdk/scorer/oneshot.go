@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // oneshot is an oracle whose program is started for each query.
@@ -32,7 +30,7 @@ func OpenOneShot(cfg OneShotConfig, dim int) (*Oracle, error) {
 		return nil, err
 	}
 	o, err := newOracle(cfg.Program, 1, func(dst []byte, _ uint64, _ int, x []float32) []byte {
-		dst, _ = cbor.AppendFloats(dst, x) // checked to be finite
+		dst = appendFloats(dst, x)
 		return dst
 	})
 	if err != nil {

@@ -2,16 +2,13 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // frameVersion is the version of frames that this package writes and the only one it reads.
@@ -43,143 +40,145 @@ const (
 const frameRoom = 74 + maxSigned + signed.OfferSize + 4 + signed.MaxStops*signed.StopSize
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate and 1344 for all else. Plain vectors come close to it, and compressed ones are used only where they are
-// shorter. It makes sense for dim in 1..MaxDim.
-func MaxFrame(dim int) int { return frameRoom + 4*dim }
+// coordinate, four for each block of 65,536 coordinates and 1344 for all else. Frames with nothing to compress come
+// close to it. It makes sense for dim in 1..MaxDim.
+func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
-// Keys of a frame's map.
-const (
-	keyVersion = 1 + iota
-	keyKind
-	keyRound
-	keyResent
-	keyVector
-	keyPlanes
-	keyGrid
-	keyPacked
-	keyHeld
-	keyDevice
-	keyPart
-	keyOwn
-	keyProof
-	keyOther
-	keyLedger
-	keyCountersign
-	keyOffer
-	keyStops
-	keyEnd
-)
-
-// frameNames are the names of the keys in errors.
-var frameNames = []string{keyVersion: "version", keyKind: "kind", keyRound: "round", keyResent: "resent",
-	keyVector: "vector", keyPlanes: "planes", keyGrid: "grid", keyPacked: "packed", keyHeld: "held",
-	keyDevice: "incarnation", keyPart: "part", keyOwn: "own", keyProof: "proof", keyOther: "other",
-	keyLedger: "ledger", keyCountersign: "countersign", keyOffer: "offer", keyStops: "stops"}
-
-// keys is a set of keys.
-type keys uint32
-
-const (
-	vectorKeys  keys = 1<<keyVector | 1<<keyPlanes
-	gridKeys    keys = 1<<keyGrid | 1<<keyPacked
-	payloadKeys      = vectorKeys | gridKeys
-	headKeys    keys = 1<<keyVersion | 1<<keyKind | 1<<keyRound
-	probeKeys   keys = 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyLedger | 1<<keyOffer | 1<<keyStops
-)
-
-// rules says, by kind, which keys a frame has to have, and which it may have as well.
-var rules = [...]struct{ must, may keys }{
-	admm.EdgeMessage:   {0, vectorKeys | 1<<keyResent | 1<<keyOwn | 1<<keyStops},
-	admm.Done:          {0, 1<<keyResent | 1<<keyProof | 1<<keyCountersign | 1<<keyStops},
-	admm.Release:       {0, payloadKeys | 1<<keyResent | 1<<keyOwn | 1<<keyStops},
-	admm.Probe:         {1<<keyHeld | 1<<keyDevice, probeKeys},
-	admm.StateRequest:  {1<<keyDevice | 1<<keyPart, 1 << keyResent},
-	admm.StateResponse: {1<<keyHeld | 1<<keyDevice | 1<<keyPart, 1<<keyResent | 1<<keyOwn | 1<<keyProof | 1<<keyOther | 1<<keyStops},
-	admm.Conflict:      {1<<keyProof | 1<<keyOther, 1 << keyResent},
-	admm.ProbeReply:    {1<<keyHeld | 1<<keyDevice, probeKeys},
+// frame is a frame as it is encoded.
+type frame struct {
+	Version     uint64  `cbor:"1,keyasint"`
+	Kind        uint64  `cbor:"2,keyasint"`
+	Round       uint64  `cbor:"3,keyasint"`
+	Resent      bool    `cbor:"4,keyasint,omitempty"`
+	Vector      []byte  `cbor:"5,keyasint,omitempty"`
+	Grid        []byte  `cbor:"7,keyasint,omitempty"`
+	Held        *uint64 `cbor:"9,keyasint,omitempty"`
+	Device      *uint64 `cbor:"10,keyasint,omitempty"`
+	Part        *uint64 `cbor:"11,keyasint,omitempty"`
+	Own         []byte  `cbor:"12,keyasint,omitempty"`
+	Proof       []byte  `cbor:"13,keyasint,omitempty"`
+	Other       []byte  `cbor:"14,keyasint,omitempty"`
+	Ledger      []byte  `cbor:"15,keyasint,omitempty"`
+	Countersign []byte  `cbor:"16,keyasint,omitempty"`
+	Offer       []byte  `cbor:"17,keyasint,omitempty"`
+	Stops       []byte  `cbor:"18,keyasint,omitempty"`
 }
 
-// rule returns the keys that a message has to have, and those that it may have.
-func rule(m *admm.Message) (must, may keys) {
-	must, may = rules[m.Kind].must, rules[m.Kind].may
-	if m.Kind == admm.StateResponse {
-		switch m.Part {
+// fields is a set of those fields of a frame that not every kind has.
+type fields uint32
+
+const (
+	hasResent fields = 1 << iota
+	hasVector
+	hasGrid
+	hasHeld
+	hasDevice
+	hasPart
+	hasOwn
+	hasProof
+	hasOther
+	hasLedger
+	hasCountersign
+	hasOffer
+	hasStops
+
+	hasPayload = hasVector | hasGrid
+	hasProbe   = hasOwn | hasProof | hasOther | hasLedger | hasOffer | hasStops
+)
+
+// fieldNames are the names of the fields in errors, in the order of their bits.
+var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "part", "own", "proof", "other", "ledger",
+	"countersign", "offer", "stops"}
+
+// name returns the name of the first of some fields.
+func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
+
+// rules says, by kind, which fields a frame has to have, and which it may have as well.
+var rules = [...]struct{ must, may fields }{
+	admm.EdgeMessage:   {hasVector, hasResent | hasOwn | hasStops},
+	admm.Done:          {0, hasResent | hasProof | hasCountersign | hasStops},
+	admm.Release:       {0, hasPayload | hasResent | hasOwn | hasStops},
+	admm.Probe:         {hasHeld | hasDevice, hasProbe},
+	admm.StateRequest:  {hasDevice | hasPart, hasResent},
+	admm.StateResponse: {hasHeld | hasDevice | hasPart, hasResent | hasOwn | hasProof | hasOther | hasStops},
+	admm.Conflict:      {hasProof | hasOther, hasResent},
+	admm.ProbeReply:    {hasHeld | hasDevice, hasProbe},
+}
+
+// check reports what of a frame is outside its limits or does not go with its kind. kind is the message's.
+func (f *frame) check(kind admm.Kind) error {
+	must, may := rules[kind].must, rules[kind].may
+	if kind == admm.StateResponse && f.Part != nil {
+		switch admm.Part(*f.Part) {
 		case admm.SentRelease:
-			may |= payloadKeys
+			may |= hasPayload
 		case admm.RequesterZ, admm.ResponderZ:
-			may |= vectorKeys
+			may |= hasVector
 		case admm.RequesterBase, admm.ResponderBase:
-			may |= gridKeys
+			may |= hasGrid
 		}
 	}
-	return headKeys | must, headKeys | must | may
+	has := f.has()
+	if kind == admm.ProbeReply { // a probe that has resent
+		has &^= hasResent
+	}
+	switch {
+	case has&^(must|may) != 0:
+		return fmt.Errorf("%s: found it, wanted none with kind %s", (has &^ (must | may)).name(), kind)
+	case must&^has != 0:
+		return fmt.Errorf("%s: found nothing, wanted it with kind %s", (must &^ has).name(), kind)
+	case kind == admm.Release && has&hasPayload == 0:
+		return fmt.Errorf("vector: found neither it nor a grid, wanted one of them with kind %s", kind)
+	case has&hasPayload == hasPayload:
+		return errors.New("vector: found one and a grid as well, wanted one of them")
+	}
+	for _, n := range []struct {
+		name  string
+		value *uint64
+		most  uint64
+	}{{"round", &f.Round, maxRound}, {"held", f.Held, maxRound}, {"part", f.Part, uint64(admm.ResponderBase)}} {
+		if n.value != nil && *n.value > n.most {
+			return fmt.Errorf("%s: found %d, wanted 0..%d", n.name, int64(*n.value), n.most)
+		}
+	}
+	return f.checkSigned()
 }
 
-// checkKeys compares the keys that a message has with those that its kind has. found says what is there under a key.
-func checkKeys(m *admm.Message, has keys, found func(key int) string) error {
-	must, may := rule(m)
-	if extra := has &^ may; extra != 0 {
-		key := bits.TrailingZeros32(uint32(extra))
-		return fmt.Errorf("%s: found %s, wanted none with kind %s", frameNames[key], found(key), m.Kind)
+// has returns the fields that are there.
+func (f *frame) has() (set fields) {
+	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
+		f.Part != nil, len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Ledger) > 0, len(f.Countersign) > 0,
+		len(f.Offer) > 0, len(f.Stops) > 0} {
+		if there {
+			set |= 1 << i
+		}
 	}
-	if missing := must &^ has; missing != 0 {
-		return fmt.Errorf("%s: found nothing, wanted it with kind %s", frameNames[bits.TrailingZeros32(uint32(missing))],
-			m.Kind)
-	}
-	payload := has & payloadKeys
-	if payload == 0 && (m.Kind == admm.EdgeMessage || m.Kind == admm.Release) {
-		return fmt.Errorf("vector: found neither it nor planes nor a grid, wanted one of them with kind %s", m.Kind)
-	}
-	if bits.OnesCount32(uint32(payload)) > 1 {
-		first := bits.TrailingZeros32(uint32(payload))
-		second := bits.TrailingZeros32(uint32(payload &^ (1 << first)))
-		return fmt.Errorf("%s: found one and %s as well, wanted one of them", frameNames[first], frameNames[second])
-	}
-	return nil
+	return set
 }
 
-// signedFields are the fields of [admm.Signed] in the order of their keys.
-func signedFields(s *admm.Signed) [7]*[]byte {
-	return [7]*[]byte{&s.Own, &s.Proof, &s.Other, &s.Ledger, &s.Countersign, &s.Offer, &s.Stops}
-}
-
-// mostOf returns the most bytes that the i-th of the signed fields may have.
-func mostOf(i int) int {
-	if keyOwn+i == keyStops {
-		return signed.MaxStops * signed.StopSize
-	}
-	return maxField
-}
-
-// checkSigned reports what of the signed fields is too long.
-func checkSigned(s *admm.Signed) error {
+// checkSigned reports which of the signed fields is too long.
+func (f *frame) checkSigned() error {
 	total := 0
-	for i, b := range signedFields(s) {
-		if most := mostOf(i); len(*b) > most {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", frameNames[keyOwn+i], len(*b), most)
+	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Ledger, f.Countersign} {
+		if len(b) > maxField {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", (hasOwn << i).name(), len(b), maxField)
 		}
-		total += len(*b)
+		total += len(b)
 	}
-	if n := len(s.Stops); n%signed.StopSize != 0 {
-		return fmt.Errorf("stops: found %d bytes, wanted %d for each", n, signed.StopSize)
-	}
-	total -= len(s.Stops)
-	if n := len(s.Offer); n > 0 {
-		if n != signed.OfferSize {
-			return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.OfferSize)
-		}
-		total -= n
-	}
-	if total > maxSigned {
+	switch n, stops := len(f.Offer), len(f.Stops); {
+	case total > maxSigned:
 		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total,
 			maxSigned)
+	case n != 0 && n != signed.OfferSize:
+		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.OfferSize)
+	case stops%signed.StopSize != 0 || stops > signed.MaxStops*signed.StopSize:
+		return fmt.Errorf("stops: found %d bytes, wanted %d for each of at most %d", stops, signed.StopSize, signed.MaxStops)
 	}
 	return nil
 }
 
-// Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression, of
-// the order of 200 KB. One goroutine may Append while another Decodes, but neither method is for two goroutines at
-// once.
+// Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression. One
+// goroutine may Append while another Decodes, but neither method is for two goroutines at once.
 type Codec struct {
 	dim int
 	enc packer
@@ -195,276 +194,114 @@ func NewCodec(dim int) (*Codec, error) {
 }
 
 // Append appends the encoding of m, but for its From and To, to dst and returns the extended slice. It appends at most
-// [MaxFrame] bytes, and allocates no space for them if dst has that much to spare. It reads m's slices only during the
-// call. The error says what of m cannot be sent; dst is then returned as it came.
+// [MaxFrame] bytes, and leaves dst's storage only if that does not have so much to spare. It reads m's slices only
+// during the call. The error says what of m cannot be sent; dst is then returned as it came.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
-	if err := c.check(m); err != nil {
+	f, err := c.frame(m)
+	if err == nil {
+		err = f.check(m.Kind)
+	}
+	if err != nil {
 		return dst, fmt.Errorf("wire: frame: %w", err)
 	}
-	has := present(m)
-	if has&payloadKeys != 0 {
-		dst = slices.Grow(dst, MaxFrame(c.dim))
-	}
-	w := cbor.Writer{B: dst}
-	w.Map(bits.OnesCount32(uint32(has)))
-	w.Uint(keyVersion, frameVersion)
-	kind, resent := m.Kind, m.Resent
-	if kind == admm.ProbeReply {
-		kind, resent = admm.Probe, true
-	}
-	w.Uint(keyKind, uint64(kind))
-	w.Uint(keyRound, uint64(m.Round))
-	if resent {
-		w.True(keyResent)
-	}
-	if len(m.Vector) > 0 && !appendPacked(&w, keyPlanes, m.Vector, c.enc.planes) {
-		w.Floats(keyVector, "vector", m.Vector)
-	}
-	if len(m.Grid) > 0 && !appendPacked(&w, keyPacked, m.Grid, c.enc.grid) {
-		w.Ints(keyGrid, m.Grid)
-	}
-	if has&(1<<keyHeld) != 0 {
-		w.Uint(keyHeld, uint64(m.Held))
-	}
-	if has&(1<<keyDevice) != 0 {
-		w.Uint(keyDevice, signed.PackDevice(m.Generation, m.Incarnation))
-	}
-	if has&(1<<keyPart) != 0 {
-		w.Uint(keyPart, uint64(m.Part))
-	}
-	for i, b := range signedFields(&m.Signed) {
-		w.Bytes(byte(keyOwn+i), *b)
-	}
-	return w.B, nil
+	return appendItem(dst, f)
 }
 
-// present returns the keys that a message has: those that its kind has to have, and those with a value. A vector and a
-// grid have the keys of their plain form.
-func present(m *admm.Message) keys {
-	must, _ := rule(m)
-	set := func(s keys, key int, is bool) keys {
-		if is {
-			s |= 1 << key
-		}
-		return s
-	}
-	must &^= 1<<keyProof | 1<<keyOther
-	must = set(must, keyResent, m.Resent || m.Kind == admm.ProbeReply)
-	must = set(must, keyVector, len(m.Vector) > 0)
-	must = set(must, keyGrid, len(m.Grid) > 0)
-	must = set(must, keyHeld, m.Held != 0)
-	must = set(must, keyDevice, m.Generation != 0 || m.Incarnation != 0)
-	must = set(must, keyPart, m.Part != 0)
-	for i, b := range signedFields(&m.Signed) {
-		must = set(must, keyOwn+i, len(*b) > 0)
-	}
-	return must
-}
-
-// check reports why m cannot be sent.
-func (c *Codec) check(m *admm.Message) error {
-	var errs [5]error
-	if m.Round < 0 || m.Round > maxRound {
-		errs[0] = fmt.Errorf("round: found %d, wanted 0..%d", m.Round, maxRound)
-	}
-	if m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply {
-		return errors.Join(fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply), errs[0])
-	}
-	has := present(m)
-	if !m.Resent { // a probe reply has that key in itself
-		has &^= 1 << keyResent
-	}
-	errs[1] = checkKeys(m, has, func(key int) string {
-		switch key {
-		case keyResent:
-			return "true"
-		case keyVector:
-			return fmt.Sprintf("%d coordinates", len(m.Vector))
-		case keyGrid:
-			return fmt.Sprintf("%d coordinates", len(m.Grid))
-		case keyHeld:
-			return fmt.Sprint(m.Held)
-		case keyDevice:
-			return fmt.Sprintf("%d and %d", m.Generation, m.Incarnation)
-		case keyPart:
-			return fmt.Sprint(m.Part)
-		}
-		return fmt.Sprintf("%d bytes", len(*signedFields(&m.Signed)[key-keyOwn]))
-	})
-	errs[2] = c.checkPayload(m)
+// frame returns a message as a frame, whose vector or grid is good until the next call.
+func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
-	case m.Held < 0 || m.Held > maxRound:
-		errs[3] = fmt.Errorf("held: found %d, wanted 0..%d", m.Held, maxRound)
-	case m.Part > admm.ResponderBase:
-		errs[3] = fmt.Errorf("part: found %d, wanted 0..%d", m.Part, admm.ResponderBase)
+	case m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply:
+		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply)
+	case m.Kind == admm.ProbeReply && m.Resent:
+		return nil, fmt.Errorf("resent: found it, wanted none with kind %s", m.Kind)
+	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
+		return nil, fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
+	case len(m.Grid) != 0 && len(m.Grid) != c.dim:
+		return nil, fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
 	case m.Incarnation > signed.MaxIncarnation:
-		errs[3] = fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
+		return nil, fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
 	}
-	errs[4] = checkSigned(&m.Signed)
-	return errors.Join(errs[:]...)
+	if err := checkFinite("vector", m.Vector); err != nil {
+		return nil, err
+	}
+	s := &m.Signed
+	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent,
+		Own: s.Own, Proof: s.Proof, Other: s.Other, Ledger: s.Ledger, Countersign: s.Countersign, Offer: s.Offer,
+		Stops: s.Stops}
+	if m.Kind == admm.ProbeReply {
+		f.Kind, f.Resent = uint64(admm.Probe), true
+	}
+	must := rules[m.Kind].must
+	number := func(n uint64, field fields) *uint64 {
+		if n == 0 && must&field == 0 {
+			return nil
+		}
+		return &n
+	}
+	f.Held = number(uint64(m.Held), hasHeld)
+	f.Device = number(signed.PackDevice(m.Generation, m.Incarnation), hasDevice)
+	f.Part = number(uint64(m.Part), hasPart)
+	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
+	return f, nil
 }
 
-// checkPayload reports a vector or a grid that is not of the codec's dimension, and a vector that is not finite.
-func (c *Codec) checkPayload(m *admm.Message) error {
-	if n := len(m.Vector); n != 0 && n != c.dim {
-		return fmt.Errorf("vector: found %d coordinates, wanted %d", n, c.dim)
-	}
-	if n := len(m.Grid); n != 0 && n != c.dim {
-		return fmt.Errorf("grid: found %d coordinates, wanted %d", n, c.dim)
-	}
-	if err := cbor.CheckFinite(m.Vector); err != nil {
-		return fmt.Errorf("vector: %w", err)
-	}
-	return nil
-}
-
-// appendPacked writes numbers as pack compresses them. It writes nothing and reports false if that is not shorter than
-// their plain form.
-func appendPacked[T any](w *cbor.Writer, key byte, v []T, pack func([]byte, []T, int) ([]byte, bool)) bool {
-	before, plain := w.B, 4*len(v)
-	start := w.OpenBytes(key, plain)
-	b, ok := pack(w.B, v, plain)
-	if !ok {
-		w.B = before
-		return false
-	}
-	w.B = b
-	w.CloseBytes(start, plain)
-	return true
-}
-
-// Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's slices if there is room,
-// and leaves empty what the frame does not have. It keeps nothing of frame. The error says which field is wrong, what
-// was found and what was wanted; m then holds nothing of use.
-func (c *Codec) Decode(frame []byte, m *admm.Message) error {
-	err := c.decode(frame, m)
+// Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's vector and grid if there is
+// room, and leaves empty what the frame does not have. It keeps nothing of the frame. The error says which field is
+// wrong, what was found and what was wanted; m then holds nothing of use.
+func (c *Codec) Decode(b []byte, m *admm.Message) error {
+	err := c.decode(b, m)
 	if err != nil {
 		return fmt.Errorf("wire: frame: %w", err)
 	}
 	return nil
 }
 
-func (c *Codec) decode(frame []byte, m *admm.Message) error {
-	if most := MaxFrame(c.dim); len(frame) > most {
-		return fmt.Errorf("found %d bytes, wanted at most %d for dimension %d", len(frame), most, c.dim)
+func (c *Codec) decode(b []byte, m *admm.Message) error {
+	if most := MaxFrame(c.dim); len(b) > most {
+		return fmt.Errorf("found %d bytes, wanted at most %d for dimension %d", len(b), most, c.dim)
 	}
-	var fields [keyEnd]cbor.Item
-	if err := cbor.Unmarshal(frame, fields[:], frameNames); err != nil {
+	var f frame
+	if err := decodeItem(b, &f); err != nil {
 		return err
 	}
-	if _, err := fields[keyVersion].Uint("version", frameVersion, frameVersion); err != nil {
-		return err
+	if f.Version != frameVersion {
+		return fmt.Errorf("version: found %d, wanted %d", f.Version, frameVersion)
 	}
-	kind, err := fields[keyKind].Uint("kind", uint64(admm.EdgeMessage), uint64(admm.Conflict))
-	if err != nil {
-		return err
-	}
-	round, err := fields[keyRound].Uint("round", 0, maxRound)
-	if err != nil {
-		return err
-	}
-	resent := fields[keyResent]
-	if resent != nil && !resent.True() {
-		return fmt.Errorf("resent: found %s, wanted true or no such field", resent)
-	}
-	if err := cbor.Exact(frame, fields[:]...); err != nil {
-		return err
-	}
-	s := &m.Signed
-	*m = admm.Message{Kind: admm.Kind(kind), Round: int(round), Resent: resent != nil, Vector: m.Vector[:0],
-		Grid: m.Grid[:0],
-		Signed: admm.Signed{Own: s.Own[:0], Proof: s.Proof[:0], Other: s.Other[:0], Ledger: s.Ledger[:0],
-			Countersign: s.Countersign[:0], Offer: s.Offer[:0], Stops: s.Stops[:0]}}
-	if m.Kind == admm.Probe && m.Resent {
-		m.Kind, m.Resent = admm.ProbeReply, false
-	}
-	if err := decodeNumbers(&fields, m); err != nil {
-		return err
-	}
-	var has keys
-	for key, it := range fields {
-		if it != nil && (key != keyResent || m.Resent) {
-			has |= 1 << key
-		}
-	}
-	if err := checkKeys(m, has, func(key int) string { return fields[key].String() }); err != nil {
-		return err
-	}
-	for i, b := range signedFields(&m.Signed) {
-		it := fields[keyOwn+i]
-		if it == nil {
-			continue
-		}
-		contents, err := it.Bytes(frameNames[keyOwn+i])
-		if err != nil {
-			return err
-		}
-		if most := mostOf(i); len(contents) == 0 || len(contents) > most {
-			return fmt.Errorf("%s: found %d bytes, wanted 1..%d", frameNames[keyOwn+i], len(contents), most)
-		}
-		*b = append(*b, contents...)
-	}
-	if err := checkSigned(&m.Signed); err != nil {
-		return err
-	}
-	return c.decodePayload(&fields, m)
-}
-
-// decodeNumbers reads those numbers of a frame that are there.
-func decodeNumbers(fields *[keyEnd]cbor.Item, m *admm.Message) error {
-	number := func(key int, most uint64) (uint64, error) {
-		if fields[key] == nil {
-			return 0, nil
-		}
-		return fields[key].Uint(frameNames[key], 0, most)
-	}
-	held, errHeld := number(keyHeld, maxRound)
-	device, errDevice := number(keyDevice, math.MaxUint64)
-	part, errPart := number(keyPart, uint64(admm.ResponderBase))
-	m.Held, m.Part = int(held), admm.Part(part)
-	m.Generation, m.Incarnation = signed.UnpackDevice(device)
-	return cmp.Or(errHeld, errDevice, errPart)
-}
-
-// decodePayload reads the one of a frame's vector, planes, grid and packed grid that it has, if any.
-func (c *Codec) decodePayload(fields *[keyEnd]cbor.Item, m *admm.Message) (err error) {
+	kind := admm.Kind(f.Kind)
 	switch {
-	case fields[keyVector] != nil:
-		m.Vector, err = fields[keyVector].Floats("vector", m.Vector, c.dim)
-	case fields[keyGrid] != nil:
-		m.Grid, err = fields[keyGrid].Ints("grid", m.Grid, c.dim)
-	case fields[keyPlanes] != nil:
-		b, err := shorter(fields[keyPlanes], "planes", "vector", c.dim)
-		if err != nil {
-			return err
+	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Conflict):
+		return fmt.Errorf("kind: found %d, wanted %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict)
+	case kind == admm.Probe && f.Resent:
+		kind = admm.ProbeReply
+	}
+	if err := f.check(kind); err != nil {
+		return err
+	}
+	*m = admm.Message{Kind: kind, Round: int(f.Round), Resent: f.Resent && kind != admm.ProbeReply,
+		Vector: m.Vector[:0], Grid: m.Grid[:0],
+		Signed: admm.Signed{Own: f.Own, Proof: f.Proof, Other: f.Other, Ledger: f.Ledger, Countersign: f.Countersign,
+			Offer: f.Offer, Stops: f.Stops}}
+	if f.Held != nil {
+		m.Held = int(*f.Held)
+	}
+	if f.Device != nil {
+		m.Generation, m.Incarnation = signed.UnpackDevice(*f.Device)
+	}
+	if f.Part != nil {
+		m.Part = admm.Part(*f.Part)
+	}
+	if len(f.Vector) > 0 {
+		m.Vector = sized(m.Vector, c.dim)
+		if err := c.dec.planes(m.Vector, f.Vector); err != nil {
+			return fmt.Errorf("vector: %w", err)
 		}
-		m.Vector = cbor.Room(m.Vector, c.dim)
-		if err := c.dec.planes(m.Vector, b); err != nil {
-			return fmt.Errorf("planes: %w", err)
-		}
-		return c.checkPayload(m)
-	case fields[keyPacked] != nil:
-		b, err := shorter(fields[keyPacked], "packed", "grid", c.dim)
-		if err != nil {
-			return err
-		}
-		m.Grid = cbor.Room(m.Grid, c.dim)
-		if err := c.dec.grid(m.Grid, b); err != nil {
-			return fmt.Errorf("packed: %w", err)
+		return checkFinite("vector", m.Vector)
+	}
+	if len(f.Grid) > 0 {
+		m.Grid = sized(m.Grid, c.dim)
+		if err := readGrid(m.Grid, f.Grid); err != nil {
+			return fmt.Errorf("grid: %w", err)
 		}
 	}
-	return err
-}
-
-// shorter returns the contents of a byte string that stands for the typed array called plain, of dim numbers, and is
-// shorter.
-func shorter(it cbor.Item, name, plain string, dim int) ([]byte, error) {
-	b, err := it.Bytes(name)
-	if err != nil {
-		return nil, err
-	}
-	if len(b) >= 4*dim {
-		return nil, fmt.Errorf("%s: found %d bytes, wanted fewer than the %d of the plain %s", name, len(b), 4*dim, plain)
-	}
-	return b, nil
+	return nil
 }

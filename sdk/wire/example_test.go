@@ -32,9 +32,9 @@ func Example() {
 	// A frame that lost its end on the way says so.
 	fmt.Println(codec.Decode(frame[:12], &got))
 	// Output:
-	// 23 bytes: a401010201030705d8554c0000803f000020c000000000
+	// 21 bytes: a4010102010307054c0100010000802000003fc000
 	// message 7 false [1 -2.5 0]
-	// wire: frame: not one well-formed item: unexpected EOF
+	// wire: frame: unexpected EOF
 }
 
 // A release in steps of the run's grid, the same frame for all neighbors: most of it is the noise, of a few steps.
@@ -59,7 +59,7 @@ func Example_release() {
 	}
 	fmt.Println(got.Kind, got.Round, got.Grid)
 	// Output:
-	// 18 bytes: a4010102030307084904ac05811817749101
+	// 18 bytes: a4010102030307074904ac05811817749101
 	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
 }
 
@@ -88,7 +88,7 @@ func ExampleAppendSnapshot() {
 	// Output:
 	// true
 	// gateway-a 7 [1 -2.5] gateway-b [0.5 0] true
-	// wire: snapshot: edge 0: z: found the end after 7 bytes, wanted 8
+	// wire: snapshot: unexpected EOF
 }
 
 // A node of another run is turned away with the reason.

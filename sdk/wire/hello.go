@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // maxHello bounds the length in bytes of an encoded [Hello].
@@ -43,41 +40,39 @@ type Section struct {
 	Sum  [4]byte // the first bytes of the SHA-256 of the part's canonical form
 }
 
-// helloNames are the names of the keys in errors.
-var helloNames = []string{1: "codec", 2: "run", 3: "fleet", 4: "from", 5: "to", 6: "sections"}
+// hello is a hello as it is encoded.
+type hello struct {
+	Codec    uint32 `cbor:"1,keyasint"`
+	Run      string `cbor:"2,keyasint"`
+	Fleet    []byte `cbor:"3,keyasint"`
+	From     string `cbor:"4,keyasint"`
+	To       string `cbor:"5,keyasint"`
+	Sections []byte `cbor:"6,keyasint,omitempty"`
+}
 
 // EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names every field that does not keep to
 // its limits.
 func EncodeHello(h Hello) ([]byte, error) {
-	var codec, sections error
-	if h.Codec == 0 {
-		codec = errors.New("wire: hello: codec: found 0, wanted a version from 1 on")
+	if err := h.check(); err != nil {
+		return nil, fmt.Errorf("wire: hello: %w", err)
 	}
-	if len(h.Sections) > maxSections {
-		sections = fmt.Errorf("wire: hello: sections: found %d, wanted at most %d", len(h.Sections), maxSections)
-	}
-	if err := errors.Join(codec, checkNames(h), sections); err != nil {
-		return nil, err
-	}
-	w := cbor.Writer{B: make([]byte, 0, maxHello)}
-	w.Map(5 + min(len(h.Sections), 1))
-	w.Uint(1, uint64(h.Codec))
-	w.Text(2, h.Run)
-	w.Bytes(3, h.Fleet[:])
-	w.Text(4, h.From)
-	w.Text(5, h.To)
-	var sums []byte
+	e := hello{Codec: h.Codec, Run: h.Run, Fleet: h.Fleet[:], From: h.From, To: h.To}
 	for _, s := range h.Sections {
-		sums = append(sums, s.Sum[:]...)
+		e.Sections = append(e.Sections, s.Sum[:]...)
 	}
-	w.Bytes(6, sums)
-	return w.B, nil
+	return appendItem(nil, &e)
 }
 
-// checkNames reports a hello's run id and names outside their limits.
-func checkNames(h Hello) error {
-	return errors.Join(checkName("wire: hello: run", h.Run), checkName("wire: hello: from", h.From),
-		checkName("wire: hello: to", h.To))
+// check reports every field outside its limits.
+func (h Hello) check() error {
+	var codec, sections error
+	if h.Codec == 0 {
+		codec = errors.New("codec: found 0, wanted a version from 1 on")
+	}
+	if len(h.Sections) > maxSections {
+		sections = fmt.Errorf("sections: found %d, wanted at most %d", len(h.Sections), maxSections)
+	}
+	return errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To), sections)
 }
 
 // checkName reports a name outside its limits.
@@ -99,51 +94,24 @@ func DecodeHello(b []byte) (Hello, error) {
 	if len(b) > maxHello {
 		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), maxHello)
 	}
-	var m [7]cbor.Item
-	if err := cbor.Unmarshal(b, m[:], helloNames); err != nil {
+	var e hello
+	if err := decodeItem(b, &e); err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
-	var h Hello
-	codec, errCodec := m[1].Uint("codec", 1, math.MaxUint32)
-	fleet, errFleet := m[3].Bytes("fleet")
-	if errFleet == nil && len(fleet) != len(h.Fleet) {
-		errFleet = fmt.Errorf("fleet: found %d bytes, wanted %d", len(fleet), len(h.Fleet))
+	h := Hello{Run: e.Run, From: e.From, To: e.To, Codec: e.Codec}
+	if copy(h.Fleet[:], e.Fleet) != len(h.Fleet) || len(e.Fleet) != len(h.Fleet) {
+		return Hello{}, fmt.Errorf("wire: hello: fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
 	}
-	sections, errSections := readSections(m[6])
-	var errRun, errFrom, errTo error
-	h.Run, errRun = m[2].Text("run")
-	h.From, errFrom = m[4].Text("from")
-	h.To, errTo = m[5].Text("to")
-	errExact := cbor.Exact(b, m[:]...)
-	if err := cmp.Or(errCodec, errRun, errFleet, errFrom, errTo, errSections, errExact); err != nil {
+	if len(e.Sections)%4 != 0 {
+		return Hello{}, fmt.Errorf("wire: hello: sections: found %d bytes, wanted 4 for each", len(e.Sections))
+	}
+	for rest := e.Sections; len(rest) > 0; rest = rest[4:] {
+		h.Sections = append(h.Sections, Section{Sum: [4]byte(rest)})
+	}
+	if err := h.check(); err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
-	if err := checkNames(h); err != nil {
-		return Hello{}, err
-	}
-	h.Codec = uint32(codec)
-	h.Sections = sections
-	copy(h.Fleet[:], fleet)
 	return h, nil
-}
-
-// readSections reads the sums of a hello's sections; the field may be absent.
-func readSections(it cbor.Item) ([]Section, error) {
-	if it == nil {
-		return nil, nil
-	}
-	b, err := it.Bytes("sections")
-	if err != nil {
-		return nil, err
-	}
-	if len(b) == 0 || len(b)%4 != 0 || len(b) > 4*maxSections {
-		return nil, fmt.Errorf("sections: found %d bytes, wanted 4 for each of 1..%d", len(b), maxSections)
-	}
-	list := make([]Section, len(b)/4)
-	for i := range list {
-		copy(list[i].Sum[:], b[4*i:])
-	}
-	return list, nil
 }
 
 // Check compares a received hello with the one that the receiver expects of this connection. The error names every

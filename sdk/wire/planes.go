@@ -1,35 +1,73 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
-	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
+	"github.com/klauspost/compress/huff0"
+)
+
+// blockSize is the most bytes or numbers that are compressed together. It is part of the format. It keeps the work space
+// small, a block's compressed length within two bytes, and the block far below huff0's own limit.
+const blockSize = 1 << 16
+
+// How a block of bytes is stored; see FORMAT.md.
+const (
+	blockRaw    = 0
+	blockRepeat = 1
+	blockHuff0  = 2
 )
 
 // planes is how many bytes a float32 has.
 const planes = 4
 
-// planes appends the planes of v to dst, or reports false if that takes limit bytes or more; dst then has undefined
-// bytes beyond its length. It appends less than limit bytes at any time.
-func (p *packer) planes(dst []byte, v []float32, limit int) ([]byte, bool) {
-	limit += len(dst)
+// packer holds the encoder's work space. The zero value is ready.
+type packer struct {
+	huff  huff0.Scratch
+	block []byte
+	out   []byte
+}
+
+// planes returns v as planes of its bytes, nil for no numbers. They are good until the next call.
+func (p *packer) planes(v []float32) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	p.out = p.out[:0]
 	for plane := range planes {
-		for rest := v; len(rest) > 0; {
-			n := min(len(rest), blockSize)
-			p.work = cbor.Room(p.work, n)
-			work, shift := p.work, 8*plane&31
-			for i, x := range rest[:len(work)] {
-				work[i] = byte(math.Float32bits(x) >> shift)
+		for at := 0; at < len(v); at += blockSize {
+			part := v[at:min(at+blockSize, len(v))]
+			p.block = sized(p.block, len(part))
+			for i, x := range part {
+				p.block[i] = byte(math.Float32bits(x) >> (8 * plane))
 			}
-			rest = rest[n:]
-			var ok bool
-			if dst, ok = p.block(dst, work, limit); !ok {
-				return nil, false
-			}
+			p.appendBlock()
 		}
 	}
-	return dst, true
+	return p.out
+}
+
+// appendBlock appends the block to out in the shortest of its forms.
+func (p *packer) appendBlock() {
+	// A table of one frame is never used in the next: frames may get lost.
+	p.huff.Reuse = huff0.ReusePolicyNone
+	packed, _, err := huff0.Compress4X(p.block, &p.huff)
+	switch {
+	case errors.Is(err, huff0.ErrUseRLE):
+		p.out = append(p.out, blockRepeat, p.block[0])
+	case err == nil && 2+len(packed) < len(p.block):
+		p.out = append(p.out, blockHuff0, byte(len(packed)), byte(len(packed)>>8))
+		p.out = append(p.out, packed...)
+	default: // incompressible, or by too little to pay for the length
+		p.out = append(append(p.out, blockRaw), p.block...)
+	}
+}
+
+// unpacker holds the decoder's work space. The zero value is ready.
+type unpacker struct {
+	huff  huff0.Scratch
+	block []byte
 }
 
 // planes fills v from its planes b. What v holds before does not matter.
@@ -38,7 +76,7 @@ func (u *unpacker) planes(v []float32, b []byte) error {
 	for plane := range planes {
 		for at := 0; at < len(v); at += blockSize {
 			part := v[at:min(at+blockSize, len(v))]
-			block, rest, err := u.block(b, len(part))
+			block, rest, err := u.readBlock(b, len(part))
 			if err != nil {
 				return fmt.Errorf("plane %d, block %d: %w", plane, at/blockSize, err)
 			}
@@ -52,4 +90,51 @@ func (u *unpacker) planes(v []float32, b []byte) error {
 		return fmt.Errorf("found %d bytes after the last block, wanted none", len(b))
 	}
 	return nil
+}
+
+// readBlock takes a block of n bytes, n in 1..blockSize, off b. The block is good until the next call.
+func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, nil, errors.New("found the end, wanted a block")
+	}
+	form, b := b[0], b[1:]
+	switch form {
+	case blockRaw:
+		if len(b) < n {
+			return nil, nil, fmt.Errorf("found %d raw bytes, wanted %d", len(b), n)
+		}
+		return b[:n], b[n:], nil
+	case blockRepeat:
+		if len(b) < 1 {
+			return nil, nil, errors.New("found the end, wanted the byte to repeat")
+		}
+		u.block = sized(u.block, n)
+		for i := range u.block {
+			u.block[i] = b[0]
+		}
+		return u.block, b[1:], nil
+	case blockHuff0:
+		if len(b) < 2 {
+			return nil, nil, errors.New("found the end, wanted the length of a compressed block")
+		}
+		size := int(b[0]) | int(b[1])<<8
+		if b = b[2:]; size > len(b) || size+2 >= n {
+			return nil, nil, fmt.Errorf("found a compressed length of %d, wanted at most %d", size, min(len(b), n-3))
+		}
+		_, data, err := huff0.ReadTable(b[:size], &u.huff)
+		if err != nil {
+			return nil, nil, fmt.Errorf("compressed block: %w", err)
+		}
+		// huff0 fills the capacity of its destination exactly or fails.
+		u.block = sized(u.block, n)
+		block, err = u.huff.Decoder().Decompress4X(u.block[:0:n], data)
+		if err != nil {
+			return nil, nil, fmt.Errorf("compressed block: %w", err)
+		}
+		if len(block) != n {
+			return nil, nil, fmt.Errorf("compressed block: found %d bytes, wanted %d", len(block), n)
+		}
+		return block, b[size:], nil
+	}
+	return nil, nil, fmt.Errorf("found a block of form %d, wanted 0, 1 or 2", form)
 }

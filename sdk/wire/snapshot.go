@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire/cbor"
 )
 
 // snapshotVersion is the version of snapshots that this package writes and the only one it reads.
@@ -45,54 +43,56 @@ type Peer struct {
 	Signed []byte // its latest signed releases that were ever here, up to 2*maxField bytes, not looked at; nil for none
 }
 
-// Keys of a snapshot's map and of an edge's, in the order in which they are written and must be read.
-const (
-	snapVersion = 1 + iota
-	snapFleet
-	snapMember
-	snapBuild
-	snapRound
-	snapX
-	snapGrid
-	snapDelta
-	snapMean
-	snapLast
-	snapEdges
-	snapQueries
-	snapFailed
-	snapFilter
-	snapLedger
-	snapGeneration
-	snapRecovered
-	snapSigned
-	snapEnd
-)
+// snapshot is a snapshot as it is encoded. Each field is always there, and the length of its vectors and strings alone
+// decides how long it is.
+type snapshot struct {
+	Version    wide       `cbor:"1,keyasint"`
+	Fleet      []byte     `cbor:"2,keyasint"`
+	Member     string     `cbor:"3,keyasint"`
+	Build      string     `cbor:"4,keyasint"`
+	Round      wide       `cbor:"5,keyasint"`
+	X          floats     `cbor:"6,keyasint"`
+	Grid       integers   `cbor:"7,keyasint"`
+	Delta      integers   `cbor:"8,keyasint"`
+	Mean       floats     `cbor:"9,keyasint"`
+	Last       floats     `cbor:"10,keyasint"`
+	Edges      []neighbor `cbor:"11,keyasint"`
+	Queries    wide       `cbor:"12,keyasint"`
+	Failed     wide       `cbor:"13,keyasint"`
+	Filter     []byte     `cbor:"14,keyasint"`
+	Ledger     string     `cbor:"15,keyasint"`
+	Generation wide       `cbor:"16,keyasint"`
+	Recovered  wide       `cbor:"17,keyasint"`
+	Signed     []byte     `cbor:"18,keyasint"`
+	End        wide       `cbor:"19,keyasint"`
+}
 
-const (
-	edgePeer = 1 + iota
-	edgeHeard
-	edgeZ
-	edgePeerZ
-	edgeBase
-	edgeGeneration
-	edgeSigned
-	edgeMoved
-	edgeCut
-	edgeQuarantine
-	edgeQuiet
-)
+// neighbor is what a snapshot has of one.
+type neighbor struct {
+	Peer       string   `cbor:"1,keyasint"`
+	Heard      wide     `cbor:"2,keyasint"`
+	Z          floats   `cbor:"3,keyasint"`
+	PeerZ      floats   `cbor:"4,keyasint"`
+	Base       integers `cbor:"5,keyasint"`
+	Generation wide     `cbor:"6,keyasint"`
+	Signed     []byte   `cbor:"7,keyasint"`
+	Moved      floats   `cbor:"8,keyasint"`
+	Cut        wide     `cbor:"9,keyasint"` // its bits, as of Quiet
+	Quarantine wide     `cbor:"10,keyasint"`
+	Quiet      wide     `cbor:"11,keyasint"`
+}
 
 // maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
 const maxCut = 0x7f7fffff
 
 // Bounds of the bytes of a snapshot that are not numbers of a vector.
 const (
-	arrayBytes  = 1 + 2 + 5                                                    // key and heads of a typed array
+	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
 	edgeBytes   = 1 + nameBytes + 5*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
-	fixedBytes  = 1 + 2 + (1 + 2 + 32) + 2*nameBytes +                         // map, version, fleet, member and build
-		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
+	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
+		5*arrayBytes + (1 + 5) + 7*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -113,65 +113,17 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		return dst, fmt.Errorf("wire: snapshot: %w", err)
 	}
 	st := &s.State
-	w := cbor.Writer{B: dst}
-	w.Map(s.pairs())
-	w.Uint(snapVersion, snapshotVersion)
-	w.Bytes(snapFleet, s.Fleet[:])
-	w.Text(snapMember, s.Member)
-	w.Text(snapBuild, s.Build)
-	w.Uint64(snapRound, uint64(st.Round))
-	w.Floats(snapX, "x", st.X)
-	w.Ints(snapGrid, st.Grid)
-	w.Ints(snapDelta, st.Delta)
-	w.Floats(snapMean, "mean", st.Mean)
-	w.Floats(snapLast, "last", st.Last)
-	w.Array(snapEdges, len(st.Edges))
-	for i := range st.Edges {
-		e, p, before := &st.Edges[i], &s.Peers[i], w.Err
-		w.Err = nil
-		w.Map(edgePairs(e, p))
-		w.Text(edgePeer, p.Name)
-		w.Uint64(edgeHeard, uint64(e.Heard))
-		w.Floats(edgeZ, "z", e.Z)
-		w.Floats(edgePeerZ, "peer z", e.PeerZ)
-		w.Ints(edgeBase, e.Base)
-		if e.Generation > 0 {
-			w.Uint64(edgeGeneration, uint64(e.Generation))
-		}
-		w.Bytes(edgeSigned, p.Signed)
-		w.Floats(edgeMoved, "moved", e.Moved)
-		if e.Cut > 0 {
-			w.Uint64(edgeCut, uint64(math.Float32bits(e.Cut)))
-		}
-		if e.Quarantine > 0 {
-			w.Uint64(edgeQuarantine, uint64(e.Quarantine))
-		}
-		if e.Quiet > 0 {
-			w.Uint64(edgeQuiet, uint64(math.Float32bits(e.Quiet)))
-		}
-		if w.Err != nil {
-			before = errors.Join(before, fmt.Errorf("edge %d: %w", i, w.Err))
-		}
-		w.Err = before
+	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
+		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Generation: wide(s.Generation),
+		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End)}
+	for i, n := range st.Edges {
+		p := s.Peers[i]
+		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
+			Generation: wide(n.Generation), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
+			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet))})
 	}
-	w.Uint64(snapQueries, uint64(st.Queries))
-	w.Uint64(snapFailed, uint64(st.Failed))
-	w.Bytes(snapFilter, s.Filter)
-	w.Text(snapLedger, s.Ledger)
-	if s.Generation > 0 {
-		w.Uint64(snapGeneration, uint64(s.Generation))
-	}
-	if st.Recovered > 0 {
-		w.Uint64(snapRecovered, uint64(st.Recovered))
-	}
-	w.Bytes(snapSigned, s.Signed)
-	if st.End > 0 {
-		w.Uint64(snapEnd, uint64(st.End))
-	}
-	if w.Err != nil {
-		return dst, fmt.Errorf("wire: snapshot: %w", w.Err)
-	}
-	return w.B, nil
+	return appendItem(dst, &e)
 }
 
 // limits is a number with its limits.
@@ -198,8 +150,7 @@ func absentOr(name string, n, dim int) limits {
 	return limits{name, int64(n), int64(dim), int64(dim)}
 }
 
-// check reports what of s is outside its limits, but for floats that are not finite, which are found while they are
-// written.
+// check reports what of s is outside its limits.
 func (s *Snapshot) check() error {
 	st, dim := &s.State, len(s.State.X)
 	var ledger, edges error
@@ -225,7 +176,7 @@ func (s *Snapshot) check() error {
 		{"end", int64(st.End), 0, maxRound},
 		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
 			dim), absentOr("length of mean", len(st.Mean), dim),
-	}), ledger, edges)
+	}), ledger, checkFinite("x", st.X), checkFinite("mean", st.Mean), checkFinite("last", st.Last), edges)
 }
 
 // checkEdge reports what of an edge is outside its limits.
@@ -239,119 +190,72 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
 		{"quarantine", int64(e.Quarantine), 0, maxRound},
 		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
-	}))
-}
-
-// pairs returns how many fields s has.
-func (s *Snapshot) pairs() int {
-	st := &s.State
-	return 9 + filled(len(st.Grid), len(st.Delta), len(st.Mean), len(st.Last), len(s.Filter), len(s.Ledger),
-		int(s.Generation), st.Recovered, len(s.Signed), st.End)
-}
-
-// edgePairs returns how many fields an edge has.
-func edgePairs(e *admm.EdgeState, p *Peer) int {
-	return 3 + filled(len(e.PeerZ), len(e.Base), int(e.Generation), len(p.Signed), len(e.Moved),
-		int(math.Float32bits(e.Cut)), e.Quarantine, int(math.Float32bits(e.Quiet)))
-}
-
-// filled counts the numbers above 0.
-func filled(lengths ...int) (n int) {
-	for _, l := range lengths {
-		n += min(l, 1)
-	}
-	return n
+	}), checkFinite("z", e.Z), checkFinite("peer z", e.PeerZ), checkFinite("moved", e.Moved))
 }
 
 // DecodeSnapshot reads a snapshot into s, as strictly as can be: what it takes, [AppendSnapshot] gives back byte for
-// byte. It uses the storage of s's slices if there is room, and sets to nil those that the snapshot does not have. It
-// keeps nothing of b, and allocates no more than a small multiple of its length. The error says which is the first
-// field that is wrong, what was found and what was wanted; s then holds nothing of use.
+// byte. What a snapshot does not have is nil. It keeps nothing of b. The error says which field is wrong, what was found
+// and what was wanted; s then holds nothing of use.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
-	r := cbor.Reader{B: b}
-	readSnapshot(&r, s)
-	if r.Err != nil {
-		return fmt.Errorf("wire: snapshot: %w", r.Err)
+	var e snapshot
+	err := decodeItem(b, &e)
+	if err == nil {
+		err = e.check()
+	}
+	if err == nil {
+		*s = e.decoded()
+		err = s.check()
+	}
+	if err != nil {
+		return fmt.Errorf("wire: snapshot: %w", err)
 	}
 	return nil
 }
 
-func readSnapshot(r *cbor.Reader, s *Snapshot) {
-	st := &s.State
-	pairs := r.Map("map", snapEnd)
-	if r.Must(snapVersion, "version") {
-		if version := r.Uint("version"); version != snapshotVersion {
-			r.Fail("version", "found %d, wanted %d", version, snapshotVersion)
+// decoded returns what e encodes, which has been checked.
+func (e *snapshot) decoded() Snapshot {
+	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Generation: uint16(e.Generation),
+		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
+			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
+			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End)}}
+	for _, n := range e.Edges {
+		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
+		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
+			Generation: uint16(n.Generation), Moved: n.Moved, Cut: math.Float32frombits(uint32(n.Cut)),
+			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet))})
+	}
+	return s
+}
+
+// check reports what a [Snapshot] has no room for.
+func (e *snapshot) check() error {
+	errs := []error{checkLimits([]limits{
+		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
+		{"length of fleet", int64(len(e.Fleet)), 32, 32},
+		{"round", int64(e.Round), 0, maxRound},
+		{"generation", int64(e.Generation), 0, math.MaxUint16},
+		{"recovered", int64(e.Recovered), 0, maxRound},
+		{"end", int64(e.End), 0, maxRound},
+	})}
+	for i, n := range e.Edges {
+		err := checkLimits([]limits{
+			{"heard", int64(n.Heard), 0, maxRound},
+			{"generation", int64(n.Generation), 0, math.MaxUint16},
+			{"bits of cut", int64(n.Cut), 0, maxCut},
+			{"quarantine", int64(n.Quarantine), 0, maxRound},
+			{"bits of quiet", int64(n.Quiet), 0, maxCut},
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("edge %d: %w", i, err))
 		}
 	}
-	if r.Must(snapFleet, "fleet") {
-		copy(s.Fleet[:], r.Bytes("fleet", len(s.Fleet), len(s.Fleet)))
-	}
-	r.Text(&s.Member, r.Must(snapMember, "member"), "member", MaxName)
-	r.Text(&s.Build, r.Must(snapBuild, "build"), "build", MaxName)
-	st.Round = int(r.Uint64(snapRound, "round", maxRound))
-	st.X = r.Floats(st.X, r.Must(snapX, "x"), "x", 1, MaxDim)
-	dim := len(st.X)
-	st.Grid = r.Ints(st.Grid, r.At(snapGrid), "grid", dim)
-	st.Delta = r.Ints(st.Delta, r.At(snapDelta), "delta", dim)
-	st.Mean = r.Floats(st.Mean, r.At(snapMean), "mean", dim, dim)
-	st.Last = r.Floats(st.Last, r.At(snapLast), "last", 1, MaxDim)
-	if r.Must(snapEdges, "edges") {
-		// What follows has room for so many edges with a name and a z, which bounds what is allocated.
-		n := r.Array("edges", len(r.B)/(8+4*dim))
-		st.Edges, s.Peers = resized(st.Edges, n), resized(s.Peers, n)
-		for i := 0; i < n && r.Err == nil; i++ {
-			if readEdge(r, &st.Edges[i], &s.Peers[i], dim); r.Err != nil {
-				r.Err = fmt.Errorf("edge %d: %w", i, r.Err)
-			}
-		}
-	}
-	st.Queries = int64(r.Uint64(snapQueries, "queries", math.MaxInt64))
-	st.Failed = int64(r.Uint64(snapFailed, "failed", math.MaxInt64))
-	s.Filter = r.OptionalBytes(s.Filter, snapFilter, "filter", maxFilter)
-	r.Text(&s.Ledger, r.At(snapLedger), "ledger", maxLedger)
-	s.Generation = uint16(r.OptionalUint64(snapGeneration, "generation", math.MaxUint16))
-	st.Recovered = r.OptionalUint64(snapRecovered, "recovered", st.Round)
-	if st.Recovered > 0 && s.Generation == 0 {
-		r.Fail("recovered", "found %d, wanted none in generation 0", st.Recovered)
-	}
-	s.Signed = r.OptionalBytes(s.Signed, snapSigned, "signed", maxField)
-	st.End = r.OptionalUint64(snapEnd, "end", maxRound)
-	count(r, pairs, s.pairs())
-	if len(r.B) > 0 {
-		r.Fail("map", "found %d bytes after the last field, wanted none", len(r.B))
-	}
+	return errors.Join(errs...)
 }
 
-// readEdge reads one element of the edges.
-func readEdge(r *cbor.Reader, e *admm.EdgeState, p *Peer, dim int) {
-	e.Peer = 0
-	pairs := r.Map("map", edgeQuiet)
-	r.Text(&p.Name, r.Must(edgePeer, "peer"), "peer", MaxName)
-	e.Heard = int(r.Uint64(edgeHeard, "heard", maxRound))
-	e.Z = r.Floats(e.Z, r.Must(edgeZ, "z"), "z", dim, dim)
-	e.PeerZ = r.Floats(e.PeerZ, r.At(edgePeerZ), "peer z", dim, dim)
-	e.Base = r.Ints(e.Base, r.At(edgeBase), "peer grid", dim)
-	e.Generation = uint16(r.OptionalUint64(edgeGeneration, "generation", math.MaxUint16))
-	p.Signed = r.OptionalBytes(p.Signed, edgeSigned, "signed", 2*maxField)
-	e.Moved = r.Floats(e.Moved, r.At(edgeMoved), "moved", dim, dim)
-	e.Cut = math.Float32frombits(uint32(r.OptionalUint64(edgeCut, "cut", maxCut)))
-	e.Quarantine = r.OptionalUint64(edgeQuarantine, "quarantine", maxRound)
-	e.Quiet = math.Float32frombits(uint32(r.OptionalUint64(edgeQuiet, "quiet", maxCut)))
-	count(r, pairs, edgePairs(e, p))
-}
-
-// count compares the pairs that the head of a map tells of with the fields that were read.
-func count(r *cbor.Reader, told, read int) {
-	if told != read {
-		r.Fail("map", "found %d pairs in its head, wanted the %d that follow", told, read)
-	}
-}
-
-// resized returns n elements in v's storage if there is room, or nil for none.
-func resized[T any](v []T, n int) []T {
-	if n == 0 {
+// present returns b, or nil if it is empty.
+func present(b []byte) []byte {
+	if len(b) == 0 {
 		return nil
 	}
-	return slices.Grow(v[:0], n)[:n]
+	return b
 }

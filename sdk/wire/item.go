@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// encoding writes deterministic CBOR (RFC 8949, section 4.2.1): shortest heads and keys in ascending order.
+var encoding = func() cbor.UserBufferEncMode {
+	options := cbor.CoreDetEncOptions()
+	options.NilContainers = cbor.NilContainerAsEmpty
+	mode, err := options.UserBufferEncMode()
+	if err != nil {
+		panic(err) // constant options, so every test would fail here
+	}
+	return mode
+}()
+
+var decoding = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		MaxNestedLevels:   4,
+	}.DecMode()
+	if err != nil {
+		panic(err) // constant options, so every test would fail here
+	}
+	return mode
+}()
+
+// appendItem appends the encoding of v to dst, without allocating space for it if dst has that much to spare.
+func appendItem(dst []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(dst)
+	err := encoding.MarshalToBuffer(v, buf)
+	return buf.Bytes(), err
+}
+
+// decodeItem reads b into the struct that v points to. It refuses all that appendItem would not have written.
+func decodeItem(b []byte, v any) error {
+	if err := decoding.Unmarshal(b, v); err != nil {
+		return err
+	}
+	again, err := appendItem(make([]byte, 0, len(b)), v)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, b) {
+		return errors.New("found a field that is missing, null or empty, a head that is not the shortest, or keys in another " +
+			"order; wanted deterministic CBOR")
+	}
+	return nil
+}
+
+// floats are a vector as a byte string of little-endian numbers.
+type floats []float32
+
+// MarshalBinary returns the bytes of v, four a number.
+func (v floats) MarshalBinary() ([]byte, error) {
+	b := make([]byte, 4*len(v))
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
+	}
+	return b, nil
+}
+
+// UnmarshalBinary reads what MarshalBinary writes; v is nil for no bytes.
+func (v *floats) UnmarshalBinary(b []byte) error {
+	if len(b)%4 != 0 {
+		return fmt.Errorf("found %d bytes, wanted 4 a number", len(b))
+	}
+	*v = sized(*v, len(b)/4)
+	for i := range *v {
+		(*v)[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return nil
+}
+
+// integers are a vector of integers, as floats are.
+type integers []int32
+
+// MarshalBinary returns the bytes of v, four a number.
+func (v integers) MarshalBinary() ([]byte, error) {
+	b := make([]byte, 4*len(v))
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
+	}
+	return b, nil
+}
+
+// UnmarshalBinary reads what MarshalBinary writes; v is nil for no bytes.
+func (v *integers) UnmarshalBinary(b []byte) error {
+	if len(b)%4 != 0 {
+		return fmt.Errorf("found %d bytes, wanted 4 a number", len(b))
+	}
+	*v = sized(*v, len(b)/4)
+	for i := range *v {
+		(*v)[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return nil
+}
+
+// wide is a number that takes as many bytes whatever its value.
+type wide uint64
+
+// MarshalBinary returns eight bytes, the lowest first.
+func (n wide) MarshalBinary() ([]byte, error) {
+	return binary.LittleEndian.AppendUint64(nil, uint64(n)), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary writes.
+func (n *wide) UnmarshalBinary(b []byte) error {
+	if len(b) != 8 {
+		return fmt.Errorf("found a number of %d bytes, wanted 8", len(b))
+	}
+	*n = wide(binary.LittleEndian.Uint64(b))
+	return nil
+}
+
+// sized returns n elements, v's own storage if it is large enough, and nil for none. What they hold does not matter.
+func sized[S ~[]T, T any](v S, n int) S {
+	if n == 0 {
+		return nil
+	}
+	if cap(v) < n {
+		return make(S, n)
+	}
+	return v[:n]
+}
+
+// checkFinite names the first coordinate that is not a number or not finite.
+func checkFinite(name string, v []float32) error {
+	for i, x := range v {
+		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+			return fmt.Errorf("%s: found %v at coordinate %d, wanted a finite number", name, x, i)
+		}
+	}
+	return nil
+}
