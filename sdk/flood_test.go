@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
-	zeros := []byte{64, 1, 0, 64, 1, 0} // pairs, all the same: so many bytes for up to 131,072 numbers
-	bomb := handmade(admm.Release, 1, keyGrid, item(2, uint64(len(zeros)), zeros...))
+	zeros := bytes.Repeat([]byte{1, 0}, 8) // blocks of one repeated byte: 16 bytes for up to 131,072 numbers
+	bomb := handmade(admm.Release, 1, keyVector, item(2, uint64(len(zeros)), zeros...))
 	var heap, sys uint64
 	trs := inMemory(t, f)
 	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
@@ -70,8 +71,8 @@ func TestBombs(t *testing.T) {
 	})
 	trs[2] = evil
 	var out admm.Message
-	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Grid) != f.Dim || len(bomb) > 20 {
-		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Grid), err)
+	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Vector) != f.Dim || len(bomb) > 20 {
+		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Vector), err)
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = time.Minute })
 	mustRun(t, all)

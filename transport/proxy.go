@@ -7,13 +7,10 @@ import (
 )
 
 // CheckProxy returns what is wrong with the URL of a proxy for outgoing connections, nil if nothing. It is
-// "http://host:port", "https://host:port" or "socks5://host:port", and may contain a user and a password, which the
-// error leaves out.
+// "http://host:port" or "https://host:port", and may contain a user and a password, which the error leaves out.
 func CheckProxy(u *url.URL) error {
-	switch u.Scheme {
-	case "http", "https", "socks5":
-	default:
-		return errors.New("want http://host:port, https://host:port or socks5://host:port")
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("want http://host:port or https://host:port")
 	}
 	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
 		return errors.New("want nothing but a host and a port after " + u.Scheme + "://")

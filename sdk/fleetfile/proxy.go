@@ -11,7 +11,7 @@ import (
 
 // Proxy is the proxy through which a node dials its neighbors or its broker.
 type Proxy struct {
-	URL         string // "http://host:port", "https://host:port" or "socks5://host:port"
+	URL         string // "http://host:port" or "https://host:port"
 	Credentials string // path of the file with "user:password"; empty if the proxy asks for none
 }
 

@@ -30,8 +30,7 @@ func OpenOneShot(cfg OneShotConfig, dim int) (*Oracle, error) {
 		return nil, err
 	}
 	o, err := newOracle(cfg.Program, 1, func(dst []byte, _ uint64, _ int, x []float32) []byte {
-		dst = appendFloats(dst, x)
-		return dst
+		return appendFloats(dst, x)
 	})
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ type Config struct {
 	URLs []string
 
 	// Proxy is through what the servers are dialed, see [transport.CheckProxy]; nil stands for HTTPS_PROXY of the
-	// environment if the URLs begin with wss, and else for none. What NO_PROXY lists is dialed directly.
+	// environment if the URLs begin with wss, and else for none. There NO_PROXY excepts.
 	Proxy *url.URL
 
 	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must

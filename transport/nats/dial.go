@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,13 +30,8 @@ func newDialer(ctx context.Context, cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, nil), ctx: ctx, timeout: cfg.timing.connect}
 	d.via.Store("")
 	if u, web, _ := split(cfg.URLs[0]); !web || u.Scheme != "wss" {
-		getenv := d.Getenv // HTTPS_PROXY speaks of HTTPS: a proxy seldom lets other ports through
-		d.Getenv = func(name string) string {
-			if strings.EqualFold(name, "HTTPS_PROXY") {
-				return ""
-			}
-			return getenv(name)
-		}
+		// HTTPS_PROXY speaks of HTTPS: a proxy seldom lets other ports through.
+		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
 }

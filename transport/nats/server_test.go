@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 		n, _ := strconv.Atoi(port)
 		serve(dir, n)
 	}
+	// Go reads these once. What is on loopback is dialed directly all the same.
+	os.Setenv("HTTPS_PROXY", "http://joe:"+secret+"@127.0.0.1:1")
+	os.Setenv("NO_PROXY", excepted)
 	os.Exit(m.Run())
 }
 

@@ -27,8 +27,8 @@ type Config struct {
 	// may be empty: this end then dials every peer.
 	Listen string
 
-	// Proxy is the proxy through which peers are dialed, "http://host:port", https or socks5, with user and password if
-	// it wants them. Nil leaves that to HTTPS_PROXY. What NO_PROXY lists is dialed directly in any case. TLS is with the
+	// Proxy is the proxy through which peers are dialed, "http://host:port" or https, with user and password if it
+	// wants them. Nil leaves that to HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them. TLS is with the
 	// peer, not with the proxy, which has to pass it on.
 	Proxy *url.URL
 

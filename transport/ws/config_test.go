@@ -44,7 +44,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		`peer "y" has 0 keys, want 1 or 2`,
 		`peer "z": key 0: it has 2 bytes, want 32`,
 		`peer "z": key 1: it is a point of small order`,
-		`Proxy: want http://host:port, https://host:port or socks5://host:port`,
+		`Proxy: want http://host:port or https://host:port`,
 		`address "ws://host:1/": want wss://host:port/path, there is no mode without TLS`,
 		`address "wss://": want wss://host:port/path`,
 		`address "wss://host:70000": port is 70000, want 1 to 65535`,

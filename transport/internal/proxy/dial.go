@@ -13,9 +13,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 const (
@@ -40,7 +41,9 @@ type Dialer struct {
 	// [Dialer.For].
 	Proxy *url.URL
 
-	Getenv   func(name string) string // such as os.Getenv
+	// Environment returns the proxy of a request that the environment names, as [http.ProxyFromEnvironment] does.
+	Environment func(*http.Request) (*url.URL, error)
+
 	Direct   func(ctx context.Context, network, addr string) (net.Conn, error)
 	Patience time.Duration // how long a proxy has to connect and answer
 }
@@ -51,7 +54,26 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	if direct == nil {
 		direct = new(net.Dialer).DialContext
 	}
-	return &Dialer{Proxy: proxy, Getenv: os.Getenv, Direct: direct, Patience: patience}
+	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
+}
+
+// For returns the proxy through which "host:port" is dialed, nil for none: that of the dialer, or else the one that
+// HTTPS_PROXY names for what NO_PROXY does not except.
+func (d *Dialer) For(addr string) (*url.URL, error) {
+	if d.Proxy != nil {
+		return d.Proxy, nil
+	}
+	u, err := d.Environment(&http.Request{URL: &url.URL{Scheme: "https", Host: addr}})
+	switch {
+	case err != nil: // it may quote a password
+		return nil, errors.New("HTTPS_PROXY is not a URL, want http://host:port")
+	case u == nil:
+		return nil, nil
+	}
+	if err := transport.CheckProxy(u); err != nil {
+		return nil, fmt.Errorf("HTTPS_PROXY: %w", err)
+	}
+	return u, nil
 }
 
 // DialContext connects to "host:port". An error names the proxy if it is the cause, and never contains credentials. Ctx
@@ -77,7 +99,7 @@ func Name(u *url.URL) string { return u.Scheme + "://" + u.Host }
 func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, d.Patience)
 	defer cancel()
-	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme])
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	conn, err := d.Direct(limited, network, net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be reached: %w", err)
@@ -101,10 +123,7 @@ func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) 
 
 // ask makes the connection with a proxy one with addr.
 func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
-	switch u.Scheme {
-	case "socks5":
-		return conn, socks(conn, u.User, addr)
-	case "https":
+	if u.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, fmt.Errorf("cannot be trusted: %w", err)

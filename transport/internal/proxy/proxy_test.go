@@ -29,7 +29,7 @@ func dialer(t *testing.T, proxy string) *Dialer {
 		t.Fatal(err)
 	}
 	d := New(u, nil)
-	d.Getenv = func(string) string { return "" }
+	d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	return d
 }
 
@@ -124,22 +124,19 @@ func TestRefusals(t *testing.T) {
 		handle func(net.Conn)
 		want   string
 	}{
-		"407":          {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), `answers "407 Who" to CONNECT b:1: it wants a user and a p`},
-		"407 user":     {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "does not accept the user and the password"},
-		"401 user":     {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "does not accept the user and the password"},
-		"403":          {"http://", say("HTTP/1.0 403 Filtered\n\n"), `answers "403 Filtered" to CONNECT b:1: it does not allow`},
-		"502":          {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
-		"302":          {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},
-		"garbage":      {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), `is no HTTP proxy: it answers "SSH-2.0-\x1b[31mOpen\x00"`},
-		"bad status":   {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is no HTTP proxy"},
-		"echo":         {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), `"403 ... ..."`},
-		"too long":     {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
-		"nothing":      {"http://", wait, "has not answered for 50ms"},
-		"half":         {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closes the connection before it has answered"},
-		"closes":       {"http://", func(net.Conn) {}, ""}, // closed or reset, as it comes
-		"socks, http":  {"socks5://", func(c net.Conn) { io.WriteString(c, "HTTP/1.1 400 x") }, `is no SOCKS5 proxy: it answers "HT"`},
-		"socks, user":  {"socks5://", func(c net.Conn) { c.Write([]byte{5, 255}); wait(c) }, "wants a user and a password"},
-		"socks, quiet": {"socks5://", wait, "has not answered for 50ms"},
+		"407":        {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), `answers "407 Who" to CONNECT b:1: it wants a user and a p`},
+		"407 user":   {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "does not accept the user and the password"},
+		"401 user":   {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "does not accept the user and the password"},
+		"403":        {"http://", say("HTTP/1.0 403 Filtered\n\n"), `answers "403 Filtered" to CONNECT b:1: it does not allow`},
+		"502":        {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
+		"302":        {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},
+		"garbage":    {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), `is no HTTP proxy: it answers "SSH-2.0-\x1b[31mOpen\x00"`},
+		"bad status": {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is no HTTP proxy"},
+		"echo":       {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), `"403 ... ..."`},
+		"too long":   {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
+		"nothing":    {"http://", wait, "has not answered for 50ms"},
+		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closes the connection before it has answered"},
+		"closes":     {"http://", func(net.Conn) {}, ""}, // closed or reset, as it comes
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := dialer(t, test.scheme+fakes.Serve(t, test.handle))
@@ -187,91 +184,42 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-func TestSocks(t *testing.T) {
-	target := fakes.Serve(t, greeter)
-	for _, addr := range []string{"b.example:7443", "192.0.2.1:1", "[2001:db8::1]:65535"} {
-		for _, user := range []string{"", "user:pass@"} {
-			var got []byte
-			proxy := fakes.Serve(t, func(c net.Conn) {
-				b := make([]byte, 600)
-				read := func(n int) {
-					io.ReadFull(c, b[:n])
-					got = append(got, b[:n]...)
-				}
-				read(3)
-				c.Write([]byte{5, got[2]})
-				if user != "" {
-					read(2 + 4 + 1 + 4)
-					c.Write([]byte{1, 0})
-				}
-				read(4)
-				switch b[3] {
-				case 1:
-					read(4 + 2)
-				case 4:
-					read(16 + 2)
-				case 3:
-					read(1)
-					read(int(b[0]) + 2)
-				}
-				pass(c, c, target, "\x05\x00\x00\x03\x01x\x00\x01")
-			})
-			conn, err := dialer(t, "socks5://"+user+proxy).DialContext(t.Context(), "tcp", addr)
-			if err != nil {
-				t.Fatal(addr, user, err)
+func TestFor(t *testing.T) {
+	of := func(text string) func(*http.Request) (*url.URL, error) {
+		return func(r *http.Request) (*url.URL, error) {
+			if r.URL.Scheme != "https" || r.URL.Host != "b:1" {
+				t.Errorf("asked for %s", r.URL)
 			}
-			check(t, conn)
-			if user != "" && !strings.Contains(string(got), "\x04user\x04pass") {
-				t.Errorf("%s: no credentials in %q", addr, got)
+			if text == "" {
+				return nil, nil
 			}
-			if strings.HasPrefix(addr, "b.") && !strings.Contains(string(got), "\x03\x09b.example\x1d\x13") {
-				t.Errorf("no name in %q", got)
-			}
+			return url.Parse(text)
 		}
 	}
-}
-
-func TestFor(t *testing.T) {
-	for _, test := range []struct{ env, except, addr, want string }{
-		{"", "", "b:1", ""},
-		{"http://p:3128", "", "b:1", "http://p:3128"},
-		{"p:3128", "", "b:1", "http://p:3128"},
-		{"http://u:w@p:3128", "", "b:1", "http://p:3128"},
-		{"http://p:3128", "", "localhost:1", ""},
-		{"http://p:3128", "", "[::1]:1", ""},
-		{"http://p:3128", "", "127.9.9.9:1", ""},
-		{"http://p:3128", "*", "b:1", ""},
-		{"http://p:3128", "a, B.Example", "b.example:1", ""},
-		{"http://p:3128", "b.example", "x.b.example:1", ""},
-		{"http://p:3128", "b.example", "xb.example:1", "http://p:3128"},
-		{"http://p:3128", ".b.example", "b.example:1", "http://p:3128"},
-		{"http://p:3128", "*.b.example", "x.b.example:1", ""},
-		{"http://p:3128", "b.example:2", "b.example:1", "http://p:3128"},
-		{"http://p:3128", "b.example:1", "b.example:1", ""},
-		{"http://p:3128", "10.0.0.0/8", "10.1.2.3:1", ""},
-		{"http://p:3128", "10.0.0.0/8", "11.1.2.3:1", "http://p:3128"},
-		{"http://p:3128", "2001:db8::/32,::7", "[2001:db8::1]:1", ""},
-		{"http://p:3128", "[::7]:5", "[::7]:5", ""},
-		{"http://p:3128", "10.1.2.3", "10.1.2.3:1", ""},
-		{"http://p:3128", ",.,3", "10.1.2.3:1", "http://p:3128"},
+	configured := &url.URL{Scheme: "http", Host: "own:80"}
+	for _, test := range []struct {
+		own       *url.URL
+		env, want string
+	}{
+		{nil, "", ""},
+		{nil, "http://u:w@p:3128", "http://p:3128"},
+		{configured, "http://p:3128", "http://own:80"},
+		{configured, "", "http://own:80"},
 	} {
-		d := New(nil, nil)
-		d.Getenv = func(name string) string {
-			return map[string]string{"https_proxy": test.env, "NO_PROXY": test.except}[name]
-		}
-		u, err := d.For(test.addr)
+		d := New(test.own, nil)
+		d.Environment = of(test.env)
+		u, err := d.For("b:1")
 		got := ""
 		if u != nil {
 			got = Name(u)
 		}
 		if err != nil || got != test.want {
-			t.Errorf("HTTPS_PROXY=%s NO_PROXY=%s: %s goes through %q (%v), want %q",
-				test.env, test.except, test.addr, got, err, test.want)
+			t.Errorf("%+v: goes through %q (%v), want %q", test, got, err, test.want)
 		}
 	}
-	for _, bad := range []string{"ftp://u:secret@p", "http://u:secret@%%", "http://", "http://u:secret@p/path"} {
+	for _, bad := range []string{"ftp://u:secret@p", "http://u:secret@%%", "http://", "socks5://p:1080", "http://u:secret@p/path"} {
 		d := New(nil, nil)
-		d.Getenv = func(string) string { return bad }
+		d.Environment = of(bad)
 		if u, err := d.For("b:1"); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("HTTPS_PROXY=%s: %v, %v", bad, u, err)
 		}
