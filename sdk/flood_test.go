@@ -71,7 +71,7 @@ func TestBombs(t *testing.T) {
 	})
 	trs[2] = evil
 	var out admm.Message
-	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Vector) != f.Dim || len(bomb) > 20 {
+	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Vector) != f.Dim || len(bomb) > 30 {
 		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Vector), err)
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = time.Minute })
