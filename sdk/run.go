@@ -411,9 +411,6 @@ func (r *run) take(in received) error {
 		return r.fatal(end.error)
 	}
 	r.condemn(in, err)
-	if t, ok := r.cfg.Transport.(transport.Recycler); ok {
-		t.Recycle(in.frame) // decoded, and copied by the machine
-	}
 	if err != nil {
 		r.refuse(in.from, err)
 	}

@@ -40,13 +40,6 @@ type Notifier interface {
 	Opened() <-chan string
 }
 
-// Recycler is a [Transport] that can reuse the memory of a frame.
-type Recycler interface {
-	// Recycle gives back a frame that Recv has returned, once. Nobody may use the slice or anything that shares its
-	// memory afterwards; a Send uses its frame until it has left. Returning none is allowed; it is slower.
-	Recycle(frame []byte)
-}
-
 // Peer is a neighbor as the configuration of a transport over a network names it.
 type Peer struct {
 	Name string

@@ -86,7 +86,6 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 			if err != nil || ends[1].Send(ctx, "a", frame) != nil {
 				return
 			}
-			ends[1].Recycle(frame)
 		}
 	}()
 	frame := make([]byte, size)
@@ -94,8 +93,7 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 		if err := ends[0].Send(ctx, "b", frame); err != nil {
 			return err
 		}
-		_, back, err := ends[0].Recv(ctx)
-		ends[0].Recycle(back)
+		_, _, err := ends[0].Recv(ctx)
 		return err
 	}
 	return trip, end, trip()

@@ -43,8 +43,7 @@ type Config struct {
 
 	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for 16 MiB.
 	// Neighbors should agree on it: a longer frame than the receiver accepts ends the connection. Up to four such
-	// frames are held for each peer until Recv takes them, one that is being sent, and as many as there are peers of
-	// those given to [Transport.Recycle].
+	// frames are held for each peer until Recv takes them, and one that is being sent.
 	MaxFrame int
 
 	// Logger is told of connections made, lost and refused; nil is silent.

@@ -113,18 +113,18 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	if err != nil {
 		return link{}, err
 	}
-	tcp, out := newTCP(raw)
+	tcp := newTCP(raw)
 	tcp.countFor(&p.traffic)
 	via := t.via(address)
 	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
 	cfg.ServerName = host // a pass-through proxy routes by it
 	cfg.NextProtos = t.tokens(p)
-	secure := tls.Client(out, cfg)
+	secure := tls.Client(tcp, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return link{}, t.explainRefusal(err)
 	}
-	l := newLink(p, secure, tcp, out)
+	l := newLink(p, secure, tcp)
 	l.via = via
 	return l, nil
 }
@@ -142,11 +142,11 @@ func (t *Transport) via(address string) string {
 	return proxy.Name(u)
 }
 
-func newLink(p *peer, secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
+func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
 	key, _ := presentedKey(secure.ConnectionState()) // the handshake has checked it
 	p.meter.count(-perGreeting)
 	tcp.meter = &p.meter
-	return link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp, key: key}
+	return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: key}
 }
 
 // upgrade sends one request over a connection that is there already and hands the connection over with the answer.

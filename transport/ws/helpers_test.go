@@ -228,9 +228,9 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	if change != nil {
 		change(cfg)
 	}
-	tcp, out := newTCP(c)
-	secure := tls.Client(out, cfg)
-	return secure, link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp}, secure.Handshake()
+	tcp := newTCP(c)
+	secure := tls.Client(tcp, cfg)
+	return secure, link{secure: &coalescer{Conn: secure}, tcp: tcp}, secure.Handshake()
 }
 
 // dialRaw gets as far as the hello, which is left to the caller.

@@ -103,9 +103,9 @@ func opening() []byte {
 // play lets a peer of n say all that on one connection, and returns how that has ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
-	tcp, out := newTCP(&script{text: text})
+	tcp := newTCP(&script{text: text})
 	tcp.countFor(&p.traffic)
-	c, err := n.answer(p, link{secure: out, tcp: tcp, key: p.config.Load().Keys[0]})
+	c, err := n.answer(p, link{secure: &coalescer{Conn: tcp}, tcp: tcp, key: p.config.Load().Keys[0]})
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	}, peerOf("b"))
 
 	link := func(c net.Conn, peer string) link { // without TLS
-		tcp, out := newTCP(c)
-		return link{secure: out, tcp: tcp, key: publicOf(peer)}
+		tcp := newTCP(c)
+		return link{secure: &coalescer{Conn: tcp}, tcp: tcp, key: publicOf(peer)}
 	}
 	done := make(chan error, 1)
 	go func() {

@@ -66,7 +66,7 @@ func (t *Transport) receive(by *caller) {
 	defer raw.Close()
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
 	defer stop()
-	tcp, out := newTCP(raw)
+	tcp := newTCP(raw)
 	tcp.unknown = true
 	tcp.SetDeadline(time.Now().Add(t.cfg.timing.handshake))
 
@@ -80,7 +80,7 @@ func (t *Transport) receive(by *caller) {
 		t.handshakes.begin(by, t.tokenOwner(hello.SupportedProtos))
 		return nil, nil
 	}
-	secure := tls.Server(out, cfg)
+	secure := tls.Server(tcp, cfg)
 	if err := secure.HandshakeContext(t.ctx); err != nil {
 		t.refused(from, t.handshakes.reason(by, t.explainRefusal(err)))
 		drain(raw)
@@ -88,7 +88,7 @@ func (t *Transport) receive(by *caller) {
 	}
 	t.handshakes.begin(by, p)
 	tcp.countFor(&p.traffic)
-	c, err := t.answer(p, newLink(p, secure, tcp, out))
+	c, err := t.answer(p, newLink(p, secure, tcp))
 	if err != nil {
 		secure.Close()
 		if errors.Is(err, errProbed) {

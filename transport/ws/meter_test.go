@@ -25,8 +25,8 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 		lasted := func() { endpoint.Offer(lines, l.secure.Conn) }
 		evil.serve(p, c, "by hand", lasted)
 	}
-	linkOf := func(secure *tls.Conn, tcp *tcpConn, out *coalescer) link {
-		return link{secure: &coalescer{Conn: secure, below: out, blocks: records}, tcp: tcp, key: publicOf(to.cfg.Name)}
+	linkOf := func(secure *tls.Conn, tcp *tcpConn) link {
+		return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: publicOf(to.cfg.Name)}
 	}
 	var wg sync.WaitGroup
 	if dials {
@@ -36,8 +36,8 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 				if err != nil {
 					return
 				}
-				tcp, out := newTCP(raw)
-				l := linkOf(tls.Client(out, evil.tls(nil)), tcp, out)
+				tcp := newTCP(raw)
+				l := linkOf(tls.Client(tcp, evil.tls(nil)), tcp)
 				if c, err := clientConn(l, to.Addr(), evil.cfg.MaxFrame); err == nil {
 					serve(l, c)
 				}
@@ -59,8 +59,8 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 				if err != nil {
 					return
 				}
-				tcp, out := newTCP(raw)
-				l := linkOf(tls.Server(out, evil.tls(nil)), tcp, out)
+				tcp := newTCP(raw)
+				l := linkOf(tls.Server(tcp, evil.tls(nil)), tcp)
 				if c, err := evil.answer(p, l); err == nil {
 					serve(l, c)
 				}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -267,9 +265,8 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 	if !s.p.enqueue() {
 		return refusal{fmt.Errorf("a frame beyond the %d there is room for", window)}
 	}
-	frame := s.t.pool.take(n)
+	frame := make([]byte, n)
 	if err := s.c.readBody(r, frame); err != nil {
-		s.t.pool.put(frame)
 		s.p.dequeue(false)
 		return err
 	}
@@ -355,41 +352,4 @@ func (s *session) reason() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	return s.cause
-}
-
-// bufferPool keeps frames that the application is done with; later ones of about the same length are read into them.
-type bufferPool struct {
-	mu     sync.Mutex
-	frames [][]byte // oldest first, at most limit
-	limit  int
-}
-
-const smallFrame = 1 << 10 // bytes, up to which a frame is not worth keeping
-
-// take returns a slice of n bytes with arbitrary content.
-func (s *bufferPool) take(n int) []byte {
-	if n > smallFrame {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for i, f := range slices.Backward(s.frames) {
-			if n <= cap(f) && cap(f)/2 <= n {
-				s.frames = slices.Delete(s.frames, i, i+1)
-				return f[:n]
-			}
-		}
-	}
-	return make([]byte, n)
-}
-
-// put keeps a frame. If there are too many the oldest is dropped.
-func (s *bufferPool) put(f []byte) {
-	if cap(f) <= smallFrame || s.limit == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.frames) == s.limit {
-		s.frames = slices.Delete(s.frames, 0, 1)
-	}
-	s.frames = append(s.frames, f)
 }

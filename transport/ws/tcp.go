@@ -26,11 +26,7 @@ type tcpConn struct {
 // accept a certificate of 256 KiB.
 const unknownLimit = 16 << 10
 
-// newTCP returns the connection and the coalescer through which TLS writes to it.
-func newTCP(raw net.Conn) (*tcpConn, *coalescer) {
-	c := &tcpConn{Conn: raw, traffic: new(traffic)}
-	return c, &coalescer{Conn: c, blocks: batches}
-}
+func newTCP(raw net.Conn) *tcpConn { return &tcpConn{Conn: raw, traffic: new(traffic)} }
 
 // countFor counts what was carried so far and will be for a known peer. Nobody else may use the connection meanwhile.
 func (c *tcpConn) countFor(t *traffic) {
@@ -81,13 +77,11 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 	}
 }
 
-// coalescer is a connection that collects writes while it is held, and passes them on in full blocks. The one above TLS
-// turns the 4 KiB that the websocket library writes at a time into full records; the one below sends several in one
-// system call. Control frames, which the library writes from any goroutine, pass through in their turn.
+// coalescer is a connection above TLS that collects writes while it is held, and passes them on in blocks of a chunk,
+// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which the library writes
+// from any goroutine, pass through in their turn.
 type coalescer struct {
 	net.Conn
-	below  *coalescer // nil for the lower one
-	blocks *blockPool
 
 	mu   sync.Mutex // guards the rest; held during a write
 	held bool
@@ -95,23 +89,16 @@ type coalescer struct {
 	err  error   // of an earlier write
 }
 
-type blockPool struct {
-	size int
-	pool sync.Pool // of *[]byte
-}
-
-var (
-	records = &blockPool{size: 16 << 10}      // as much as a TLS record takes (RFC 8446, section 5.1)
-	batches = &blockPool{size: chunk + 1<<10} // the records of one chunk
-)
+// blocks holds the buffers of coalescers.
+var blocks = sync.Pool{New: func() any {
+	block := make([]byte, 0, chunk)
+	return &block
+}}
 
 func (c *coalescer) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held = true
-	if c.below != nil {
-		c.below.hold()
-	}
 }
 
 // release writes what is left and stops collecting.
@@ -120,11 +107,6 @@ func (c *coalescer) release() error {
 	defer c.mu.Unlock()
 	c.held = false
 	c.flush()
-	if c.below != nil {
-		if err := c.below.release(); c.err == nil {
-			c.err = err
-		}
-	}
 	return c.err
 }
 
@@ -135,23 +117,14 @@ func (c *coalescer) Write(p []byte) (n int, err error) {
 		n = c.pass(p)
 		return n, c.err
 	}
-	size := c.blocks.size
 	for n < len(p) && c.err == nil {
-		if whole := (len(p) - n) / size * size; c.buf == nil && whole > 0 {
-			n += c.pass(p[n : n+whole])
-			continue
-		}
 		if c.buf == nil {
-			var ok bool
-			if c.buf, ok = c.blocks.pool.Get().(*[]byte); !ok {
-				fresh := make([]byte, 0, size)
-				c.buf = &fresh
-			}
+			c.buf = blocks.Get().(*[]byte)
 		}
-		k := min(size-len(*c.buf), len(p)-n)
+		k := min(chunk-len(*c.buf), len(p)-n)
 		*c.buf = append(*c.buf, p[n:n+k]...)
 		n += k
-		if len(*c.buf) == size {
+		if len(*c.buf) == chunk {
 			c.flush()
 		}
 	}
@@ -164,7 +137,7 @@ func (c *coalescer) flush() {
 	}
 	c.pass(*c.buf)
 	*c.buf = (*c.buf)[:0]
-	c.blocks.pool.Put(c.buf)
+	blocks.Put(c.buf)
 	c.buf = nil
 }
 

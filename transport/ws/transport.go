@@ -23,7 +23,7 @@ import (
 //
 // A frame that is sent is not copied but read in pieces of 64 KiB, and one that arrives is read into the memory that
 // Recv returns. An idle connection costs each end about 40 KB on 64-bit machines, and about 80 KB once a frame of more
-// than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 150 KiB more are in
+// than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 128 KiB more are in
 // use, from pools that all connections share. TLS and websockets add 0.2 % to a frame of 40 KB.
 type Transport struct {
 	cfg    Config // with its defaults
@@ -36,7 +36,6 @@ type Transport struct {
 	updating sync.Mutex // held by Update and SetAddresses
 
 	inbox      *endpoint.Inbox // at most window frames of each peer
-	pool       bufferPool
 	opened     chan string
 	listener   net.Listener // nil if no peer dials this end
 	dialer     *proxy.Dialer
@@ -50,7 +49,6 @@ type Transport struct {
 var (
 	_ transport.Transport = (*Transport)(nil)
 	_ transport.Notifier  = (*Transport)(nil)
-	_ transport.Recycler  = (*Transport)(nil)
 )
 
 // New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg
@@ -97,7 +95,6 @@ func build(cfg Config) (*Transport, error) {
 		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
 		peers:  make(map[string]*peer),
 		inbox:  endpoint.NewInbox(),
-		pool:   bufferPool{limit: len(cfg.Peers)},
 		handshakes: handshakeLimiter{
 			slots: make(chan struct{}, 2*handshakeLimit+peerLimit*len(cfg.Peers)),
 			peers: make(map[*peer][]*caller),
@@ -224,14 +221,6 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 	}
 	t.peers[it.From].dequeue(true)
 	return it.From, it.Frame, nil
-}
-
-// Recycle implements [transport.Recycler]. As many frames are kept for use as there are peers, the newest. Frames of at
-// most 1 KiB are not kept.
-func (t *Transport) Recycle(frame []byte) {
-	if cap(frame) <= t.cfg.MaxFrame {
-		t.pool.put(frame)
-	}
 }
 
 // MaxFrame implements [transport.Transport].
