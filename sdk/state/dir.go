@@ -78,7 +78,7 @@ func Open(dir string, size int) (*Dir, error) {
 
 // openOn is Open on any disk; dir is for messages.
 func openOn(on disk, dir string, size int) (*Dir, error) {
-	s, err := scanDir(on, dir, true)
+	s, err := scanDir(on, dir, true, false)
 	if err != nil {
 		return nil, err
 	}

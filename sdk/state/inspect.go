@@ -30,6 +30,9 @@ type SlotReport struct {
 	Bytes  int64  `json:"bytes"`            // length of the state
 	Digest string `json:"digest,omitempty"` // SHA-256 over the slot, in hexadecimal digits, as in the log
 	Note   string `json:"-"`                // of the save
+
+	Snapshot *Snapshot `json:"-"` // the state, nil if it cannot be decoded
+	Foreign  error     `json:"-"` // why it cannot
 }
 
 // Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read
@@ -38,7 +41,7 @@ func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
 	}
-	s, err := scanDir(osDisk(dir), dir, false)
+	s, err := scanDir(osDisk(dir), dir, false, true)
 	if err != nil {
 		return Report{}, err
 	}
@@ -59,6 +62,7 @@ func Inspect(dir string) (Report, error) {
 		if sl.fault == nil {
 			digest := hex.EncodeToString(sl.digest[:])
 			r.Slots[i] = SlotReport{File: s.path(i), Round: sl.Round, Bytes: sl.length, Digest: digest, Note: sl.Note}
+			r.Slots[i].Snapshot, r.Slots[i].Foreign = decodeSnapshot(sl.slot, s.path(i))
 		}
 	}
 	return r, nil
@@ -96,21 +100,30 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// scanDir reads a directory. If what is found will be relied on, settle has it synced before it is read: a process that
-// was killed between write and sync leaves a slot that is whole in memory and not yet on the disk.
-func scanDir(on disk, dir string, settle bool) (*scan, error) {
-	s := &scan{dir: dir}
+// readSlots reads the slots; their states only if keep is set. If what is found will be relied on, settle has it synced
+// before it is read: a process that was killed between write and sync leaves a slot that is whole in memory and not yet
+// on the disk.
+func (s *scan) readSlots(on disk, settle, keep bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]
 		err := withFile(on, slotName(i), settle, func(f file, size int64) error {
-			sl.slot, sl.fault = readSlot(f, size, false)
+			sl.slot, sl.fault = readSlot(f, size, keep)
 			return nil
 		})
 		if errors.Is(err, errMissing) {
 			sl.fault = errMissing
 		} else if err != nil {
-			return nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+// scanDir reads a directory, as readSlots does.
+func scanDir(on disk, dir string, settle, keep bool) (*scan, error) {
+	s := &scan{dir: dir}
+	if err := s.readSlots(on, settle, keep); err != nil {
+		return nil, err
 	}
 	err := withFile(on, logName, settle, func(f file, size int64) (err error) {
 		if s.log, err = readLog(f, size); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -25,70 +24,46 @@ type Snapshot struct {
 	Note     string    // of the save: JSON
 }
 
-// ReadSnapshot reads the last state of a node from the directory of its store, or from one slot, without the store's
-// lock and without changing anything. While the node runs, it finds one of the last two releases. It does not decide
-// whether the store could be opened, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
-func ReadSnapshot(path string) (*Snapshot, error) {
-	info, err := os.Stat(path)
-	if err != nil {
+// ReadSnapshot reads the last state of a node from the directory of its store, without the store's lock and without
+// changing anything. While the node runs, it finds one of the last two releases. It does not decide whether the store
+// could be opened, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
+func ReadSnapshot(dir string) (*Snapshot, error) {
+	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
-	}
-	if !info.IsDir() {
-		s, err := readSlotFile(path)
-		if err != nil {
-			return nil, err
-		}
-		return decodeSnapshot(s, path)
 	}
 	// A running node overwrites one slot while the other is whole, and may come to the other between two reads. So one
 	// slot alone counts only if the other stays as it is; otherwise they are read again, for a while.
 	const tries, patience = 5, 2 * time.Second
-	var newest *slot
-	var faults error
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {
-		newest, faults = nil, nil
-		for i := range 2 {
-			s, err := readSlotFile(filepath.Join(path, slotName(i)))
-			if err != nil {
-				faults = errors.Join(faults, err)
-			} else if newest == nil || s.Round > newest.Round {
-				newest = &s
-			}
+		s := scan{dir: dir}
+		if err := s.readSlots(osDisk(dir), false, true); err != nil {
+			return nil, err
 		}
+		faults := errors.Join(s.fault(0), s.fault(1))
 		if faults == nil || try >= tries && faults.Error() == before || time.Since(began) > patience {
-			break
+			for i := len(s.whole()) - 1; i >= 0; i-- {
+				if one := s.whole()[i]; one.version == slotVersion {
+					return decodeSnapshot(one.slot, dir)
+				}
+			}
+			return nil, faults
 		}
 		before = faults.Error()
 	}
-	if newest == nil {
-		return nil, faults
-	}
-	return decodeSnapshot(*newest, path)
 }
 
-// readSlotFile reads a slot and its state.
-func readSlotFile(path string) (s slot, err error) {
-	dir, name := filepath.Split(path)
-	var fault error
-	err = withFile(osDisk(dir), name, false, func(f file, size int64) error {
-		s, fault = readSlot(f, size, true)
-		return nil
-	})
-	switch {
-	case errors.Is(err, errMissing):
-		fault = fmt.Errorf("%w: %w", err, fs.ErrNotExist)
-	case err != nil:
-		return s, err
-	case errors.Is(fault, errEmpty):
-		fault = fmt.Errorf("%w: %w", fault, fs.ErrNotExist)
-	case fault == nil && s.version != slotVersion:
-		fault = fmt.Errorf("is of format %d, and this build reads format %d", s.version, slotVersion)
+// fault says why there is no state to be read in a slot, nil if there is one.
+func (s *scan) fault(i int) error {
+	switch sl := s.slots[i]; {
+	case sl.fault == errMissing || sl.fault == errEmpty:
+		return fmt.Errorf("state: %s %w: %w", s.path(i), sl.fault, fs.ErrNotExist)
+	case sl.fault != nil:
+		return fmt.Errorf("state: %s %w", s.path(i), sl.fault)
+	case sl.version != slotVersion:
+		return fmt.Errorf("state: %s is of format %d, and this build reads format %d", s.path(i), sl.version, slotVersion)
 	}
-	if fault != nil {
-		return s, fmt.Errorf("state: %s %w", path, fault)
-	}
-	return s, nil
+	return nil
 }
 
 // decodeSnapshot decodes a slot's state.

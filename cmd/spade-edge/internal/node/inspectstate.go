@@ -73,11 +73,11 @@ func (r *inspection) slots(all []state.SlotReport) (member string) {
 	for _, s := range all {
 		one := slot{SlotReport: s}
 		name := filepath.Base(s.File)
-		switch kept, err := state.ReadSnapshot(s.File); {
+		switch kept := s.Snapshot; {
 		case s.Fault != "":
 			r.row(name, "%s", s.Fault)
-		case err != nil:
-			r.row(name, "round %d, but %v", s.Round, err)
+		case kept == nil:
+			r.row(name, "round %d, but %v", s.Round, s.Foreign)
 		default:
 			member = kept.Member
 			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
