@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -80,22 +81,34 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 // unzigzag is the inverse of zigzag.
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
-// riceParameter returns the parameter under which g is shortest, the lowest of equals, and the bits that it takes.
+// riceParameter returns the parameter under which g is shortest, the lowest of equals, and the bits that it takes. It
+// begins with one that fits the mean, so that most others are soon found to be longer.
 func riceParameter(g []int32) (k uint, least int) {
+	var sum uint64
+	for _, x := range g {
+		sum += uint64(zigzag(x))
+	}
+	k = min(riceMax, uint(bits.Len64(sum/uint64(len(g)))))
+	least = riceBits(g, k, math.MaxInt)
 	for try := range uint(riceMax + 1) {
-		n := len(g) * int(try+1)
-		for i := 0; i < len(g) && (try == 0 || n < least); i++ {
-			if q := zigzag(g[i]) >> try; q < riceEscape {
-				n += int(q)
-			} else {
-				n += riceEscape + 31 - int(try)
-			}
-		}
-		if try == 0 || n < least {
+		if n := riceBits(g, try, least); n < least || n == least && try < k {
 			k, least = try, n
 		}
 	}
 	return k, least
+}
+
+// riceBits returns the bits that g takes with parameter k, or more than most of them if it is longer.
+func riceBits(g []int32, k uint, most int) int {
+	n := len(g) * int(k+1)
+	for i := 0; i < len(g) && n <= most; i++ {
+		if q := zigzag(g[i]) >> k; q < riceEscape {
+			n += int(q)
+		} else {
+			n += riceEscape + 31 - int(k)
+		}
+	}
+	return n
 }
 
 // appendRice appends g in the Rice code of parameter k, with zero bits up to a whole byte.
