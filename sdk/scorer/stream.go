@@ -116,12 +116,12 @@ func (w *worker) bury(err error) {
 	}
 }
 
-// rest waits before the next process. While the program is broken it fails the tasks that come.
+// rest waits before the next process. A worker that has no task fails those that come while the program is broken.
 func (w *worker) rest() {
 	over := time.After(w.pause(w.fails))
 	for {
 		tasks := w.tasks
-		if w.broken() == nil {
+		if w.task != nil || w.broken() == nil {
 			tasks = nil
 		}
 		select {
