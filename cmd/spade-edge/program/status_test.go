@@ -371,27 +371,3 @@ func TestLogAndMetrics(t *testing.T) {
 		t.Errorf("%d releases in\n%s\n%s", released, a.log, wrong.log)
 	}
 }
-
-// What a watcher draws is as many rows as the terminal shows, with lines that wrap, and never more than it has.
-func TestRowsOfScreen(t *testing.T) {
-	for _, c := range []struct {
-		text        string
-		rows, width int
-		want        string
-	}{
-		{"abcdef\n\nxy\n", 9, 4, "abcd\nef\n\nxy\n"}, {"abcd\n", 9, 4, "abcd\n"}, {"äöüß1\n", 9, 4, "äöüß\n1\n"},
-		{"a\nb\nc\n", 2, 4, "a\nb\n"}, {"abcdefghi\nb\n", 2, 4, "abcd\nefgh\n"}, {"", 3, 4, ""}, {"ab", 3, 1, "a\nb\n"},
-		{"one two three\n", 9, 8, "one two\n three\n"}, {"ab cdefghij\n", 9, 5, "ab\n cdef\n ghij\n"}, {"日本 語\n", 9, 4, "日本\n語\n"},
-		{"日本\n", 9, 1, "日\n本\n"}, {"  abc d\n", 9, 5, "  abc\n d\n"}, {"ab   c\n", 9, 4, "ab\nc\n"}, {"ab   \n", 9, 4, "ab\n"},
-	} {
-		if got := node.RowsTaken(c.want, c.width); got != strings.Count(c.want, "\n") {
-			t.Errorf("%q takes %d rows of %d", c.want, got, c.width)
-		}
-		if got := node.RowsOfScreen(c.text, c.rows, c.width); got != c.want {
-			t.Errorf("%q in %d rows of %d: %q, want %q", c.text, c.rows, c.width, got, c.want)
-		}
-	}
-	if got := node.RowsTaken("abcd\nef\n\n", 3); got != 4 {
-		t.Errorf("a page that was drawn for four columns takes %d rows of three", got)
-	}
-}

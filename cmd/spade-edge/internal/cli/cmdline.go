@@ -93,7 +93,7 @@ func (c *Cmdline) help(all bool) string {
 		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.name, count)
 	}
 	some.PrintDefaults()
-	return Filled(b.String(), min(80, TerminalWidth(c.Out)))
+	return Filled(b.String(), lineWidth)
 }
 
 // ParseFile is parse for a command that takes one file, before or after its flags.

@@ -34,23 +34,6 @@ func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, moving: IsTerminal(w), Method: m, started: time.Now()}
 }
 
-// TerminalSize returns how many rows a terminal has, and letters in each; 24 and 100 if that is not known.
-func TerminalSize(w io.Writer) (rows, columns int) {
-	if f, ok := w.(*os.File); ok && IsTerminal(w) {
-		rows, columns = sizeOf(f)
-	}
-	if rows < 2 || columns < 1 {
-		return 24, 100
-	}
-	return rows, columns
-}
-
-// TerminalWidth returns how many columns the terminal behind w has, and a default if there is none.
-func TerminalWidth(w io.Writer) int {
-	_, width := TerminalSize(w)
-	return width
-}
-
 // IsTerminal reports whether w is a character device, such as a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
@@ -84,7 +67,8 @@ func (p *Progress) Runs(share float64, over, all int) {
 // first one counts, each that is another part further, and one after a minute's silence.
 func (p *Progress) line(share float64, format string, args ...any) {
 	if p.moving {
-		fmt.Fprintf(p.w, "\r%s\x1b[K", Short(p.Name+fmt.Sprintf(format, args...), TerminalWidth(p.w)-1))
+		// The terminal cuts what is wider than it is.
+		fmt.Fprintf(p.w, "\r\x1b[K\x1b[?7l%s\x1b[?7h", p.Name+fmt.Sprintf(format, args...))
 		p.open = true
 		return
 	}

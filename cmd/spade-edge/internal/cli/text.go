@@ -38,36 +38,27 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Folded breaks a line before words, where it can, so that no row is wider than width; rows after the first begin with
-// indent spaces. Letters from U+1100 on count twice, since many are that wide.
-func Folded(line string, width, indent int) (rows []string) {
-	rest, lead := []rune(line), len(line)-len(strings.TrimLeft(line, " "))
-	for {
-		gap, end := 0, 0
-		for used := 0; end < len(rest); end++ {
-			if used++; rest[end] >= 0x1100 {
-				used++
-			}
-			if rest[end] == ' ' && end > lead {
-				gap = end
-			}
-			if used > width {
-				break
-			}
+// lineWidth is how wide the text of help is.
+const lineWidth = 80
+
+// folded breaks a line before words, where it can, so that no row is wider than width; rows after the first begin with
+// indent spaces.
+func folded(line string, width, indent int) (rows []string) {
+	rest, lead := []rune(strings.TrimRight(line, " ")), len(line)-len(strings.TrimLeft(line, " "))
+	indent = min(indent, width-1)
+	for len(rest) > width {
+		gap := width
+		for gap > lead && rest[gap] != ' ' {
+			gap--
 		}
-		if end == len(rest) {
-			return append(rows, string(rest))
-		}
-		if gap == 0 {
-			gap = max(end, lead+1)
+		if gap <= lead {
+			gap = max(width, lead+1)
 		}
 		rows = append(rows, strings.TrimRight(string(rest[:gap]), " "))
-		left := strings.TrimLeft(string(rest[gap:]), " ")
-		if left == "" {
-			return rows
-		}
-		rest, lead = []rune(strings.Repeat(" ", indent)+left), indent
+		rest = []rune(strings.Repeat(" ", indent) + strings.TrimLeft(string(rest[gap:]), " "))
+		lead = indent
 	}
+	return append(rows, string(rest))
 }
 
 // Filled fills a help text into lines of a width. Lines that follow each other without a blank before them, or with more
@@ -82,7 +73,7 @@ func Filled(text string, width int) string {
 			rest := strings.TrimLeft(open[from+len(name):], " ")
 			indent = len(open) - len(rest)
 		}
-		for _, row := range Folded(open, width, indent) {
+		for _, row := range folded(open, width, indent) {
 			b.WriteString(row + "\n")
 		}
 		open = ""

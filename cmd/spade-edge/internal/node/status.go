@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
@@ -47,18 +46,12 @@ func watchNode(
 	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
 ) (*monitor.Status, error) {
 	moving, said := cli.IsTerminal(log), ""
-	page := ""
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		if moving {
-			rows, width := cli.TerminalSize(log)
-			if height := RowsTaken(page, width); height > 0 {
-				fmt.Fprintf(log, "\x1b[%dA", min(height, rows-1)) // it may have become smaller
-			}
 			// Row by row: some terminals keep a screen that is erased as a whole, and would keep one a second.
-			page = RowsOfScreen(StatusText(st, file), rows-1, width)
-			fmt.Fprint(log, "\x1b[K", strings.ReplaceAll(page, "\n", "\n\x1b[K"), "\x1b[J")
+			fmt.Fprint(log, "\x1b[H\x1b[K", strings.ReplaceAll(StatusText(st, file), "\n", "\n\x1b[K"), "\x1b[J")
 		} else if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, cli.OneLine(line))
@@ -80,28 +73,6 @@ func watchNode(
 		}
 		st = next
 	}
-}
-
-// RowsOfScreen breaks lines so that a terminal of a width need not, and leaves out what has no room in so many rows: the
-// cursor could not go back to it.
-func RowsOfScreen(text string, rows, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		for _, row := range cli.Folded(strings.TrimRight(line, "\n"), width, min(15, width/5)) {
-			if rows--; rows >= 0 {
-				b.WriteString(row + "\n")
-			}
-		}
-	}
-	return b.String()
-}
-
-// RowsTaken is how many rows a terminal shows a page in whose width has changed since: it breaks what is wider.
-func RowsTaken(page string, width int) (rows int) {
-	for line := range strings.Lines(page) {
-		rows += 1 + max(0, utf8.RuneCountInString(line)-2)/width
-	}
-	return rows
 }
 
 // StatusText returns a status for people.
