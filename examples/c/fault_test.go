@@ -85,8 +85,8 @@ no file: -2: fleetfile: a node file: stat /nonexistent/node.json: no such file o
 no samples: -2: host: there are 0 samples, want 1..2147483647
 no loss: -2: host: there are 5 samples and no loss, want both or neither
 too many: -2: host: there are 18446744073709551615 samples, want 1..2147483647
-garbage: -2: fleetfile: the file is not valid UTF-8
-nothing: -2: fleetfile: line 1, column 0: unexpected end of JSON input
+garbage: -2: fleetfile: not valid UTF-8
+nothing: -2: fleetfile: column 0: unexpected end of JSON input
 handle: -2: host: 77 is no open node
 cut 24 hos
 unread 24

@@ -8,13 +8,7 @@ require (
 	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
-	golang.org/x/mobile v0.0.0-20250813145510-f12310a0cfd9 // indirect
-	golang.org/x/mod v0.27.0 // indirect
-	golang.org/x/sync v0.16.0 // indirect
-	golang.org/x/tools v0.36.0 // indirect
 	nhooyr.io/websocket v1.8.17 // indirect
 )
 
 replace github.com/spade-dfl/spade-edge => ../..
-
-tool golang.org/x/mobile/cmd/gobind

@@ -1,5 +1,4 @@
-// Package host puts a node into a program of another language. The C library and the packages for phones are the same
-// node behind other names.
+// Package host puts a node into a program of another language: it is the part of the C library that needs no cgo.
 package host
 
 import (
@@ -120,9 +119,6 @@ func Open(files Files, loss Loss, samples int) (*Node, error) {
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n, nil
 }
-
-// Dim returns how many parameters the model has.
-func (n *Node) Dim() int { return n.device.Fleet.Fleet.Dim }
 
 var errRan = Usagef("the node has run, or runs; it is opened again to go on")
 
