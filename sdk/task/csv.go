@@ -26,9 +26,7 @@ type column struct {
 	ignored bool                      // every cell is the first category, whatever it holds
 	unknown func(column, cell string) // is told of a cell that is no category, which becomes -1; nil if that is a fault
 
-	timed         bool // a date or time in it has been told of: all others are like it
-	unnamed       bool // nothing stands above it or to the right of it: it is one only if it has a number
-	filled, blank int  // its first line with a number, and without one; 0 for none
+	timed bool // a date or time in it has been told of: all others are like it
 }
 
 // categories makes a column one of categories, all that occur.
@@ -87,7 +85,6 @@ type header struct {
 	names  []string
 	faults []error
 	lacks  bool // one of the faults is that a column is missing
-	named  int  // columns up to the last one with a name
 
 	rule     string    // for missing cells, "" for none; see [Missing]
 	numbers  numbers   // what their decimals are
@@ -95,13 +92,12 @@ type header struct {
 	label    *column
 }
 
-// newHeader reads the names of columns. A column without a name is called "column 3" after its place.
+// newHeader reads the names of columns, up to the last one that is not empty. A column without a name before it is called
+// "column 3" after its place.
 func newHeader(file string, record []string) *header {
 	h := &header{file: file}
-	for i, name := range record {
-		if name = strings.Clone(strings.TrimSpace(name)); name != "" {
-			h.named = i + 1
-		}
+	for i, name := range filled(record) {
+		name = strings.Clone(strings.TrimSpace(name))
 		if !utf8.ValidString(name) {
 			h.faults = append(h.faults, fmt.Errorf("task: %s: the name of column %d, %q, is not in UTF-8: save the file as "+
 				"CSV (UTF-8)", file, i+1, name))
@@ -113,6 +109,15 @@ func newHeader(file string, record []string) *header {
 		h.names = append(h.names, name)
 	}
 	return h
+}
+
+// filled returns the cells of a record up to the last one with anything in it.
+func filled(record []string) []string {
+	last := len(record)
+	for last > 0 && strings.TrimSpace(record[last-1]) == "" {
+		last--
+	}
+	return record[:last]
 }
 
 // column returns the column of a name. If there is none, missing is the fault.
@@ -137,7 +142,7 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 		}
 	}
 	for i, name := range h.names {
-		c := &column{Column: Column{Name: name}, at: i, unnamed: i >= h.named}
+		c := &column{Column: Column{Name: name}, at: i}
 		if slices.Contains(s.OneHot, name) {
 			features = append(features, c.categories())
 		} else if found[name] == nil {
@@ -169,7 +174,7 @@ type reading struct {
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
 // one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
 // number that a float32 can hold. What separates cells, and decimals, is found out. Rows without anything in them are
-// passed over, and so are empty cells and columns behind the last one with a name.
+// passed over, and so are empty cells behind the last column with a name.
 func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	h, cells, err := readCells(r, name, l)
 	if err != nil {
@@ -224,29 +229,22 @@ func (r *reading) line(cell int) int {
 
 // row reads a row. The error is for what makes it pointless to go on.
 func (r *reading) row(record []string) error {
-	last := len(record)
-	r.width = last
-	for last > 0 && strings.TrimSpace(record[last-1]) == "" {
-		last--
-	}
+	r.width = len(record)
+	last := len(filled(record))
 	if last == 0 {
 		return nil
 	}
-	if len(record) < r.named || last > len(r.names) {
+	if len(record) < len(r.names) || last > len(r.names) {
 		r.fault(0, "%d cells, want %d as in the header", len(record), len(r.names))
 		return nil
 	}
 	before, whole := len(r.cells), true
 	for _, c := range r.columns {
-		cell := ""
-		if c.at < len(record) {
-			cell = strings.TrimSpace(record[c.at])
-		}
-		v, err := r.cell(c, cell)
+		v, err := r.cell(c, strings.TrimSpace(record[c.at]))
 		if err != nil {
 			return err
 		}
-		whole = whole && !(isNaN(v) && (c == r.label || r.rule == dropRows && !c.unnamed))
+		whole = whole && !(isNaN(v) && (c == r.label || r.rule == dropRows))
 		r.cells = append(r.cells, v)
 	}
 	if !whole {
@@ -288,9 +286,6 @@ func (c *column) read(h *header, cell string, line int) (v float32, wrong string
 	switch {
 	case c.ignored:
 		return 0, ""
-	case c.unnamed && cell == "":
-		c.blank = cmp.Or(c.blank, line)
-		return nan, ""
 	case h.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
 		return nan, ""
 	case c == h.label && cell == "":
@@ -299,7 +294,6 @@ func (c *column) read(h *header, cell string, line int) (v float32, wrong string
 		n, wrong := c.category(cell)
 		return float32(n), wrong
 	}
-	c.filled = cmp.Or(c.filled, line)
 	return h.numbers.parse(cell, line, c.Name)
 }
 
@@ -310,12 +304,6 @@ func (r *reading) end() error {
 	}
 	if err := r.numbers.fault(r.file); err != nil {
 		r.found = append(r.found, err)
-	}
-	for _, c := range r.features {
-		if c.filled > 0 && c.blank > 0 && (r.rule == "" || r.rule == dropRows) {
-			r.found = append(r.found, fmt.Errorf("task: %s: line %d: column %q, which has no name, is empty here but not in "+
-				"line %d", r.file, c.blank, c.Name, c.filled))
-		}
 	}
 	if r.found == nil && len(r.cells) == 0 && r.rule == "" {
 		r.found = append(r.found, fmt.Errorf("task: %s: no rows below the header", r.file))
@@ -339,9 +327,6 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 	}
 	place := make([][]int, len(features)) // of a column of numbers, or of each category, by its number
 	for k, c := range features {
-		if c.number == nil && c.unnamed && c.filled == 0 {
-			continue
-		}
 		sorted := slices.Clone(c.Categories)
 		if !c.fixed {
 			sortValues(sorted)
@@ -360,9 +345,6 @@ func csvTable(name string, features []*column, label *column, cells []float32) *
 	t.dim = len(t.features)
 	t.fill = func(row []float32, i int) {
 		for k, v := range cells[i*width : (i+1)*width-1] {
-			if place[k] == nil {
-				continue // a column without a name and without anything in it
-			}
 			if features[k].number == nil {
 				row[place[k][0]] = v
 			} else if v >= 0 {

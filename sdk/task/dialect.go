@@ -66,6 +66,9 @@ func readHeader(cr *csv.Reader, name string, l layout) (*header, error) {
 		return nil, fmt.Errorf("task: %s: %w", name, err)
 	}
 	h := newHeader(name, record)
+	if len(h.names) == 0 {
+		return nil, fmt.Errorf("task: %s: the first line is empty, want the names of columns", name)
+	}
 	h.features, h.label = l(h)
 	return h, nil
 }

@@ -43,9 +43,8 @@ func ClientFiles(source string) (files []string, err error) {
 
 // LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. What is fitted
 // is fitted on the training samples of all files together, as are classes and categories on all of their rows. Every file
-// has all columns but dropped ones, in any order, and a test part of its own. A column without a name counts if it is in
-// the first file. all has the samples of all files, one after
-// the other, and each[i] those of files[i], which share its memory. Errors name the file.
+// has all columns but dropped ones, in any order, and a test part of its own. all has the samples of all files,
+// one after the other, and each[i] those of files[i], which share its memory. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.Source = "csv:" + strings.Join(files, ",")
 	if err := s.Validate(); err != nil {
@@ -194,7 +193,7 @@ func (m *merge) columns(h *header) (features []*column, label *column) {
 		return features, label
 	}
 	for _, c := range features {
-		if !c.unnamed && !slices.ContainsFunc(m.features, func(known *column) bool { return known.Name == c.Name }) {
+		if !slices.ContainsFunc(m.features, func(known *column) bool { return known.Name == c.Name }) {
 			h.faults = append(h.faults, fmt.Errorf("task: %s has a column %q that %s has not: leave it out with drop", h.file,
 				c.Name, m.first))
 		}
@@ -202,13 +201,11 @@ func (m *merge) columns(h *header) (features []*column, label *column) {
 	m.label.at = label.at
 	for _, c := range m.features {
 		c.at = slices.Index(h.names, c.Name)
-		if c.at < 0 && c.unnamed {
-			c.at = len(h.names) // it is empty
-		} else if c.at < 0 {
+		if c.at < 0 {
 			h.faults, h.lacks = append(h.faults, fmt.Errorf("task: %s has no column %q, which %s has: leave it out with drop",
 				h.file, c.Name, m.first)), true
 		}
-		c.blank, c.timed = 0, false
+		c.timed = false
 	}
 	return m.features, m.label
 }
