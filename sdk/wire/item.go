@@ -58,52 +58,27 @@ func decodeItem(b []byte, v any) error {
 	return nil
 }
 
-// floats are a vector as a byte string of little-endian numbers.
-type floats []float32
+// floats and integers are vectors as byte strings of little-endian numbers.
+type (
+	floats   = numbers[float32]
+	integers = numbers[int32]
+)
+
+type numbers[T float32 | int32] []T
 
 // MarshalBinary returns the bytes of v, four a number.
-func (v floats) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 4*len(v))
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
-	}
-	return b, nil
+func (v numbers[T]) MarshalBinary() ([]byte, error) {
+	return binary.Append(make([]byte, 0, 4*len(v)), binary.LittleEndian, []T(v))
 }
 
 // UnmarshalBinary reads what MarshalBinary writes; v is nil for no bytes.
-func (v *floats) UnmarshalBinary(b []byte) error {
+func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("found %d bytes, wanted 4 a number", len(b))
 	}
 	*v = sized(*v, len(b)/4)
-	for i := range *v {
-		(*v)[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return nil
-}
-
-// integers are a vector of integers, as floats are.
-type integers []int32
-
-// MarshalBinary returns the bytes of v, four a number.
-func (v integers) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 4*len(v))
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
-	}
-	return b, nil
-}
-
-// UnmarshalBinary reads what MarshalBinary writes; v is nil for no bytes.
-func (v *integers) UnmarshalBinary(b []byte) error {
-	if len(b)%4 != 0 {
-		return fmt.Errorf("found %d bytes, wanted 4 a number", len(b))
-	}
-	*v = sized(*v, len(b)/4)
-	for i := range *v {
-		(*v)[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return nil
+	_, err := binary.Decode(b, binary.LittleEndian, []T(*v))
+	return err
 }
 
 // wide is a number that takes as many bytes whatever its value.

@@ -80,20 +80,19 @@ func mustSnapshot(t testing.TB, c *Snapshot) []byte {
 func TestSnapshotIsCBOR(t *testing.T) {
 	number := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 	ints := func(v []int32) []byte { b, _ := integers(v).MarshalBinary(); return b }
-	numbers := func(v []float32) []byte { b, _ := floats(v).MarshalBinary(); return b }
 	c := sampleSnapshot()
 	edge := func(i int) map[any]any {
 		e := &c.State.Edges[i]
-		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): numbers(e.Z),
-			uint64(4): numbers(e.PeerZ), uint64(5): ints(e.Base), uint64(6): number(uint64(e.Generation)),
-			uint64(7): []byte{}, uint64(8): numbers(e.Moved), uint64(9): number(uint64(math.Float32bits(e.Cut))),
+		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): floatBytes(e.Z...),
+			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base), uint64(6): number(uint64(e.Generation)),
+			uint64(7): []byte{}, uint64(8): floatBytes(e.Moved...), uint64(9): number(uint64(math.Float32bits(e.Cut))),
 			uint64(10): number(uint64(e.Quarantine)), uint64(11): number(uint64(math.Float32bits(e.Quiet)))}
 	}
 	want := map[any]any{
 		uint64(1): number(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build,
 		uint64(5): number(uint64(c.State.Round)),
-		uint64(6): numbers(c.State.X), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta),
-		uint64(9): numbers(c.State.Mean), uint64(10): numbers(c.State.Last), uint64(11): []any{edge(0), edge(1)},
+		uint64(6): floatBytes(c.State.X...), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta),
+		uint64(9): floatBytes(c.State.Mean...), uint64(10): floatBytes(c.State.Last...), uint64(11): []any{edge(0), edge(1)},
 		uint64(12): number(uint64(c.State.Queries)), uint64(13): number(uint64(c.State.Failed)), uint64(14): c.Filter,
 		uint64(15): c.Ledger, uint64(16): number(0), uint64(17): number(0), uint64(18): []byte{}, uint64(19): number(0),
 	}
@@ -248,7 +247,7 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 // checkpointPairs is a sound checkpoint of dimension 2 as keys and values, with some of them replaced or, with a nil,
 // left out.
 func checkpointPairs(replace map[int]any) []byte {
-	fields := map[int]any{1: number8(1), 2: make([]byte, 32), 3: "a", 4: "b", 5: number8(9), 6: numbers(1, 2),
+	fields := map[int]any{1: number8(1), 2: make([]byte, 32), 3: "a", 4: "b", 5: number8(9), 6: floatBytes(1, 2),
 		7: []byte{}, 8: []byte{}, 9: []byte{}, 10: []byte{}, 11: raw{0x80}, 12: number8(0), 13: number8(0), 14: []byte{},
 		15: "", 16: number8(0), 17: number8(0), 18: []byte{}, 19: number8(0)}
 	return withKeys(fields, replace)
@@ -256,7 +255,7 @@ func checkpointPairs(replace map[int]any) []byte {
 
 // edgeWith is a checkpoint with one edge, some of whose fields are replaced or left out likewise.
 func edgeWith(replace map[int]any) []byte {
-	fields := map[int]any{1: "p", 2: number8(0), 3: numbers(1, 2), 4: []byte{}, 5: []byte{}, 6: number8(0), 7: []byte{},
+	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 6: number8(0), 7: []byte{},
 		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0)}
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
@@ -279,7 +278,7 @@ func withKeys(fields, replace map[int]any) []byte {
 func number8(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
 // numbers are floats as a checkpoint has them.
-func numbers(v ...float32) []byte {
+func floatBytes(v ...float32) []byte {
 	b, _ := floats(v).MarshalBinary()
 	return b
 }
@@ -332,11 +331,11 @@ var malformedSnapshots = []struct {
 	{"x null", checkpointPairs(map[int]any{6: raw{0xf6}}), "wanted deterministic CBOR"},
 	{"x uneven", checkpointPairs(map[int]any{6: make([]byte, 7)}), "found 7 bytes, wanted 4 a number"},
 	{"x of 1 GiB", checkpointPairs(map[int]any{6: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
-	{"NaN in x", checkpointPairs(map[int]any{6: numbers(1, nan)}), "x: found NaN at coordinate 1, wanted a finite number"},
-	{"short grid", checkpointPairs(map[int]any{7: numbers(1)}), "length of grid: found 1, wanted 2..2"},
-	{"long delta", checkpointPairs(map[int]any{8: numbers(1, 2, 3)}), "length of delta: found 3, wanted 2..2"},
-	{"Inf in mean", checkpointPairs(map[int]any{9: numbers(inf, 2)}), "mean: found +Inf at coordinate 0, wanted a finite number"},
-	{"Inf in last", checkpointPairs(map[int]any{10: numbers(-inf)}), "last: found -Inf at coordinate 0, wanted a finite number"},
+	{"NaN in x", checkpointPairs(map[int]any{6: floatBytes(1, nan)}), "x: found NaN at coordinate 1, wanted a finite number"},
+	{"short grid", checkpointPairs(map[int]any{7: floatBytes(1)}), "length of grid: found 1, wanted 2..2"},
+	{"long delta", checkpointPairs(map[int]any{8: floatBytes(1, 2, 3)}), "length of delta: found 3, wanted 2..2"},
+	{"Inf in mean", checkpointPairs(map[int]any{9: floatBytes(inf, 2)}), "mean: found +Inf at coordinate 0, wanted a finite number"},
+	{"Inf in last", checkpointPairs(map[int]any{10: floatBytes(-inf)}), "last: found -Inf at coordinate 0, wanted a finite number"},
 	{"no edges", checkpointPairs(map[int]any{11: nil}), "wanted deterministic CBOR"},
 	{"edges null", checkpointPairs(map[int]any{11: raw{0xf6}}), "wanted deterministic CBOR"},
 	{"a million edges", checkpointPairs(map[int]any{11: raw{0x9a, 0, 0x0f, 0, 0}}), "cbor: exceeded max number of elements 131072 for CBOR array"},
@@ -344,9 +343,9 @@ var malformedSnapshots = []struct {
 	{"empty edge", checkpointPairs(map[int]any{11: raw{0x81, 0xa0}}), "wanted deterministic CBOR"},
 	{"edge without name", edgeWith(map[int]any{1: ""}), "edge 0: peer: found an empty string, wanted 1..64 bytes"},
 	{"edge without z", edgeWith(map[int]any{3: []byte{}}), "edge 0: length of z: found 0, wanted 2..2"},
-	{"edge of another dimension", edgeWith(map[int]any{3: numbers(1)}), "edge 0: length of z: found 1, wanted 2..2"},
-	{"edge with Inf", edgeWith(map[int]any{4: numbers(1, inf)}), "edge 0: peer z: found +Inf at coordinate 1, wanted a finite number"},
-	{"edge short grid", edgeWith(map[int]any{5: numbers(1)}), "edge 0: length of peer grid: found 1, wanted 2..2"},
+	{"edge of another dimension", edgeWith(map[int]any{3: floatBytes(1)}), "edge 0: length of z: found 1, wanted 2..2"},
+	{"edge with Inf", edgeWith(map[int]any{4: floatBytes(1, inf)}), "edge 0: peer z: found +Inf at coordinate 1, wanted a finite number"},
+	{"edge short grid", edgeWith(map[int]any{5: floatBytes(1)}), "edge 0: length of peer grid: found 1, wanted 2..2"},
 	{"edge heard too high", edgeWith(map[int]any{2: number8(1 << 31)}), "edge 0: heard: found 2147483648, wanted 0..2147483647"},
 	{"edge generation above", edgeWith(map[int]any{6: number8(1 << 16)}), "edge 0: generation: found 65536, wanted 0..65535"},
 	{"edge cut infinite", edgeWith(map[int]any{9: number8(0x7f800000)}), "edge 0: bits of cut: found 2139095040, wanted 0..2139095039"},

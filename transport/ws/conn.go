@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"nhooyr.io/websocket"
@@ -130,9 +129,6 @@ func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) 
 	return newConn(ws, l, maxFrame)
 }
 
-// packets holds short messages while they are written.
-var packets = sync.Pool{New: func() any { return new([chunk]byte) }}
-
 type message struct {
 	kind   kind
 	number int
@@ -152,11 +148,7 @@ func (c *conn) write(messages ...message) (err error) {
 func (c *conn) put(m message) error {
 	h := putHeader(m.kind, m.number)
 	if headerLen+len(m.body) <= chunk {
-		buf := packets.Get().(*[chunk]byte)
-		defer packets.Put(buf)
-		n := copy(buf[:], h[:])
-		n += copy(buf[n:], m.body)
-		return c.ws.Write(context.Background(), websocket.MessageBinary, buf[:n])
+		return c.ws.Write(context.Background(), websocket.MessageBinary, slices.Concat(h[:], m.body))
 	}
 	w, err := c.ws.Writer(context.Background(), websocket.MessageBinary)
 	if err != nil {
