@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"math"
@@ -175,42 +174,22 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 		}
 	}
 	repair := partitionStream(seed, repairStream, 0, 0)
-	order := bySize{parts: parts}
-	for i, part := range parts {
-		if len(part) > 0 {
-			order.clients = append(order.clients, i)
-		}
-	}
-	heap.Init(&order)
 	for i := range parts {
 		if len(parts[i]) > 0 {
 			continue
 		}
-		largest := order.clients[0]
+		largest := 0 // the first of several
+		for k, part := range parts {
+			if len(part) > len(parts[largest]) {
+				largest = k
+			}
+		}
 		k := repair.IntN(len(parts[largest]))
 		parts[i] = []int{parts[largest][k]}
 		parts[largest] = slices.Delete(parts[largest], k, k+1)
-		heap.Fix(&order, 0)
 	}
 	return parts
 }
-
-// bySize is a heap of the clients that have samples: who has most comes first, the first of several.
-type bySize struct {
-	parts   [][]int
-	clients []int
-}
-
-func (h bySize) Len() int      { return len(h.clients) }
-func (h bySize) Swap(i, j int) { h.clients[i], h.clients[j] = h.clients[j], h.clients[i] }
-func (h bySize) Less(i, j int) bool {
-	a, b := h.clients[i], h.clients[j]
-	return cmp.Or(len(h.parts[b])-len(h.parts[a]), a-b) < 0
-}
-
-// Push and Pop complete [heap.Interface]; nobody is added or removed.
-func (h *bySize) Push(any) {}
-func (h *bySize) Pop() any { return nil }
 
 // pathological cuts the samples, sorted by label, into shards and assigns those.
 func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]int {
