@@ -202,20 +202,32 @@ func WithFlags(err error) error {
 	var data *task.FieldError
 	switch {
 	case errors.As(err, &data):
-		return fmt.Errorf("-%s %s", strings.ReplaceAll(data.Field, "_", "-"), data.Fault)
-	case !errors.As(err, &f):
-		return err
+		return fmt.Errorf("%s %s", flagOf(data.Field), data.Fault)
+	case errors.As(err, &f):
+		return fmt.Errorf("%s is %s, want %s", flagOf(f.Field), f.Found, f.Want)
 	}
-	name := f.Field
-	if slices.Contains([]string{"run", "dim", "queries"}, name) {
-		name = "-" + name
-	}
+	return err
+}
+
+// flags are those of fields that are no settings of a fleet.
+var flags = map[string]string{
+	"run": "run", "dim": "dim", "queries": "queries",
+	"data": "data", "label": "label", "target": "target", "drop": "drop", "onehot": "onehot", "missing": "missing",
+	"labels": "labels", "pca": "pca", "test_fraction": "test-fraction", "partition": "partition",
+}
+
+// flagOf returns the flag of a field, or the field itself if it has none.
+func flagOf(field string) string {
+	name := flags[field]
 	for _, s := range sdk.Settings() {
-		if s.Name == f.Field && s.Flag != "" {
-			name = "-" + s.Flag
+		if s.Name == field && s.Flag != "" {
+			name = s.Flag
 		}
 	}
-	return fmt.Errorf("%s is %s, want %s", name, f.Found, f.Want)
+	if name == "" {
+		return field
+	}
+	return "-" + name
 }
 
 // Network returns a simulation of clients with these oracles.
