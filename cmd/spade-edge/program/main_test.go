@@ -170,7 +170,7 @@ func TestDemoDefault(t *testing.T) {
 			fmt.Sscanf(line, "pooled 3200 %f %%", &pooled)
 		}
 		if alone == 0 || together <= alone || pooled < 85 {
-			t.Errorf("%.1f %% alone, %.1f %% with the others, %.1f %% pooled", alone, together, pooled)
+			t.Errorf("%.1f %% alone, %.1f %% with the others, %.1f %% pooled\n%s%s", alone, together, pooled, log, out)
 		}
 		return
 	}
