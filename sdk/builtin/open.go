@@ -70,11 +70,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		if o.Spec.Whole {
-			set, err = recipe.ApplyWhole(o.Spec.Source, o.Spec.Seed)
-		} else {
-			set, err = recipe.Apply(o.Spec.Source, o.Spec.TestFraction, o.Spec.Seed)
-		}
+		set, err = recipe.Apply(o.Spec)
 	default:
 		set, err = task.Load(o.Spec)
 	}

@@ -93,11 +93,12 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	return all, each, nil
 }
 
-// ApplyFiles is [Recipe.Apply] for the data of several clients, each in a CSV file of its own, with the results of
-// [LoadFiles].
-func (r *Recipe) ApplyFiles(files []string, testFraction float64, seed uint64) (all *Set, each []*Set, err error) {
+// ApplyFiles is [Recipe.Apply] for the data of several clients, each in a CSV file of its own; s.Source is not used. The
+// results are those of [LoadFiles].
+func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	for _, file := range files {
-		one, fault := r.Apply("csv:"+file, testFraction, seed)
+		s.Source = "csv:" + file
+		one, fault := r.Apply(s)
 		each, err = append(each, one), errors.Join(err, fault)
 	}
 	if err != nil {

@@ -50,12 +50,14 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		return nil, nil, nil, AsUsage(err)
 	}
 	spec := o.DataSpec()
+	prepared := spec // by a recipe: some is always held back
+	prepared.Whole = false
 	var each []*task.Set
 	switch {
 	case o.Files != nil && o.Recipe != nil:
-		set, each, err = o.Recipe.ApplyFiles(o.Files, o.Spec.TestFraction, o.Asked.Method.Seed)
+		set, each, err = o.Recipe.ApplyFiles(prepared, o.Files)
 	case o.Recipe != nil:
-		set, err = o.Recipe.Apply(o.Spec.Source, o.Spec.TestFraction, o.Asked.Method.Seed)
+		set, err = o.Recipe.Apply(prepared)
 	default:
 		if err := spec.Validate(); err != nil {
 			return nil, nil, nil, AsUsage(err)
