@@ -30,38 +30,30 @@ var ErrNoTask = errors.New("builtin: the model file does not say how to prepare 
 
 // Model is what a model file says: a member's model at some round, and all that it takes to apply it.
 type Model struct {
-	Run    string   // as in the fleet file
-	Fleet  [32]byte // [sdk.Fleet.Hash]
-	Member string   // whose release it is
+	Run    string   `json:"run"`  // as in the fleet file
+	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
+	Member string   `json:"name"` // whose release it is
 
-	Round      int  // the release, of Rounds in the whole run, cool-down included
-	Rounds     int  // at least 1
-	Averaged   bool // the mean of the releases so far in place of the last one
-	NonPrivate bool // the run had no privacy
+	Round      int  `json:"round"`       // the release, of Rounds in the whole run, cool-down included
+	Rounds     int  `json:"rounds"`      // at least 1
+	Averaged   bool `json:"averaged"`    // the mean of the releases so far in place of the last one
+	NonPrivate bool `json:"non_private"` // the run had no privacy
 
-	Task   *task.Recipe // how to prepare data, and which model it is; nil if NoTask says why it is not there
-	NoTask string       // [OwnFit] or [Program]; empty if there is a task
+	Task   *task.Recipe `json:"-"`                 // how to prepare data, and which model it is; nil if NoTask says why it is not there
+	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	Certificate json.RawMessage // what the run has leaked, an object in one line; nil if there is none
-	Weights     []float32       // finite; with a task, as many as Task.Dim
+	Certificate json.RawMessage `json:"certificate,omitempty"` // what the run has leaked, an object in one line; nil if there is none
+	Weights     []float32       `json:"model"`                 // finite; with a task, as many as Task.Dim
 }
 
 // modelForm is a model file.
 type modelForm struct {
-	Version     int             `json:"version"`
-	Run         string          `json:"run"`
-	Fleet       string          `json:"fleet"` // in hexadecimal digits
-	Member      string          `json:"name"`
-	Round       int             `json:"round"`
-	Rounds      int             `json:"rounds"`
-	Done        bool            `json:"done"` // Round is Rounds
-	Averaged    bool            `json:"averaged"`
-	NonPrivate  bool            `json:"non_private"`
-	Task        json.RawMessage `json:"task,omitempty"`
-	NoTask      string          `json:"no_task,omitempty"`
-	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Sum         string          `json:"model_sha256"`
-	Weights     []float32       `json:"model"`
+	Version int             `json:"version"`
+	Fleet   string          `json:"fleet"` // in hexadecimal digits
+	Done    bool            `json:"done"`  // Round is Rounds
+	Task    json.RawMessage `json:"task,omitempty"`
+	Sum     string          `json:"model_sha256"`
+	*Model
 }
 
 // ReadModel reads a model file of at most 256 MiB, and reports all wrong values at once.
@@ -81,12 +73,11 @@ func ParseModel(data []byte) (*Model, error) {
 }
 
 func parseModel(data []byte) (*Model, error) {
-	var form modelForm
+	m := new(Model)
+	form := modelForm{Model: m}
 	if err := fleetfile.Decode(data, maxModel, 1, &form); err != nil {
 		return nil, err
 	}
-	m := &Model{Run: form.Run, Member: form.Member, Round: form.Round, Rounds: form.Rounds, Averaged: form.Averaged,
-		NonPrivate: form.NonPrivate, NoTask: form.NoTask, Weights: form.Weights}
 	var errs []error
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -103,9 +94,9 @@ func parseModel(data []byte) (*Model, error) {
 			errs, m.NoTask = append(errs, within("task", err)), cmp.Or(m.NoTask, Program) // no consequence is reported
 		}
 	}
-	if form.Certificate != nil {
+	if m.Certificate != nil {
 		var line bytes.Buffer
-		_ = json.Compact(&line, form.Certificate) // the file is well formed
+		_ = json.Compact(&line, m.Certificate) // the file is well formed
 		m.Certificate = line.Bytes()
 	}
 	sum := sdk.ModelHash(m.Weights)
@@ -151,8 +142,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)
 	}
-	form := modelForm{1, m.Run, hex.EncodeToString(m.Fleet[:]), m.Member, m.Round, m.Rounds, m.Round == m.Rounds, m.Averaged,
-		m.NonPrivate, nil, m.NoTask, m.Certificate, sdk.ModelHash(m.Weights), m.Weights}
+	form := modelForm{1, hex.EncodeToString(m.Fleet[:]), m.Round == m.Rounds, nil, sdk.ModelHash(m.Weights), m}
 	if m.Task != nil {
 		text, err := MarshalTask(m.Task)
 		if err != nil {
