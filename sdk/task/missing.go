@@ -78,10 +78,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
 			continue
 		}
-		for _, x := range present {
-			m.Fill[j] += x
-		}
-		m.Fill[j] /= float64(n)
+		m.Fill[j], _ = moments(present)
 	}
 	if rule != indicate {
 		return m, nil
