@@ -39,11 +39,13 @@ type Model struct {
 	Averaged   bool `json:"averaged"`    // the mean of the releases so far in place of the last one
 	NonPrivate bool `json:"non_private"` // the run had no privacy
 
-	Task   *task.Recipe `json:"-"`                 // how to prepare data, and which model it is; nil if NoTask says why it is not there
+	// Task says how to prepare data, and which model it is. It is nil if NoTask says why it is not there.
+	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	Certificate json.RawMessage `json:"certificate,omitempty"` // what the run has leaked, an object in one line; nil if there is none
-	Weights     []float32       `json:"model"`                 // finite; with a task, as many as Task.Dim
+	// Certificate says what the run has leaked, an object in one line; nil if there is none.
+	Certificate json.RawMessage `json:"certificate,omitempty"`
+	Weights     []float32       `json:"model"` // finite; with a task, as many as Task.Dim
 }
 
 // modelForm is a model file.
@@ -78,20 +80,16 @@ func parseModel(data []byte) (*Model, error) {
 	if err := fleetfile.Decode(data, maxModel, 1, &form); err != nil {
 		return nil, err
 	}
-	var errs []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults
 	fleet, err := hex.DecodeString(form.Fleet)
-	want(err == nil && len(fleet) == len(m.Fleet) && hex.EncodeToString(fleet) == form.Fleet,
+	errs.want(err == nil && len(fleet) == len(m.Fleet) && hex.EncodeToString(fleet) == form.Fleet,
 		"fleet is %.80q, want a SHA-256 of 64 lower case hexadecimal digits", form.Fleet)
 	copy(m.Fleet[:], fleet)
-	want(m.Round == m.Rounds == form.Done, "done is %v, want true if round is rounds, and else false", form.Done)
+	errs.want(m.Round == m.Rounds == form.Done, "done is %v, want true if round is rounds, and else false", form.Done)
 	if form.Task != nil {
 		if m.Task, err = parseTask(form.Task); err != nil {
-			errs, m.NoTask = append(errs, within("task", err)), cmp.Or(m.NoTask, Program) // no consequence is reported
+			errs.at("task", err)
+			m.NoTask = cmp.Or(m.NoTask, Program) // no consequence is reported
 		}
 	}
 	if m.Certificate != nil {
@@ -100,7 +98,7 @@ func parseModel(data []byte) (*Model, error) {
 		m.Certificate = line.Bytes()
 	}
 	sum := sdk.ModelHash(m.Weights)
-	want(sum == form.Sum, "model_sha256 is %.80q, want %s, that of the numbers in model", form.Sum, sum)
+	errs.want(sum == form.Sum, "model_sha256 is %.80q, want %s, that of the numbers in model", form.Sum, sum)
 	if err := errors.Join(append(errs, m.Validate())...); err != nil {
 		return nil, err
 	}
@@ -109,29 +107,25 @@ func parseModel(data []byte) (*Model, error) {
 
 // Validate reports all wrong values at once. It names fields as the file does.
 func (m *Model) Validate() error {
-	var errs []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults
 	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
-		want(name.is != "" && len(name.is) <= wire.MaxName, "%s is %.80q, want a name of 1..%d bytes", name.field, name.is, wire.MaxName)
+		errs.want(name.is != "" && len(name.is) <= wire.MaxName, "%s is %.80q, want a name of 1..%d bytes", name.field, name.is,
+			wire.MaxName)
 	}
-	want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
-	want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
-	want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
-	want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
+	errs.want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
+	errs.want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
+	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
+	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
-	want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
+	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
 	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
-	want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
-	want(len(m.Weights) > 0, "model has 0 numbers, want at least one")
+	errs.want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
+	errs.want(len(m.Weights) > 0, "model has 0 numbers, want at least one")
 	if m.Task != nil {
 		if err := m.Task.Validate(); err != nil {
-			errs = append(errs, within("task", err))
+			errs.at("task", err)
 		} else {
-			want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want the %d of the task", len(m.Weights), m.Task.Dim())
+			errs.want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want the %d of the task", len(m.Weights), m.Task.Dim())
 		}
 	}
 	return errors.Join(errs...)

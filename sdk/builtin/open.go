@@ -23,8 +23,8 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 		Samples: m.Samples}, nil
 }
 
-// Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
-// process.
+// Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends
+// with the process.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -143,28 +142,21 @@ func (f filling) Apply(d *Data) (*Data, error) {
 	return out, nil
 }
 
-// validate reports every fault of what a recipe says about missing cells.
-func (m *Missing) validate(r *Recipe) error {
-	faults := []error{checkRule(m.Rule)}
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("task: recipe: missing."+format, args...))
-		}
-	}
-	want(m.Rule != "" && r.Source == "csv", "rule is %q, want one only where the source is csv", m.Rule)
+// validate demands what a recipe may say about missing cells.
+func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
+	want(m.Rule != "" && r.Source == "csv", "missing.rule is %q, want one only where the source is csv", m.Rule)
 	raw := r.raw()
 	if m.Rule == dropRows {
 		raw = 0
 	}
-	want(len(m.Fill) == raw, "fill has %d numbers, want %d, one for each column", len(m.Fill), raw)
+	want(len(m.Fill) == raw, "missing.fill has %d numbers, want %d, one for each column", len(m.Fill), raw)
 	large := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
-	want(!slices.ContainsFunc(m.Fill, large), "fill has a number that is not finite")
+	want(!slices.ContainsFunc(m.Fill, large), "missing.fill has a number that is not finite")
 	at := -1
 	for i, name := range m.Columns {
 		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
-		want(next > at && m.Rule == indicate, "columns[%d] is %q, want names of columns in their order, with indicator only",
+		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names of columns in their order, with indicator only",
 			i, name)
 		at = next
 	}
-	return errors.Join(faults...)
 }

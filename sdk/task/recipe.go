@@ -262,7 +262,8 @@ func (r *Recipe) Validate() error {
 		faults = append(faults, err)
 	}
 	if r.Missing != nil {
-		faults = append(faults, r.Missing.validate(r))
+		faults = append(faults, checkRule(r.Missing.Rule))
+		r.Missing.validate(r, want)
 	}
 	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
 		"classes has %d labels, want 2 to %d, none of them empty and each once", len(r.Classes), maxValues)
