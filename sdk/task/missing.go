@@ -105,27 +105,22 @@ func firstOf(columns []Column) []int {
 	return first
 }
 
-// filling applies what was fitted to data from these columns.
-type filling struct {
-	*Missing
-	columns []Column
-}
-
-// Apply returns a copy without missing numbers.
-func (f filling) Apply(d *Data) (*Data, error) {
-	if err := d.checkColumns(len(f.Fill)); err != nil {
+// fill returns a copy without missing numbers.
+func (r *Recipe) fill(d *Data) (*Data, error) {
+	m := r.Missing
+	if err := d.checkColumns(len(m.Fill)); err != nil {
 		return nil, err
 	}
 	var marks []int
-	for k, j := range firstOf(f.columns) {
-		if slices.Contains(f.Columns, f.columns[k].Name) {
+	for k, j := range firstOf(r.Columns) {
+		if slices.Contains(m.Columns, r.Columns[k].Name) {
 			marks = append(marks, j)
 		}
 	}
 	out := d.mapped(d.Dim+len(marks), func(to, from []float32) {
 		for j, x := range from {
 			if isNaN(x) {
-				x = float32(f.Fill[j])
+				x = float32(m.Fill[j])
 			}
 			to[j] = x
 		}
@@ -136,7 +131,7 @@ func (f filling) Apply(d *Data) (*Data, error) {
 		}
 	})
 	out.Features = slices.Clip(d.Features)
-	for _, name := range f.Columns {
+	for _, name := range m.Columns {
 		out.Features = append(out.Features, name+" missing")
 	}
 	return out, nil

@@ -215,20 +215,7 @@ func (p *Predictor) predict(t *table) (said []Prediction, d *Data, err error) {
 	if r.Target != nil {
 		names, t.scale = sides, r.Target
 	}
-	raw := t.data(names)
-	apply := func(ok bool, f interface{ Apply(*Data) (*Data, error) }) {
-		if ok && err == nil {
-			d, err = f.Apply(d)
-		}
-	}
-	d = raw
-	apply(r.Missing != nil && r.Missing.Fill != nil, filling{r.Missing, r.Columns})
-	apply(r.Standardize != nil, r.Standardize)
-	raw = d
-	apply(r.PCA != nil, r.PCA)
-	if err == nil && r.Bias {
-		d = d.WithBias()
-	}
+	raw, d, err := r.prepare(t.data(names))
 	if err == nil {
 		err = d.checkColumns(r.width())
 	}

@@ -169,7 +169,7 @@ func TestContributions(t *testing.T) {
 			}
 			raw := table.data(names)
 			if r.Missing != nil {
-				if raw, err = (filling{r.Missing, r.Columns}).Apply(raw); err != nil {
+				if raw, err = r.fill(raw); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -165,6 +165,24 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	return set, nil
 }
 
+// prepare brings data to the columns of the model, as far as the recipe is made. raw has those before PCA.
+func (r *Recipe) prepare(d *Data) (raw, out *Data, err error) {
+	if r.Missing != nil && r.Missing.Fill != nil {
+		d, err = r.fill(d)
+	}
+	if err == nil && r.Standardize != nil {
+		d, err = r.Standardize.Apply(d)
+	}
+	raw = d
+	if err == nil && r.PCA != nil {
+		d, err = r.PCA.Apply(d)
+	}
+	if err == nil && r.Bias {
+		d = d.WithBias()
+	}
+	return raw, d, err
+}
+
 // checkTable reports data that do not fit and have no header that could show it. t may be nil.
 func (r *Recipe) checkTable(t *table) error {
 	if t == nil {
