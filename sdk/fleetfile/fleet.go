@@ -75,7 +75,7 @@ func Parse(data []byte, dir string) (*File, error) { return parse(data, "", fold
 
 func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 	var form fleetForm[sdk.Privacy, sdk.Wire]
-	if err := decodeOwn(data, version, &form); err != nil {
+	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
 	}
 	fleet := &sdk.Fleet{Run: form.Run, Dim: form.Dim, Method: form.Method, Privacy: form.Privacy, Wire: form.Wire,

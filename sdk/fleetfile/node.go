@@ -73,7 +73,7 @@ func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, 
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
 	var form nodeForm
-	if err := decodeOwn(data, version, &form); err != nil {
+	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
 	}
 	n := &form.Node

@@ -56,14 +56,11 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	if path == "" {
 		return u, nil
 	}
-	data, err := ReadFile(path, maxKeyFile, "credentials of a proxy")
+	text, err := ReadSecret(path, "credentials of a proxy")
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwners(path, "credentials of a proxy", "the password", "change it"); err != nil {
-		return nil, err
-	}
-	user, password, found := strings.Cut(strings.TrimRight(string(data), "\r\n"), ":")
+	user, password, found := strings.Cut(text, ":")
 	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("fleetfile: credentials of a proxy %s: want one line user:password", path)
 	}
