@@ -59,21 +59,18 @@ type startForm struct {
 
 // Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports all wrong values
 // at once.
-func Read(path string) (*File, error) { return read(path, false) }
-
-// read is Read. With dialed, members that are dialed need addresses even if no member has any.
-func read(path string, dialed bool) (*File, error) {
+func Read(path string) (*File, error) {
 	data, err := ReadFile(path, MaxFile, "a fleet file")
 	if err != nil {
 		return nil, err
 	}
-	return parse(data, path, folder(filepath.Dir(path)), dialed)
+	return parse(data, path, folder(filepath.Dir(path)))
 }
 
 // Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
-func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir), false) }
+func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
-func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
+func parse(data []byte, name string, load loader) (*File, error) {
 	var form fleetForm[sdk.Privacy, sdk.Wire]
 	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
@@ -106,7 +103,7 @@ func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 	}
 	errs = append(errs, each(fleet.Validate())...)
 	if len(errs) == 0 {
-		errs = append(checkTask(fleet), f.checkAddresses(dialed)...)
+		errs = append(checkTask(fleet), f.checkAddresses()...)
 	}
 	if len(errs) > 0 {
 		return nil, In(name, errors.Join(errs...))
@@ -167,7 +164,7 @@ func (f *File) Marshal() ([]byte, error) {
 	}
 	text, err := f.text()
 	if err == nil {
-		_, err = parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil }, false)
+		_, err = parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil })
 	}
 	if err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		back, err := parse(text, "", load, false)
+		back, err := parse(text, "", load)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
@@ -265,7 +265,7 @@ func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil }, false)
+	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,9 +58,9 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 
 // checkAddresses checks that of every two neighbors of a valid fleet one has an address, where the other can dial it. In
 // a fleet that meets at a broker, nobody dials and nobody needs an address.
-func (f *File) checkAddresses(dialed bool) (errs faults) {
+func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }
-	if !dialed && !slices.ContainsFunc(f.Members, some) {
+	if !slices.ContainsFunc(f.Members, some) {
 		return nil
 	}
 	number := make(map[string]int, len(f.Members))

@@ -29,7 +29,10 @@ type Node struct {
 	// Metrics is where a collector of metrics on another machine finds them; nil for nowhere.
 	Metrics   *Metrics `json:"metrics"`
 	Transport any      `json:"-"` // of a kind of [RegisterTransport]; nil for websockets
-	Proxy     *Proxy   `json:"-"` // through which the node dials; nil for that of the environment
+	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for that of
+	// the environment. ProxyCredentials is the path of the file with user:password for it; empty if it asks for none.
+	Proxy            string `json:"proxy"`
+	ProxyCredentials string `json:"proxy_credentials"`
 
 	// FleetText, if not nil, is the content of the fleet file; Fleet then says only in which folder its start vector is. A
 	// node file cannot have it: it is for programs that were given the text.
@@ -47,15 +50,13 @@ type Node struct {
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
-	Oracle           json.RawMessage `json:"oracle"`
-	Transport        json.RawMessage `json:"transport"`
-	Proxy            string          `json:"proxy"`
-	ProxyCredentials string          `json:"proxy_credentials"`
-	Table            string          `json:"table"`
-	MemoryLimit      *int64          `json:"memory_limit"`
-	Linger           *float64        `json:"linger_seconds"`
-	ResendAfter      *float64        `json:"resend_seconds"`
-	Patience         *string         `json:"patience"`
+	Oracle      json.RawMessage `json:"oracle"`
+	Transport   json.RawMessage `json:"transport"`
+	Table       string          `json:"table"`
+	MemoryLimit *int64          `json:"memory_limit"`
+	Linger      *float64        `json:"linger_seconds"`
+	ResendAfter *float64        `json:"resend_seconds"`
+	Patience    *string         `json:"patience"`
 }
 
 // ReadNode reads a node file of at most 16 MiB, and reports all wrong values at once. It opens none of the files that it
@@ -83,7 +84,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		errs.when(path.path == "", "%s is missing, want a path", path.field)
 		errs.when(strings.ContainsRune(path.path, 0), "%s is %q, want a path", path.field, path.path)
 	}
-	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger} {
+	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger, &n.ProxyCredentials} {
 		*path = Resolve(dir, *path)
 	}
 	errs.when(form.Oracle == nil, "oracle is missing, want an object with one of %s", oracles.names())
@@ -105,7 +106,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	if n.Metrics != nil {
 		errs = append(errs, n.Metrics.validate(dir)...)
 	}
-	errs = append(errs, n.setProxy(form.Proxy, form.ProxyCredentials, dir)...)
+	if n.Proxy != "" {
+		_, err := parseProxy(n.Proxy)
+		errs.when(err != nil, "proxy %w", err)
+	}
+	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it left out: there is no proxy",
+		n.ProxyCredentials)
 	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
 	n.SeededTable = form.Table == "seeded"
 	if limit := form.MemoryLimit; limit != nil {
@@ -159,9 +165,9 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // fleet reads the fleet file.
 func (n *Node) fleet() (*File, error) {
 	if n.FleetText == nil {
-		return read(n.Fleet, n.Transport == nil)
+		return Read(n.Fleet)
 	}
-	return parse(n.FleetText, "", folder(filepath.Dir(n.Fleet)), n.Transport == nil)
+	return Parse(n.FleetText, filepath.Dir(n.Fleet))
 }
 
 // Certificate returns where the node keeps its certificate.

@@ -13,7 +13,7 @@ func TestOpenProxy(t *testing.T) {
 		t.Errorf("no proxy: %v, %v", u, err)
 	}
 	path := filepath.Join(t.TempDir(), "proxy.txt")
-	node := &Node{Proxy: &Proxy{URL: "http://proxy.example:3128", Credentials: path}}
+	node := &Node{Proxy: "http://proxy.example:3128", ProxyCredentials: path}
 	for _, test := range []struct {
 		text, want string
 		mode       os.FileMode

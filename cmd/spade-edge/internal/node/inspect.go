@@ -167,16 +167,13 @@ func (r *inspection) nodeFile(path string) error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	var meeting, proxy string // addresses, which have no credentials in a node file
+	var meeting string // an address, which has no credentials in a node file
 	if b := broker.Of(n); b != nil {
 		meeting = b.URL
 	}
-	if n.Proxy != nil {
-		proxy = n.Proxy.URL
-	}
 	for _, f := range []struct{ name, value string }{
 		{"name", n.Name}, {"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger},
-		{"http", n.HTTP}, {"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", proxy},
+		{"http", n.HTTP}, {"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", n.Proxy},
 	} {
 		if f.value != "" {
 			r.say(f.name, f.value)
