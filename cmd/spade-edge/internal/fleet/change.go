@@ -2,15 +2,14 @@ package fleet
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -100,70 +99,18 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// fieldChange is a field of a file that has another value, and its JSON. Members are called by their names.
-type fieldChange struct {
-	Field  string `json:"field"`
-	Before string `json:"before"` // JSON; empty if it was not there
-	After  string `json:"after"`  // JSON; empty if it is gone
-}
-
-func (f fieldChange) String() string {
-	return fmt.Sprintf("%s: %s -> %s", f.Field, cmp.Or(f.Before, "none"), cmp.Or(f.After, "none"))
-}
-
-// FieldChanges compares two JSON files. What is no JSON has no fields.
-func FieldChanges(old, text []byte) []fieldChange {
-	before, after := map[string]string{}, map[string]string{}
-	for text, into := range map[*[]byte]map[string]string{&old: before, &text: after} {
-		var v any
-		if json.Unmarshal(*text, &v) == nil {
-			flatten("", v, into)
+// LineChanges compares two texts as sets of lines, without the commas at their ends: what is gone, and what is new. Each
+// field, member and edge of a file that this program writes has a line.
+func LineChanges(old, text []byte) (gone, new []string) {
+	lines := func(text []byte) (all []string) {
+		for line := range strings.Lines(string(text)) {
+			all = append(all, strings.TrimSuffix(strings.TrimSpace(line), ","))
 		}
+		return all
 	}
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	changes := []fieldChange{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if before[name] != after[name] {
-			changes = append(changes, fieldChange{name, before[name], after[name]})
-		}
+	without := func(all, those []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(line string) bool { return slices.Contains(those, line) })
 	}
-	return changes
-}
-
-// flatten collects the values in v by their paths. An element of a list is called by its name, or else by itself: the
-// order of members and edges says nothing.
-func flatten(path string, v any, into map[string]string) {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, one := range v {
-			if path != "" {
-				key = path + "." + key
-			}
-			flatten(key, one, into)
-		}
-		return
-	case []any:
-		named := len(v) > 0
-		for _, one := range v {
-			_, list := one.([]any)
-			object, ok := one.(map[string]any)
-			_, has := object["name"].(string)
-			named = named && (list || ok && has)
-		}
-		for _, one := range v {
-			object, ok := one.(map[string]any)
-			if name, has := object["name"].(string); named && ok && has {
-				flatten(path+"."+name, one, into)
-			} else if named {
-				text, _ := json.Marshal(one) // it came from JSON
-				into[path+string(text)] = "there"
-			}
-		}
-		if named {
-			return
-		}
-	}
-	text, _ := json.Marshal(v) // it came from JSON
-	into[path] = string(text)
+	before, after := lines(old), lines(text)
+	return without(before, after), without(after, before)
 }

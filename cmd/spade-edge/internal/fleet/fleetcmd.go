@@ -73,10 +73,11 @@ type FleetResult struct {
 }
 
 type fileChange struct {
-	File    string        `json:"file"`
-	New     bool          `json:"new"`
-	Bytes   int           `json:"bytes"`
-	Changes []fieldChange `json:"changes"` // none of a start vector
+	File  string   `json:"file"`
+	New   bool     `json:"new"`
+	Bytes int      `json:"bytes"`
+	Gone  []string `json:"gone_lines,omitempty"` // of a file that is no start vector
+	Lines []string `json:"new_lines,omitempty"`
 }
 
 // errSettled says what may change in the middle of a run.
@@ -199,7 +200,10 @@ func (e *fleetEdit) finish() error {
 		return err
 	}
 	for _, w := range e.writes.files {
-		one := fileChange{File: w.path, New: w.old == nil, Bytes: len(w.new), Changes: FieldChanges(w.old, w.new)}
+		one := fileChange{File: w.path, New: w.old == nil, Bytes: len(w.new)}
+		if filepath.Ext(w.path) == ".json" {
+			one.Gone, one.Lines = LineChanges(w.old, w.new)
+		}
 		if rel, err := filepath.Rel(e.dir, w.path); err == nil {
 			one.File = filepath.ToSlash(rel)
 		}
@@ -246,8 +250,11 @@ func (e *fleetEdit) write(t cli.Table) {
 			word = "new"
 		}
 		t.Row(word, "%s, %s", f.File, cli.BytesText(int64(f.Bytes)))
-		for _, c := range f.Changes {
-			fmt.Fprintf(t, "  %s\n", c)
+		for _, line := range f.Gone {
+			fmt.Fprintf(t, "  - %s\n", cli.OneLine(line))
+		}
+		for _, line := range f.Lines {
+			fmt.Fprintf(t, "  + %s\n", cli.OneLine(line))
 		}
 	}
 	if len(r.Files) == 0 {
