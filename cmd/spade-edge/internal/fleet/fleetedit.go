@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
@@ -160,42 +159,31 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 // makeNode makes the node file of a new member, in the way of those that are here.
 func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
-	fleet, how := "fleet.json", json.RawMessage(nil)
-	oracle, _ := json.Marshal(map[string]any{"stream": []string{setup.Gap}})
-	like := map[string]json.RawMessage{}
+	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	if len(e.nodes) > 0 {
-		first := e.nodes[0]
-		fleet = cmp.Or(first.field("fleet"), fleet)
+		like := e.nodes[0]
+		form.Fleet = cmp.Or(like.field("fleet"), form.Fleet)
 		if e.as != "" {
-			first = e.node(e.as)
+			like = e.node(e.as)
 		}
-		if err := json.Unmarshal(first.text, &like); err != nil {
+		var parts struct{ Transport, Oracle json.RawMessage }
+		if err := json.Unmarshal(like.text, &parts); err != nil {
 			return err
 		}
-		how = like["transport"]
+		if parts.Transport != nil {
+			form.Transport = parts.Transport
+		}
+		if e.as != "" {
+			form.Oracle = parts.Oracle
+		}
 	}
-	switch {
-	case e.as != "":
-		oracle = like["oracle"]
-	case e.data != "":
-		oracle, _ = json.Marshal(map[string]any{"builtin": map[string]any{"data": e.data}})
-	case len(e.stream) > 0:
-		oracle, _ = json.Marshal(map[string]any{"stream": []string(e.stream)})
+	if e.data != "" {
+		form.Oracle = map[string]any{"builtin": map[string]any{"data": e.data}}
+	} else if len(e.stream) > 0 {
+		form.Oracle = map[string]any{"stream": []string(e.stream)}
 	}
-	text := cli.Fields{{Key: "version", Value: 1}, {Key: "name", Value: m.Name}, {Key: "fleet", Value: fleet}, {Key: "key", Value: "node.key"}}
-	if how != nil {
-		text = append(text, cli.Field{Key: "transport", Value: how})
-	} else if len(m.Addresses) > 0 {
-		text = append(text, cli.Field{Key: "listen", Value: listenAt(m.Addresses[0])})
-	}
-	text = append(text, cli.Field{Key: "state", Value: "state"})
-	if !e.file.Fleet.Privacy.NonPrivate {
-		text = append(text, cli.Field{Key: "ledger", Value: "ledger.json"})
-	}
-	var b bytes.Buffer
-	err := cli.WriteObject(&b, append(text, cli.Field{Key: "oracle", Value: json.RawMessage(oracle)}))
-	if err == nil {
-		n.text = b.Bytes()
+	var err error
+	if n.text, err = form.text(m, !e.file.Fleet.Privacy.NonPrivate); err == nil {
 		n.node, err = fleetfile.ParseNode(n.text, filepath.Dir(n.path))
 	}
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 // nodeText is a node file that is edited.
 type nodeText struct {
 	path string
-	old  []byte
 	text []byte
 	node *fleetfile.Node
 }
@@ -108,7 +107,7 @@ func readNodeText(path string) (*nodeText, error) {
 		return nil, err
 	}
 	node, err := fleetfile.ReadNode(path)
-	return &nodeText{path: path, old: text, text: text, node: node}, err
+	return &nodeText{path: path, text: text, node: node}, err
 }
 
 // node returns the node file of a member, nil if it is not here.

@@ -1,9 +1,9 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
-	"errors"
 	"net"
 	"net/url"
 	"os"
@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // InitResult is what was made, and its JSON.
@@ -130,28 +131,47 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		}
 		m.Keys = append(m.Keys, key)
 	}
-	text := cli.Fields{{Key: "version", Value: 1}, {Key: "name", Value: m.Name}, {Key: "fleet", Value: fleet}, {Key: "key", Value: "node.key"}}
+	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number), Average: o.Average}
 	if o.Given["nats"] {
-		text = append(text, cli.Field{Key: "transport", Value: cli.Fields{{Key: "nats", Value: o.nats}}})
-	} else if len(m.Addresses) > 0 {
-		text = append(text, cli.Field{Key: "listen", Value: listenAt(m.Addresses[0])})
+		form.Transport = map[string]string{"nats": o.nats}
 	}
-	text = append(text, cli.Field{Key: "state", Value: "state"})
-	if !o.Asked.Privacy.NonPrivate {
-		text = append(text, cli.Field{Key: "ledger", Value: "ledger.json"})
-	}
-	text = append(text, cli.Field{Key: "oracle", Value: o.oracle(number)})
 	if o.Given["table"] {
-		text = append(text, cli.Field{Key: "table", Value: o.Table})
+		form.Table = o.Table
 	}
-	if o.Average {
-		text = append(text, cli.Field{Key: "average", Value: true})
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "node.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	text, err := form.text(*m, !o.Asked.Privacy.NonPrivate)
 	if err != nil {
 		return err
 	}
-	return errors.Join(cli.WriteObject(f, text), f.Sync(), f.Close())
+	return state.Replace(filepath.Join(dir, "node.json"), text, 0o600)
+}
+
+// nodeForm is a new node file.
+type nodeForm struct {
+	Version   int    `json:"version"`
+	Name      string `json:"name"`
+	Fleet     string `json:"fleet"`
+	Key       string `json:"key"`
+	Transport any    `json:"transport,omitempty"` // nil for websockets
+	Listen    string `json:"listen,omitempty"`
+	State     string `json:"state"`
+	Ledger    string `json:"ledger,omitempty"`
+	Oracle    any    `json:"oracle"`
+	Table     string `json:"table,omitempty"`
+	Average   bool   `json:"average,omitempty"`
+}
+
+// text completes the file of a member's node, and returns its content.
+func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
+	n.Version, n.Name, n.Key, n.State = 1, m.Name, "node.key", "state"
+	if n.Transport == nil && len(m.Addresses) > 0 {
+		n.Listen = listenAt(m.Addresses[0])
+	}
+	if private {
+		n.Ledger = "ledger.json"
+	}
+	var b bytes.Buffer
+	err := cli.WriteObject(&b, n)
+	return b.Bytes(), err
 }
 
 func (o *initOptions) oracle(number int) map[string]any {
