@@ -50,10 +50,11 @@ type fleetEdit struct {
 	dir, path string          // of the fleet file
 	file      *fleetfile.File // as it is to be
 	text      []byte          // as it was
-	hash      [32]byte        // as it was
-	ran       string          // the run as it was
+	old       *fleetfile.File // as it was; nil on a new device
+	hash      [32]byte        // likewise
+	ran       string          // the run, likewise
 	nodes     []*nodeText
-	writes    *change
+	files     []planned
 
 	r FleetResult
 }
@@ -126,7 +127,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	if err := e.finish(); err != nil {
 		return err
 	}
-	return c.Print(e.r, e.write)
+	return c.Print(e.r, e.print)
 }
 
 func (e *fleetEdit) register() {
@@ -192,39 +193,28 @@ func (e *fleetEdit) finish() error {
 				e.note("%s is another fleet than %s was: take it over there", own, e.path)
 			}
 		}
-		if err := e.writes.set(n.path, n.text, 0o600); err != nil {
+		if err := e.plan(n.path, n.text, 0o600); err != nil {
 			return err
 		}
 	}
 	if err := e.setFleet(e.path, text); err != nil { // last: it makes the rest count
 		return err
 	}
-	for _, w := range e.writes.files {
-		one := fileChange{File: w.path, New: w.old == nil, Bytes: len(w.new)}
-		if filepath.Ext(w.path) == ".json" {
-			one.Gone, one.Lines = LineChanges(w.old, w.new)
-		}
-		if rel, err := filepath.Rel(e.dir, w.path); err == nil {
-			one.File = filepath.ToSlash(rel)
-		}
-		e.r.Files = append(e.r.Files, one)
-	}
 	if e.dryRun {
 		return nil
 	}
-	e.writes.step = e.Program.FleetStep
-	return e.writes.commit()
+	return e.write()
 }
 
 // setFleet writes the fleet file somewhere, with the start vector beside it.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
-		if err := e.writes.set(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
+		if err := e.plan(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
 			return err
 		}
 	}
-	return e.writes.set(path, text, 0o644)
+	return e.plan(path, text, 0o644)
 }
 
 func (e *fleetEdit) note(format string, args ...any) {
@@ -242,7 +232,7 @@ func (e *fleetEdit) reload(name string) {
 		cmp.Or(strings.Join(all, ", "), "none"))
 }
 
-func (e *fleetEdit) write(t cli.Table) {
+func (e *fleetEdit) print(t cli.Table) {
 	r := &e.r
 	for _, f := range r.Files {
 		word := "changed"

@@ -52,7 +52,6 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
 		return cli.AsUsageError(err)
 	}
-	e.writes = &change{}
 	e.path = path
 	if device {
 		n, err := readNodeText(path)
@@ -66,10 +65,13 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	} else if err != nil {
 		return cli.AsUsageError(err)
 	}
-	if e.file, err = fleetfile.Read(e.path); err != nil {
+	if e.old, err = fleetfile.Read(e.path); err == nil {
+		e.file, err = fleetfile.Read(e.path)
+	}
+	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	e.hash, e.ran = e.file.Fleet.Hash(), e.file.Fleet.Run
+	e.hash, e.ran = e.old.Fleet.Hash(), e.old.Fleet.Run
 	if device {
 		return nil
 	}
@@ -165,20 +167,11 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if last := e.before().Fleet.Method.EndedAt(kept.End).Last(); kept.Round < last && !e.end {
+	if last := e.old.Fleet.Method.EndedAt(kept.End).Last(); kept.Round < last && !e.end {
 		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end, and what is not released "+
 			"stays unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}
 	return true, nil
-}
-
-// before returns the fleet as it was. The file was read before.
-func (e *fleetEdit) before() *fleetfile.File {
-	file, err := fleetfile.Parse(e.text, filepath.Dir(e.path))
-	if err != nil {
-		return e.file
-	}
-	return file
 }
 
 // moveState gives a node another state folder, so that the old run's stays as it is. An empty one stays.

@@ -10,8 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -137,9 +135,6 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		} else {
 			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
 		}
-	}
-	if node.Transport == nil {
-		c.ways(node, file)
 	}
 	switch known := err == nil && errProxy == nil; {
 	case edges:
@@ -376,35 +371,5 @@ func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	}
 	if len(answers) == 0 {
 		c.ok("neighbors", "none")
-	}
-}
-
-// ways says of every neighbor who dials whom.
-func (c *Checkup) ways(node *fleetfile.Node, file *fleetfile.File) {
-	var both, out, in []string
-	own := slices.ContainsFunc(file.Members, func(m fleetfile.Member) bool {
-		return m.Name == node.Name && len(m.Addresses) > 0
-	})
-	for _, p := range file.Peers(node.Name) {
-		list := &both
-		switch {
-		case !own || node.Listen == "":
-			list = &out
-		case len(p.Addresses) == 0:
-			list = &in
-		}
-		*list = append(*list, strconv.Quote(p.Name))
-	}
-	var text []string
-	for _, part := range []struct {
-		how   string
-		names []string
-	}{{"either end dials", both}, {"this node dials", out}, {"dialed by", in}} {
-		if len(part.names) > 0 {
-			text = append(text, part.how+" "+strings.Join(part.names, ", "))
-		}
-	}
-	if text != nil {
-		c.ok("edges", "%s", strings.Join(text, "; "))
 	}
 }
