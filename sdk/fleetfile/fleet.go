@@ -33,8 +33,8 @@ type Member struct {
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
-// fleetForm is a fleet file. Privacy and Wire are [sdk.Privacy] and [sdk.Wire] when one is read.
-type fleetForm[Privacy, Wire any] struct {
+// fleetForm is a fleet file. Privacy, Wire and Member are [sdk.Privacy], [sdk.Wire] and memberForm when one is read.
+type fleetForm[Privacy, Wire, Member any] struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`
 	Dim     int       `json:"dim"`
@@ -42,7 +42,7 @@ type fleetForm[Privacy, Wire any] struct {
 	Graph   struct {
 		Edges [][]string `json:"edges"`
 	} `json:"graph"`
-	Members []memberForm    `json:"members"`
+	Members []Member        `json:"members"`
 	Method  sdk.Method      `json:"method"`
 	Privacy Privacy         `json:"privacy"`
 	Wire    Wire            `json:"wire,omitzero"`
@@ -71,7 +71,7 @@ func Read(path string) (*File, error) {
 func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
 func parse(data []byte, name string, load loader) (*File, error) {
-	var form fleetForm[sdk.Privacy, sdk.Wire]
+	var form fleetForm[sdk.Privacy, sdk.Wire, memberForm]
 	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
 	}
@@ -175,17 +175,14 @@ func (f *File) Marshal() ([]byte, error) {
 // text is Marshal without the checks.
 func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
-	form := fleetForm[json.RawMessage, json.RawMessage]{Version: version, Run: fleet.Run, Dim: fleet.Dim, Method: fleet.Method,
-		X0: startForm{Zeros: true}, Members: []memberForm{}, Stop: fleet.Stop, Task: fleet.Task}
+	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
+		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}
 	form.Graph.Edges = [][]string{}
 	for _, e := range fleet.Edges {
 		form.Graph.Edges = append(form.Graph.Edges, e[:])
-	}
-	for _, m := range f.Members {
-		form.Members = append(form.Members, m.form())
 	}
 	form.Privacy = json.RawMessage(`{"non_private":true}`)
 	var errs [2]error

@@ -322,7 +322,7 @@ func TestHangup(t *testing.T) {
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	var m fleet.MemberLine
+	var m struct{ Keys []string }
 	if err := json.Unmarshal([]byte(line), &m); err != nil {
 		t.Fatal(err)
 	}

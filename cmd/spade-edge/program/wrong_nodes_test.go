@@ -129,7 +129,7 @@ func TestWrongInit(t *testing.T) {
 		{cli.ExitUsage, "junk.txt:2: ", []string{"x", "-dim", "5", "-members", write("junk.txt", line+"{\"name\": 3}\n")}},
 		{cli.ExitUsage, "after top-level value", []string{"x", "-dim", "5", "-members", write("two.txt", strings.TrimSpace(line)+other)}},
 		{cli.ExitUsage, `unknown field "secret"`, []string{"x", "-dim", "5", "-members", write("odd.txt", `{"name":"a","secret":"x"}`)}},
-		{cli.ExitUsage, "has 0, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
+		{cli.ExitUsage, "has 0 keys, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
 		{cli.ExitUsage, "nobody in", []string{"x", "-dim", "5", "-members", write("nowhere.txt", line+other)}},
 		{cli.ExitUsage, "for flag -stream: want a program and its arguments", []string{"x", "-n", "2", "-dim", "5", "-stream", `run "a`}},
 		{cli.ExitUsage, "-nats is not of the form tls://host:port", []string{"x", "-n", "2", "-nats", "broker:4222"}},

@@ -46,7 +46,7 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 		}
 	}
 	if e.address != "" {
-		if m.Addresses, err = memberAddresses("-address", setup.List(e.address)); err != nil {
+		if m.Addresses, err = memberAddresses("-address", e.address); err != nil {
 			f.Add("%w", err)
 		}
 	}
@@ -340,7 +340,7 @@ func (e *fleetEdit) move() error {
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses
-	if m.Addresses, err = memberAddresses("-address", setup.List(e.address)); err != nil {
+	if m.Addresses, err = memberAddresses("-address", e.address); err != nil {
 		return cli.AsUsageError(err)
 	}
 	if n := e.node(e.name); n != nil {

@@ -222,7 +222,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		for i, host := range hosts {
 			f.When(o.members[i].Addresses != nil, "-hosts: %q has an address in %s already", o.Names[i], o.membersFile)
 			var err error
-			if o.members[i].Addresses, err = memberAddresses("-hosts", []string{host}); err != nil {
+			if o.members[i].Addresses, err = memberAddresses("-hosts", host); err != nil {
 				f.Add("%w", err)
 			}
 		}
