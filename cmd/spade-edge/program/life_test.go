@@ -66,7 +66,7 @@ func TestLifeOfAFleet(t *testing.T) {
 	var made fleet.InitResult
 	into(t, &made, cli.ExitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
 		"-partition", "dirichlet:0.5", "-seed", "3")
-	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.NonPrivate || math.Abs(*made.Epsilon-8) > 1e-3 || *made.Epsilon > 8 {
+	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.Privacy == nil || math.Abs(made.Privacy.EpsilonGDP-8) > 1e-3 || made.Privacy.EpsilonGDP > 8 {
 		t.Errorf("made %+v", made)
 	}
 	for _, name := range []string{"run", "graph", "data", "eta", "mu", "clip", "sigma", "epsilon", "tau", "gain", "labels"} {

@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -22,25 +21,18 @@ import (
 
 // InitResult is what was made, and its JSON.
 type InitResult struct {
-	Dir        string         `json:"dir"`
-	Fleet      string         `json:"fleet"` // path of the fleet file
-	Run        string         `json:"run"`
-	FleetHash  string         `json:"fleet_hash"`
-	Dim        int            `json:"dim"`
-	Rounds     int            `json:"rounds"`
-	Cooldown   int            `json:"cooldown"`
-	Mixing     int            `json:"mixing,omitempty"`
-	NonPrivate bool           `json:"non_private"`
-	Epsilon    *float64       `json:"epsilon"` // of the whole run, null if it is not private
-	Delta      *float64       `json:"delta"`
-	Adversary  string         `json:"adversary,omitempty"`           // against whom epsilon holds, in a private run
-	EpsilonAll *float64       `json:"epsilon_against_all,omitempty"` // against all other members, where noise is shared
-	Left       float64        `json:"share_left"`                    // of disagreement, after the cool-down
-	Nodes      []initNode     `json:"nodes"`
-	Chosen     map[string]any `json:"chosen"`
-	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+	Dir       string         `json:"dir"`
+	Fleet     string         `json:"fleet"` // path of the fleet file
+	Run       string         `json:"run"`
+	FleetHash string         `json:"fleet_hash"`
+	Dim       int            `json:"dim"`
+	Privacy   *setup.Privacy `json:"privacy"`    // of the whole run, null if it is not private
+	Left      float64        `json:"share_left"` // of disagreement, after the cool-down
+	Nodes     []initNode     `json:"nodes"`
+	Chosen    map[string]any `json:"chosen"`
+	Forecast  *sdk.Forecast  `json:"forecast"` // null without noise
 
-	forecast string // in words
+	fleet *sdk.Fleet
 }
 
 type initNode struct {
@@ -67,10 +59,10 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if p.X0 != nil {
 		file.X0File = "x0.bin"
 	}
+	hash := p.Fleet.Hash()
 	r = &InitResult{
-		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, Dim: p.Fleet.Dim,
-		Rounds: p.Fleet.Method.Rounds, Cooldown: p.Fleet.Method.Cooldown, Mixing: p.Fleet.Method.Mixing,
-		NonPrivate: o.Asked.Privacy.NonPrivate,
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]),
+		Dim: p.Fleet.Dim, Privacy: p.NewResult(false).Privacy, Left: 1, Chosen: p.ChosenValues(), fleet: p.Fleet,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -91,21 +83,12 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 			return nil, cli.AsUsageError(err)
 		}
 	}
-	hash := p.Fleet.Hash()
-	r.FleetHash, r.Chosen, r.Left = hex.EncodeToString(hash[:]), p.ChosenValues(), 1
 	if m := p.Fleet.Method; o.Nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
 		calm := p.Graph.Settle(p.Graph.Gain(m.Gain, m.Rho), m.Rho, p.Course(), 0.05, m.Seed)
 		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
-	if pr := p.Fleet.Privacy; !pr.NonPrivate {
-		spent := p.Fleet.Total(p.Fleet.Method.Rounds)
-		eps, all := dpmech.GDP.Epsilon(spent.Rho, pr.Delta), dpmech.GDP.Epsilon(spent.All, pr.Delta)
-		r.Epsilon, r.Delta, r.Adversary = &eps, &pr.Delta, pr.Shared().Adversary()
-		if spent.All != spent.Rho {
-			r.EpsilonAll = &all
-		}
+	if !p.Fleet.Privacy.NonPrivate {
 		r.Forecast = p.Forecast()
-		r.forecast = setup.ForecastText(p.Fleet, r.Forecast)
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
@@ -229,21 +212,16 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	for _, n := range r.Nodes {
 		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	if r.Cooldown > 0 {
-		t.Row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds,
-			cli.MixingText(r.Mixing), r.Cooldown, r.Left)
+	m := r.fleet.Method
+	if m.Cooldown > 0 {
+		t.Row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", m.Rounds,
+			cli.MixingText(m.Mixing), m.Cooldown, r.Left)
 	} else {
-		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", r.Rounds, cli.MixingText(r.Mixing))
+		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", m.Rounds, cli.MixingText(m.Mixing))
 	}
-	if r.NonPrivate {
-		t.Row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
-	} else {
-		t.Row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run, against %s",
-			cli.EpsilonText(*r.Epsilon), *r.Delta, r.Adversary)
-		if r.EpsilonAll != nil {
-			t.Row("", "epsilon %s %s", cli.EpsilonText(*r.EpsilonAll), cli.AgainstAll)
-		}
-		t.Row("forecast", "%s", r.forecast)
+	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
+	if r.Forecast != nil {
+		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "
