@@ -121,7 +121,6 @@ func TestWrongInit(t *testing.T) {
 		{cli.ExitFailed, "none.csv", []string{"x", "-n", "2", "-data", "csv:none.csv", "-label", "y"}},
 		{cli.ExitUsage, "-non-private and -epsilon exclude each other", []string{"x", "-n", "2", "-non-private", "-epsilon", "3"}},
 		{cli.ExitUsage, "-gain is 1", []string{"x", "-n", "2", "-gain", "1"}},
-		{cli.ExitUsage, "-dataset names the data of ledgers", []string{"x", "-n", "2", "-non-private", "-dataset", "d"}},
 		{cli.ExitUsage, `-run is "\x01", want 1..64 bytes`, []string{"x", "-n", "2", "-run", "\x01"}},
 		{cli.ExitUsage, "pathological", []string{"x", "-n", "2", "-partition", "pathological:0"}},
 		{cli.ExitUsage, "none.txt", []string{"x", "-members", "none.txt"}},

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
@@ -71,8 +70,7 @@ func (e *fleetEdit) add() error {
 	var wrong cli.Faults
 	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
 		m.Name)
-	wrong.When(strings.HasPrefix(m.Name, ".") || strings.ContainsAny(m.Name, `/\`) || !filepath.IsLocal(m.Name),
-		"name %q: want one that can be the name of a folder", m.Name)
+	wrong.When(!folderName(m.Name), "name %q: want one that can be the name of a folder", m.Name)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
 	wrong.When(privacy.Count(e.as != "", e.data != "", len(e.stream) > 0) > 1,
 		"-as, -data and -stream exclude each other: a node learns from one of them")

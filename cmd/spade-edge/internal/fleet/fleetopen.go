@@ -82,24 +82,21 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	return f.Usage()
 }
 
-// openNode reads a member's node file, if it is in the folder of its name, or beside the fleet file.
+// openNode reads a member's node file, if it is in the folder of its name.
 func (e *fleetEdit) openNode(name string) error {
-	for _, path := range []string{filepath.Join(name, "node.json"), "node.json"} {
-		if !filepath.IsLocal(path) {
-			continue
-		}
-		n, err := readNodeText(filepath.Join(e.dir, path))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return err
-		case n.node.Name == name:
-			e.nodes = append(e.nodes, n)
-			return nil
-		case path != "node.json":
-			return fmt.Errorf("%s is of %q, want %q, as its folder is called", n.path, n.node.Name, name)
-		}
+	if !filepath.IsLocal(name) {
+		return nil
 	}
+	n, err := readNodeText(filepath.Join(e.dir, name, "node.json"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case n.node.Name != name:
+		return fmt.Errorf("%s is of %q, want %q, as its folder is called", n.path, n.node.Name, name)
+	}
+	e.nodes = append(e.nodes, n)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ed25519"
@@ -95,14 +96,12 @@ func (r *inspection) identify(path string) error {
 		return err
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, 4096))
-	switch {
-	case err != nil:
-		return err
+	in := bufio.NewReader(f)
+	switch head, _ := in.Peek(1024); {
 	case bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")):
 		return r.key(path)
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
-		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
+		return r.jsonFile(path, in)
 	}
 	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, model file, evidence, ledger, "+
 		"certificate, fleet file, node file, key file", path))
