@@ -147,14 +147,8 @@ func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
 	}
-	if len(f.Members) != len(f.Fleet.Members) {
-		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet",
-			len(f.Members), len(f.Fleet.Members))
-	}
-	for i, m := range f.Members {
-		if m.Name != f.Fleet.Members[i] {
-			return nil, fmt.Errorf("fleetfile: member %d is %q, want %q as in the fleet", i, m.Name, f.Fleet.Members[i])
-		}
+	if !slices.EqualFunc(f.Members, f.Fleet.Members, func(m Member, name string) bool { return m.Name == name }) {
+		return nil, fmt.Errorf("fleetfile: Members does not have the fleet's members in their order, %q", f.Fleet.Members)
 	}
 	if moves(f.Fleet.X0) && f.X0File == "" {
 		return nil, errors.New("fleetfile: X0File is empty, want a name for the file of a start that is not zero")

@@ -167,8 +167,8 @@ func TestRoundTrip(t *testing.T) {
 func TestMarshalRefuses(t *testing.T) {
 	for want, change := range map[string]func(f *File){
 		"no fleet":                              func(f *File) { f.Fleet = nil },
-		"2 members have keys and addresses":     func(f *File) { f.Members = f.Members[:2] },
-		`member 0 is "z", want "a"`:             func(f *File) { f.Members[0].Name = "z" },
+		"Members does not have the fleet's":     func(f *File) { f.Members = f.Members[:2] },
+		`their order, ["a" "b" "c"]`:            func(f *File) { f.Members[0].Name = "z" },
 		"X0File is empty":                       func(f *File) { f.X0File = "" },
 		"method.gain is NaN, want":              func(f *File) { f.Fleet.Method.Gain = math.NaN() },
 		"method.tau is 0, want":                 func(f *File) { f.Fleet.Method.Tau = 0 },

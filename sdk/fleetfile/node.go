@@ -124,11 +124,8 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		n.Patience, err = time.ParseDuration(*text)
 		errs.when(err != nil || n.Patience < least, "patience is %q, want a duration of at least %v, such as \"15m\"", *text, least)
 	}
-	var errLinger, errResend error
-	n.Linger, errLinger = seconds(form.Linger)
-	n.ResendAfter, errResend = seconds(form.ResendAfter)
-	errs.when(errLinger != nil, "linger_seconds %w", errLinger)
-	errs.when(errResend != nil, "resend_seconds %w", errResend)
+	n.Linger = seconds(form.Linger, "linger_seconds", &errs)
+	n.ResendAfter = seconds(form.ResendAfter, "resend_seconds", &errs)
 	if len(errs) > 0 {
 		return nil, In(name, errors.Join(errs...))
 	}
@@ -143,7 +140,13 @@ var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime le
 // Load reads the fleet file and the key of the node, and checks that the three belong together. All faults are reported
 // at once.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
-	file, errFleet := n.fleet()
+	var file *File
+	var errFleet error
+	if n.FleetText != nil {
+		file, errFleet = Parse(n.FleetText, filepath.Dir(n.Fleet))
+	} else {
+		file, errFleet = Read(n.Fleet)
+	}
 	key, errKey := ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
@@ -160,14 +163,6 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		return nil, nil, err
 	}
 	return file, key, nil
-}
-
-// fleet reads the fleet file.
-func (n *Node) fleet() (*File, error) {
-	if n.FleetText == nil {
-		return Read(n.Fleet)
-	}
-	return Parse(n.FleetText, filepath.Dir(n.Fleet))
 }
 
 // Certificate returns where the node keeps its certificate.
@@ -206,14 +201,12 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds returns a duration of so many seconds, 0 if it is not given.
-func seconds(s *float64) (time.Duration, error) {
+// seconds returns the duration of a field of so many seconds, 0 if it is not given.
+func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {
-		return 0, nil
+		return 0
 	}
-	if !(*s >= 0.001 && *s <= most) {
-		return 0, fmt.Errorf("is %v, want a number of seconds, 0.001..%d", *s, most)
-	}
-	return time.Duration(*s * float64(time.Second)), nil
+	errs.when(!(*s >= 0.001 && *s <= most), "%s is %v, want a number of seconds, 0.001..%d", field, *s, most)
+	return time.Duration(*s * float64(time.Second))
 }

@@ -192,8 +192,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	}
 	if r.Config != nil {
 		c.fail("settings", cli.ExitUsage, r.Config)
-	} else if cfg.Samples > 0 && f.Method.Estimator == sdk.EstimatorTracking {
-		c.memory(node, f, cfg.Samples)
 	}
 	c.state(node, f, r, used, remarks, errState)
 	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
@@ -210,12 +208,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Disk > 0 {
 		c.disk(node, r.Disk)
 	}
-}
-
-// memory says what is stored of the tracking estimator's memory.
-func (c *Checkup) memory(node *fleetfile.Node, f *sdk.Fleet, samples int) {
-	size := int64(f.StateSize(node.Name, samples) - f.StateSize(node.Name, 0))
-	c.ok("memory", "%s of every state, written in each of %d rounds", cli.BytesText(size), f.Method.Last())
 }
 
 // stateFolder looks at a state folder, which need not be there.
