@@ -28,10 +28,10 @@ type fleetAction struct {
 
 // fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "key", "address", "edges", "cut", "run", "end", "as", "data", "stream"},
+	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as", "data", "stream"},
 		(*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"rotate", []string{"line", "name", "key", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
+	{"rotate", []string{"line", "name", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
 	{"next", []string{"from", "run", "rounds", "epsilon", "end", "stop"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
@@ -40,12 +40,12 @@ var fleetActions = []fleetAction{
 // fleetEdit is a change of the files of a fleet.
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, key, address, edges, cut, run, as, data string
-	stream                                              CommandFlag
-	newKey, from, newFleet                              string
-	atOnce, retire, forget, end, dryRun                 bool
-	rounds, stop                                        int
-	epsilon                                             float64
+	line, name, address, edges, cut, run, as, data string
+	stream                                         CommandFlag
+	newKey, from, newFleet                         string
+	atOnce, retire, forget, end, dryRun            bool
+	rounds, stop                                   int
+	epsilon                                        float64
 
 	dir, path string          // of the fleet file
 	file      *fleetfile.File // as it is to be
@@ -110,7 +110,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
 		f.When(!ok, "-%s does not go with fleet %s", given.Name, action.name)
 	})
-	f.Empty(c.Given, "line", e.line, "name", e.name, "key", e.key, "run", e.run, "as", e.as, "data", e.data,
+	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "data", e.data,
 		"stream", e.stream.String(), "file", e.newKey, "from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
@@ -134,8 +134,7 @@ func (e *fleetEdit) register() {
 	c := e.Cmdline
 	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen has printed on the device")
 	c.StringVar(&e.name, "name", "", "the member")
-	c.StringVar(&e.key, "key", "", "add, rotate: the public `key`, ed25519:..., in place of -line")
-	c.StringVar(&e.address, "address", "", "add, move: where neighbors reach it, host:port or wss://host:port/path, "+
+	c.StringVar(&e.address, "address", "", "move: where neighbors reach it, host:port or wss://host:port/path, "+
 		"several separated by commas; none if it only dials out")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")

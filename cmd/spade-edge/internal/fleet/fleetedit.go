@@ -20,36 +20,22 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newcomer returns the member that -line, or -name, -key and -address describe.
+// newcomer returns the member of -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
-	var f cli.Faults
-	if e.line != "" {
-		f.When(e.key != "", "-line and -key exclude each other: the line has the key")
-		all, err := readMembers(e.line)
-		if err != nil {
-			return m, cli.AsUsageError(fmt.Errorf("-line: %w", err))
-		}
-		if m = all[0]; len(all) != 1 {
-			f.Add("-line %s has %d members, want one", e.line, len(all))
-		}
-		f.When(e.name != "" && m.Name != e.name, "-name is %q, and the line of %s is of %q", e.name, e.line, m.Name)
-	} else {
-		m.Name = e.name
-		f.When(e.name == "" || e.key == "", "want -line, or -name and -key: who it is, and the public half of its key")
-		if e.key != "" {
-			key, err := transport.ParseKey(e.key)
-			if err != nil {
-				f.Add("-key: %w", err)
-			}
-			m.Keys = []ed25519.PublicKey{key}
-		}
+	if e.line == "" {
+		return m, cli.AsUsageError(errors.New("-line is missing: the file with the line that keygen has printed on the device"))
 	}
-	if e.address != "" {
-		if m.Addresses, err = memberAddresses("-address", e.address); err != nil {
-			f.Add("%w", err)
-		}
+	all, err := readMembers(e.line)
+	switch {
+	case err != nil:
+	case len(all) != 1:
+		err = fmt.Errorf("%s has %d members, want one", e.line, len(all))
+	case e.name != "" && e.name != all[0].Name:
+		err = fmt.Errorf("-name is %q, and the line of %s is of %q", e.name, e.line, all[0].Name)
+	default:
+		return all[0], nil
 	}
-	return m, f.Usage()
+	return m, cli.AsUsageError(fmt.Errorf("-line: %w", err))
 }
 
 // place returns where in the fleet the member of -name stands.
@@ -246,7 +232,7 @@ func (e *fleetEdit) remove() error {
 func (e *fleetEdit) rotate() error {
 	name := e.name
 	var fresh fleetfile.Member
-	if !e.retire || e.line+e.key != "" {
+	if !e.retire || e.line != "" {
 		var err error
 		if fresh, err = e.newcomer(); err != nil {
 			return err
