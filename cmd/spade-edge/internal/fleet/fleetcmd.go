@@ -28,7 +28,7 @@ type fleetAction struct {
 
 // fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as", "data", "stream"},
+	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as"},
 		(*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"rotate", []string{"line", "name", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
@@ -40,12 +40,11 @@ var fleetActions = []fleetAction{
 // fleetEdit is a change of the files of a fleet.
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, address, edges, cut, run, as, data string
-	stream                                         CommandFlag
-	newKey, from, newFleet                         string
-	atOnce, retire, forget, end, dryRun            bool
-	rounds, stop                                   int
-	epsilon                                        float64
+	line, name, address, edges, cut, run, as string
+	newKey, from, newFleet                   string
+	atOnce, retire, forget, end, dryRun      bool
+	rounds, stop                             int
+	epsilon                                  float64
 
 	dir, path string          // of the fleet file
 	file      *fleetfile.File // as it is to be
@@ -110,8 +109,8 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
 		f.When(!ok, "-%s does not go with fleet %s", given.Name, action.name)
 	})
-	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "data", e.data,
-		"stream", e.stream.String(), "file", e.newKey, "from", e.from, "new", e.newFleet)
+	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey,
+		"from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
 	}
@@ -139,9 +138,8 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
-	c.StringVar(&e.as, "as", "", "add: it learns from what this `member` learns from (default a gap to be filled in)")
-	c.StringVar(&e.data, "data", "", "add: the `source` of its own samples, prepared as the task in the fleet file says")
-	c.Var(&e.stream, "stream", "add: the `program`, with its arguments, that answers its queries")
+	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
+		"to be filled in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -58,9 +57,6 @@ func (e *fleetEdit) add() error {
 		m.Name)
 	wrong.When(!folderName(m.Name), "name %q: want one that can be the name of a folder", m.Name)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
-	wrong.When(privacy.Count(e.as != "", e.data != "", len(e.stream) > 0) > 1,
-		"-as, -data and -stream exclude each other: a node learns from one of them")
-	wrong.When(e.data != "" && f.Task == nil, "-data goes with a task in the fleet file, which says how to prepare them")
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
 	if err := wrong.Usage(); err != nil {
 		return err
@@ -160,11 +156,6 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 		if e.as != "" {
 			form.Oracle = parts.Oracle
 		}
-	}
-	if e.data != "" {
-		form.Oracle = map[string]any{"builtin": map[string]any{"data": e.data}}
-	} else if len(e.stream) > 0 {
-		form.Oracle = map[string]any{"stream": []string(e.stream)}
 	}
 	var err error
 	if n.text, err = form.text(m, !e.file.Fleet.Privacy.NonPrivate); err == nil {
