@@ -136,22 +136,16 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
 		}
 	}
-	switch known := err == nil && errProxy == nil; {
-	case edges:
-		if known {
-			c.neighbors(ctx, d, true)
-		}
-		return
-	case offline:
+	if !edges {
 		c.parts(ctx, node, file)
-		c.warn("neighbors", "left out: -offline")
-	default:
-		c.parts(ctx, node, file)
-		if known {
-			c.neighbors(ctx, d, false)
-		}
+		c.ok("clock", "not needed: keys do not expire")
 	}
-	c.ok("clock", "not needed: keys do not expire")
+	switch {
+	case offline:
+		c.warn("neighbors", "left out: -offline")
+	case err == nil && errProxy == nil:
+		c.neighbors(ctx, d, edges)
+	}
 }
 
 // parts checks what the node is to be made of: files and port here, and the rest by the node's own rules.
