@@ -99,12 +99,14 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges compares two texts as sets of lines, without the commas at their ends: what is gone, and what is new. Each
-// field, member and edge of a file that this program writes has a line.
+// LineChanges compares two texts as sets of lines, without the commas at their ends and lines of brackets alone: what is
+// gone, and what is new. Each field, member and edge of a file that this program writes has a line.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {
-			all = append(all, strings.TrimSuffix(strings.TrimSpace(line), ","))
+			if line = strings.TrimSuffix(strings.TrimSpace(line), ","); strings.Trim(line, "{}[]") != "" {
+				all = append(all, line)
+			}
 		}
 		return all
 	}
