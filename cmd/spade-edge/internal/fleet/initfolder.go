@@ -26,8 +26,7 @@ type InitResult struct {
 	Run       string         `json:"run"`
 	FleetHash string         `json:"fleet_hash"`
 	Dim       int            `json:"dim"`
-	Privacy   *setup.Privacy `json:"privacy"`    // of the whole run, null if it is not private
-	Left      float64        `json:"share_left"` // of disagreement, after the cool-down
+	Privacy   *setup.Privacy `json:"privacy"` // of the whole run, null if it is not private
 	Nodes     []initNode     `json:"nodes"`
 	Chosen    map[string]any `json:"chosen"`
 	Forecast  *sdk.Forecast  `json:"forecast"` // null without noise
@@ -62,7 +61,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	hash := p.Fleet.Hash()
 	r = &InitResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]),
-		Dim: p.Fleet.Dim, Privacy: p.NewResult(false).Privacy, Left: 1, Chosen: p.ChosenValues(), fleet: p.Fleet,
+		Dim: p.Fleet.Dim, Privacy: p.NewResult(false).Privacy, Chosen: p.ChosenValues(), fleet: p.Fleet,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -82,10 +81,6 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 		if err != nil {
 			return nil, cli.AsUsageError(err)
 		}
-	}
-	if m := p.Fleet.Method; o.Nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
-		calm := p.Graph.Settle(p.Graph.Gain(m.Gain, m.Rho), m.Rho, p.Course(), 0.05, m.Seed)
-		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
 	if !p.Fleet.Privacy.NonPrivate {
 		r.Forecast = p.Forecast()
@@ -214,8 +209,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	}
 	m := r.fleet.Method
 	if m.Cooldown > 0 {
-		t.Row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", m.Rounds,
-			cli.MixingText(m.Mixing), m.Cooldown, r.Left)
+		t.Row("rounds", "%d%s, and %d of cool-down", m.Rounds, cli.MixingText(m.Mixing), m.Cooldown)
 	} else {
 		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", m.Rounds, cli.MixingText(m.Mixing))
 	}
