@@ -148,8 +148,8 @@ func TestSharingFleet(t *testing.T) {
 	code, out, log := call("init", dir, "-nodes", "a,b,c", "-graph", "complete", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-colluders", "1",
 		"-mixing", "2", "-rounds", "4", "-cooldown", "3", "-limit-all", "60", "-json")
 	var made fleet.InitResult
-	if err := json.Unmarshal([]byte(out), &made); code != cli.ExitDone || err != nil || made.Mixing != 2 || made.EpsilonAll == nil ||
-		*made.EpsilonAll <= *made.Epsilon || !strings.Contains(made.Adversary, "any one member") {
+	if err := json.Unmarshal([]byte(out), &made); code != cli.ExitDone || err != nil || made.Privacy.AgainstAll == nil ||
+		made.Privacy.AgainstAll.EpsilonGDP <= made.Privacy.EpsilonGDP || !strings.Contains(made.Privacy.Adversary, "any one member") {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, out, log)
 	}
 	file, err := fleetfile.Read(made.Fleet)
@@ -183,7 +183,7 @@ func TestSharingFleet(t *testing.T) {
 			a = r
 		}
 	}
-	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != *made.Epsilon || a.Privacy.AgainstAll.EpsilonGDP != *made.EpsilonAll {
+	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != made.Privacy.EpsilonGDP || a.Privacy.AgainstAll.EpsilonGDP != made.Privacy.AgainstAll.EpsilonGDP {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
 	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
@@ -194,7 +194,7 @@ func TestSharingFleet(t *testing.T) {
 	var st monitor.Status
 	_, out, _ = call("status", path, "-json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
-		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != *made.EpsilonAll ||
+		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != made.Privacy.AgainstAll.EpsilonGDP ||
 		st.Privacy.AgainstAll.Lifetime != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
