@@ -54,11 +54,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 			"everything that is sent, together with any one node; all others together learn more (with -graph " +
 			"given, none is shared)")
 	}
-	p.WriteChosen(c.Log)
-	if o.Asked.Privacy.NonPrivate {
-		show.Say("NOT PRIVATE: nothing is clipped and no noise is added")
-	}
-	p.WriteForecast(c.Log)
+	p.WriteBeginning(c.Log)
 	stage, err := p.NewStage(*addr, show)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -23,14 +24,9 @@ import (
 // maxRuns bounds the runs of one sweep.
 const maxRuns = 10_000
 
-// seedList is the value of -seeds: numbers and ranges such as 1..5, separated by commas.
-type seedList []uint64
-
-func (l *seedList) String() string { return "" }
-
-func (l *seedList) Set(s string) error {
-	*l = nil
-	for _, part := range strings.Split(s, ",") {
+// readSeeds reads numbers and ranges such as 1..5, separated by commas.
+func readSeeds(text string) (seeds []uint64, err error) {
+	for _, part := range strings.Split(text, ",") {
 		first, last, ranged := strings.Cut(part, "..")
 		if !ranged {
 			last = first
@@ -38,104 +34,76 @@ func (l *seedList) Set(s string) error {
 		from, err1 := strconv.ParseUint(first, 10, 64)
 		to, err2 := strconv.ParseUint(last, 10, 64)
 		if err1 != nil || err2 != nil || to < from || to-from >= maxRuns {
-			return fmt.Errorf("%q, want numbers and ranges such as 1..5, separated by commas", part)
+			return nil, fmt.Errorf("%q, want numbers and ranges such as 1..5, separated by commas", part)
 		}
-		for n := from; n-from <= to-from; n++ {
-			if slices.Contains(*l, n) {
-				return fmt.Errorf("%d is there twice", n)
+		for i := range to - from + 1 {
+			if slices.Contains(seeds, from+i) {
+				return nil, fmt.Errorf("%d is there twice", from+i)
 			}
-			*l = append(*l, n)
-			if n == math.MaxUint64 {
-				break
-			}
+			seeds = append(seeds, from+i)
 		}
 	}
-	return nil
+	return seeds, nil
 }
 
-// outputs are the files that simulate writes besides what it prints; empty for none.
-type outputs struct {
-	csv, save string
-	force     bool
+// saving says where simulate writes a model; an empty path for none.
+type saving struct {
+	path  string
+	force bool
 }
 
-func (w *outputs) register(c *cli.Cmdline) {
-	c.StringVar(&w.csv, "out", "", "write a `file` of CSV with a row for each run")
-	c.StringVar(&w.save, "save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
-		"seed at the last epsilon")
-	c.BoolVar(&w.force, "force", false, "overwrite what is there")
-}
-
-// check reports what would keep the files from being written at the end.
-func (w *outputs) check(f *cli.Faults) {
-	var seen []string
-	for _, o := range []struct{ flag, path string }{{"out", w.csv}, {"save", w.save}} {
-		if o.path == "" {
-			continue
-		}
-		if info, err := os.Stat(filepath.Dir(o.path)); err != nil || !info.IsDir() {
-			f.Add("-%s: there is no folder %s", o.flag, filepath.Dir(o.path))
-		}
-		info, err := os.Lstat(o.path)
-		f.When(err == nil && info.IsDir(), "-%s %s is a folder, want a name for a file", o.flag, o.path)
-		f.When(err == nil && !info.IsDir() && !w.force, "-%s: %s is there already: -force overwrites it", o.flag, o.path)
-		f.When(slices.Contains(seen, filepath.Clean(o.path)), "-%s: %s is the name of two files", o.flag, o.path)
-		seen = append(seen, filepath.Clean(o.path))
+// check reports what would keep the file from being written at the end.
+func (w saving) check(f *cli.Faults) {
+	if w.path == "" {
+		return
 	}
+	if info, err := os.Stat(filepath.Dir(w.path)); err != nil || !info.IsDir() {
+		f.Add("-save: there is no folder %s", filepath.Dir(w.path))
+	}
+	f.Taken(w.path, w.force)
 }
 
-// sweepRun is one run of a sweep.
-type sweepRun struct {
-	options setup.Options
-	result  *setup.Result
-}
-
-// planSweep returns the runs that are asked for, by epsilon and then by seed.
-func planSweep(o *setup.Options, seeds []uint64, epsilons []float64) (runs []*sweepRun, err error) {
-	seeds = slices.Clone(seeds)
-	if seeds == nil {
-		seeds = []uint64{o.Asked.Method.Seed}
-	}
-	if epsilons == nil {
-		epsilons = []float64{o.Asked.Privacy.EpsilonLimit}
-	}
+// planSweep returns the options of the runs that are asked for, by epsilon and then by seed.
+func planSweep(o *setup.Options, seeds []uint64, epsilons []float64) (runs []setup.Options, err error) {
 	if n := len(seeds) * len(epsilons); n > maxRuns {
 		return nil, cli.AsUsageError(fmt.Errorf("-seeds and -epsilon make %d runs, want at most %d", n, maxRuns))
 	}
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
-			run := &sweepRun{options: *o}
-			run.options.Asked.Privacy.EpsilonLimit, run.options.Asked.Method.Seed = epsilon, seed
+			run := *o
+			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
 			runs = append(runs, run)
 		}
 	}
 	return runs, nil
 }
 
-// simulateAll makes all runs, as many at a time as there are processors, and returns the model for -save. The first
-// error ends all. What is said of the run beforehand is that of the first one.
-func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.Writer) (saved *builtin.Model, err error) {
-	first, err := cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[0].options.Build("simulate") })
+// simulateAll makes all runs, as many at a time as there are processors, and returns their results, and the model of run
+// number save in the form of a file; none if it is negative. The first error ends all. What is said of the run
+// beforehand is that of the first one.
+func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
+	build := func(i int) (*setup.Problem, error) {
+		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
+	}
+	first, err := build(0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(runs) > 1 {
 		fmt.Fprintf(log, "%d runs, %d at a time; of the first one:\n", len(runs), min(runtime.GOMAXPROCS(0), len(runs)))
 	}
-	first.WriteChosen(log)
-	if first.Opt.Asked.Privacy.NonPrivate {
-		fmt.Fprintln(log, "NOT PRIVATE: nothing is clipped and no noise is added")
-	}
-	first.WriteForecast(log)
+	first.WriteBeginning(log)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	show := cli.NewProgress(log, first.Fleet.Method)
 	defer show.End()
 	var mu sync.Mutex
 	share, over := 0.0, 0 // of all rounds of all runs; complete runs
-	one := func(run *sweepRun, p *setup.Problem) (err error) {
-		if p == nil {
-			if p, err = cli.Prompt(ctx, func() (*setup.Problem, error) { return run.options.Build("simulate") }); err != nil {
+	one := func(i int) error {
+		p := first
+		if i > 0 {
+			var err error
+			if p, err = build(i); err != nil {
 				return err
 			}
 		}
@@ -153,42 +121,21 @@ func simulateAll(ctx context.Context, runs []*sweepRun, files *outputs, log io.W
 			}
 			show.Runs(share, over, len(runs))
 		})
-		if err != nil {
-			return err
-		}
-		run.result = r
-		if files.save != "" && run.savedBy(runs) {
+		if results[i] = r; err == nil && i == save {
 			saved, err = modelFile(p, models[0])
 		}
 		return err
 	}
-	next, work := 0, sync.WaitGroup{}
-	take := func() (i int) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1
-	}
-	for range min(runtime.GOMAXPROCS(0), len(runs)) {
-		work.Go(func() {
-			for i := take(); i < len(runs) && ctx.Err() == nil; i = take() {
-				p := first
-				if i > 0 {
-					p = nil
-				}
-				if err := one(runs[i], p); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	work.Wait()
-	return saved, context.Cause(ctx)
-}
-
-// savedBy reports whether -save takes the run's model: that of the first seed at the last epsilon.
-func (r *sweepRun) savedBy(runs []*sweepRun) bool {
-	return r.options.Asked.Method.Seed == runs[0].options.Asked.Method.Seed && r.options.Asked.Privacy.EpsilonLimit == runs[len(runs)-1].options.Asked.Privacy.EpsilonLimit
+	results = make([]*setup.Result, len(runs))
+	setup.Each(len(runs), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := one(i); err != nil {
+			cancel(err)
+		}
+	})
+	return results, saved, context.Cause(ctx)
 }
 
 // modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
@@ -216,26 +163,86 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// write writes the files that are asked for.
-func (w *outputs) write(runs []*sweepRun, saved *builtin.Model) error {
-	var all []cli.Written
-	if w.csv != "" {
-		all = append(all, cli.Written{Path: w.csv, Content: rowsOf(runs)})
-	}
-	if w.save != "" {
-		text, err := saved.Marshal()
-		if err != nil {
-			return err
-		}
-		all = append(all, cli.Written{Path: w.save, Content: text})
-	}
-	return cli.WriteAll(all, w.force)
+// Sweep is what runs over seeds and epsilons come to, and its JSON.
+type Sweep struct {
+	Score   string          `json:"score"` // what Table is of: the key of each run's result
+	Table   []sweepGroup    `json:"table"`
+	Runs    []*setup.Result `json:"runs"` // by epsilon, then by seed, in the order in which they were given
+	Seconds float64         `json:"seconds"`
 }
 
-// sweepConflicts reports flags of a sweep that exclude each other.
-func sweepConflicts(o *setup.Options, f *cli.Faults, seeds seedList, epsilons []float64) {
-	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds exclude each other")
-	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first one is checked with the other flags
-		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
+// sweepGroup is what the runs at one epsilon are worth. A run's score is the mean over its clients.
+type sweepGroup struct {
+	Epsilon *float64 `json:"epsilon"` // null if it was not asked for
+	Runs    int      `json:"runs"`
+	Mean    float64  `json:"mean"`
+	SD      float64  `json:"sd"` // of a sample; 0 for one run
+	// Worst is that of the worst run: the lowest accuracy, or the highest RMSE. WorstClient is that of the worst client in
+	// any run.
+	Worst       float64 `json:"worst"`
+	WorstClient float64 `json:"worst_client"`
+}
+
+// newSweep sums up runs, so many of each epsilon.
+func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
+	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
+	worst := slices.Min[[]float64]
+	if results[0].Regression != nil {
+		s.Score, worst = "rmse_mean", slices.Max[[]float64]
 	}
+	for group := range slices.Chunk(results, len(results)/len(epsilons)) {
+		g := sweepGroup{Runs: len(group)}
+		if r := group[0]; !r.NonPrivate && r.Chosen["sigma"] != nil {
+			g.Epsilon = &epsilons[len(s.Table)]
+		}
+		var means, clients []float64
+		for _, r := range group {
+			if g := r.Regression; g != nil {
+				means, clients = append(means, g.RMSEMean), append(clients, g.RMSEMax)
+			} else {
+				means, clients = append(means, r.AccuracyMean), append(clients, r.AccuracyMin)
+			}
+		}
+		g.Worst, g.WorstClient = worst(means), worst(clients)
+		g.Mean, _ = setup.Average(means)
+		for _, x := range means {
+			g.SD += (x - g.Mean) * (x - g.Mean)
+		}
+		g.SD = math.Sqrt(g.SD / float64(max(1, len(means)-1)))
+		s.Table = append(s.Table, g)
+	}
+	return s
+}
+
+func (s *Sweep) write(t cli.Table) {
+	what, unit, worst := "accuracy", " %", "lowest"
+	if s.Score != "accuracy_mean" {
+		what, unit, worst = "RMSE", "", "highest"
+	}
+	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+what, "sd", worst, worst+" client")
+	cell := func(v float64) string {
+		if unit == "" {
+			return fmt.Sprintf("%.4g", v)
+		}
+		return fmt.Sprintf("%.2f%s", v, unit)
+	}
+	for _, g := range s.Table {
+		epsilon := "-"
+		if g.Epsilon != nil {
+			epsilon = cli.Digits(*g.Epsilon)
+		}
+		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, cell(g.Mean), cell(g.SD), cell(g.Worst),
+			cell(g.WorstClient))
+	}
+	if r := s.Runs[0]; r.Regression != nil {
+		fmt.Fprintf(t, "\nalways saying the mean: RMSE %.4g (seed %d)\n", r.Regression.MeanRMSE, r.Seed)
+	} else {
+		fmt.Fprintf(t, "\nalways saying the most frequent class: %.2f %% (seed %d)\n", r.AccuracyMajority, r.Seed)
+	}
+	note := "simulated: the noise came from the seeds, and protects nobody's data"
+	if s.Runs[0].NonPrivate {
+		note = "NOT PRIVATE: nothing was clipped and no noise was added"
+	}
+	t.Row("privacy", "%s", note)
+	t.Row("cost", "%d runs, %.1f s", len(s.Runs), s.Seconds)
 }

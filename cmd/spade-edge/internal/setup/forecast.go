@@ -8,26 +8,25 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// forecast says what a private run will be worth; nil without noise. samples are those of a member.
-func forecast(f *sdk.Fleet, samples int) *sdk.Forecast {
-	r, err := f.Forecast(samples)
+// Forecast says what a private run will be worth, to members with the mean number of samples; nil without noise.
+func (p *Problem) Forecast() *sdk.Forecast {
+	sum := 0
+	for _, n := range p.Samples {
+		sum += n
+	}
+	r, err := p.Fleet.Forecast(sum / len(p.Samples))
 	if err != nil { // not private; that a fleet is valid is known
 		return nil
 	}
 	return r
 }
 
-// Forecast says what the run will be worth, to members with the mean number of samples.
-func (p *Problem) Forecast() *sdk.Forecast {
-	sum := 0
-	for _, n := range p.Samples {
-		sum += n
+// WriteBeginning says, before a run, what was chosen for the user and what the run will be worth.
+func (p *Problem) WriteBeginning(w io.Writer) {
+	p.WriteChosen(w)
+	if p.Fleet.Privacy.NonPrivate {
+		fmt.Fprintln(w, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
-	return forecast(p.Fleet, sum/len(p.Samples))
-}
-
-// WriteForecast says what the run will be worth, before it begins.
-func (p *Problem) WriteForecast(w io.Writer) {
 	if r := p.Forecast(); r != nil {
 		fmt.Fprintf(w, "forecast: %s\n", ForecastText(p.Fleet, r))
 	}

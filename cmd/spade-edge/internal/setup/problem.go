@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
@@ -33,11 +36,8 @@ type Problem struct {
 	Samples []int         // m_i
 	Labels  [][]int       // the classes of each client's samples
 
-	majority float64 // share of the most frequent class of the test data
-
 	Chosen []Choice
 	X0     []float32 // the common start; nil for zeros
-	fitted []string  // what the privacy guarantee is conditional on
 }
 
 // Choice is a parameter that was picked for the user.
@@ -67,8 +67,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 		return nil, err
 	}
 	model := o.ModelSpec()
-	p.Set, p.Train, p.Test, p.held, p.fitted = set, set.Train, model.New(set.Test), held, set.Fitted
-	p.majority = p.Test.Majority()
+	p.Set, p.Train, p.Test, p.held = set, set.Train, model.New(set.Test), held
 	for _, d := range own {
 		p.Oracles = append(p.Oracles, model.New(d))
 		p.Labels = append(p.Labels, d.Y)
@@ -295,13 +294,15 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted.
+// Scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted, which is 0 if a
+// model has none.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
-	shared(len(models), func(i int) {
-		out[i] = 100 * p.Test.Accuracy(models[i])
-		if p.Train.Target != nil {
-			out[i] = p.errors(models[i]).RMSE.Value
+	Each(len(models), func(i int) {
+		if p.Train.Target == nil {
+			out[i] = 100 * p.Test.Accuracy(models[i])
+		} else if m, err := p.Test.Errors(models[i]); err == nil {
+			out[i] = m.RMSE.Value
 		}
 	})
 	return out
@@ -310,9 +311,23 @@ func (p *Problem) Scores(models ...[]float32) []float64 {
 // Worth says in a few words what a model is worth on the test data.
 func (p *Problem) Worth(x []float32, digits int) string {
 	if p.Train.Target == nil {
-		return fmt.Sprintf("%.*f %%", digits, 100*p.Test.Accuracy(x))
+		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
 	}
-	return fmt.Sprintf("RMSE %.4g", p.errors(x).RMSE.Value)
+	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
+}
+
+// Each calls do for each number below n, on all processors. It returns when all calls have.
+func Each(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // Average returns the mean of numbers and their minimum.

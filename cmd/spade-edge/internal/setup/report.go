@@ -43,8 +43,7 @@ type Report struct {
 
 	Queries       int64 `json:"queries"`        // of all clients
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b), with tracking K*tau*b
-	Filling       int64
-	ScalarsSent   int64 `json:"scalars_sent"` // 2|E|d times the number of releases
+	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d times the number of releases
 
 	Payload    sdk.Payload `json:"payload"`
 	GridBits   int         `json:"grid_bits"`
@@ -55,41 +54,30 @@ type Report struct {
 	LinkKbit   float64     `json:"link_kbit,omitempty"`
 	LinkDays   *float64    `json:"link_days,omitempty"` // one node's bytes over its link, one direction
 
-	Memory memory   `json:"memory_bytes"`
+	Memory int64    `json:"memory_bytes"` // the state included
+	State  int64    `json:"state_bytes"`  // as it is stored
 	Disk   diskCost `json:"disk_bytes"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
 	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
-
-	Worth string // the forecast in words
 }
 
-// Count fills in the figures that are products of others.
-func (r *Report) Count() error {
-	asked := float64(r.Filling + int64(r.Tau)*int64(r.Batch)) // in a round
-	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
-	mixing := k * float64(r.Mixing)
-	bytes := k*float64(r.Frames.Learning) + mixing*float64(r.Frames.Mixing) + c*float64(r.Frames.Cooldown) +
-		float64(r.Frames.Done) // over one edge, one way
-	for _, t := range []struct {
-		what  string
-		into  *int64
-		value float64
-	}{
-		{"queries of a client", &r.QueriesClient, k * asked},
-		{"queries", &r.Queries, float64(r.Nodes) * k * asked},
-		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + mixing + c)},
-		{"bytes a round", &r.BytesRound, deg * float64(r.Frames.Learning)},
-		{"bytes sent by a node", &r.BytesNode, deg * bytes},
-		{"bytes sent", &r.BytesSent, 2 * edges * bytes},
-	} {
-		if t.value >= 1<<53 {
-			return cli.AsUsageError(fmt.Errorf("the run has %.3g %s, want less than 2^53: that is no plan", t.value, t.what))
-		}
-		*t.into = int64(t.value)
+// Multiply fills in the figures that are products of others. queries are those of a client in a round.
+func (r *Report) Multiply(queries int64) error {
+	asked := float64(queries) * float64(r.Rounds)
+	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
+	numbers, links := releases*float64(r.Dim), 2*float64(r.Edges)
+	bytes := float64(r.Rounds)*(float64(r.Frames.Learning)+float64(r.Mixing)*float64(r.Frames.Mixing)) +
+		float64(r.Cooldown)*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
+	if most := max(asked*float64(r.Nodes), links*max(numbers, bytes)); most >= 1<<53 {
+		return cli.AsUsageError(fmt.Errorf("the run asks %.3g queries and sends %.3g bytes, want less than 2^53: that is no plan",
+			asked*float64(r.Nodes), links*bytes))
 	}
+	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
+	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
+	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	if r.LinkKbit > 0 {
 		days := float64(r.BytesNode) * 8 / (r.LinkKbit * 1000) / 86400
 		r.LinkDays = &days
@@ -98,7 +86,7 @@ func (r *Report) Count() error {
 }
 
 // Write prints the report for people.
-func (r *Report) Write(t cli.Table) {
+func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	t.Row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
@@ -139,9 +127,7 @@ func (r *Report) Write(t cli.Table) {
 			t.Row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
 		}
 	}
-	m := r.Memory
-	t.Row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", cli.BytesText(m.Total), cli.BytesText(m.Table),
-		cli.BytesText(m.Estimator), cli.BytesText(m.Machine), cli.BytesText(m.Node), cli.BytesText(m.Checkpoint))
+	t.Row("memory", "%s, besides the program itself", cli.BytesText(r.Memory))
 	t.Row("disk", "%s set aside; %s written a round, %s in all", cli.BytesText(r.Disk.Slots), cli.BytesText(r.Disk.Round),
 		cli.BytesText(r.Disk.Written))
 	if r.Disk.Memory > 0 {
@@ -156,18 +142,8 @@ func (r *Report) Write(t cli.Table) {
 		t.Row("privacy", "NOT PRIVATE: no clipping and no noise")
 		return
 	}
-	pr := r.Privacy
-	t.Row("privacy", "%s", cli.CostText(pr.Cost))
-	t.Row("zero-out", "%s", cli.ZeroOutText(pr.Cost))
-	t.Row("against", "%s", pr.Adversary)
-	defer func() { t.Row("forecast", "%s", r.Worth) }()
-	if pr.PairSigma == 0 {
-		t.Row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
-			r.Rounds, pr.Rho)
-		return
+	r.Privacy.write(t, r.Rounds, "")
+	if r.Forecast != nil {
+		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
-	if pr.AgainstAll != nil {
-		t.Row("", "%s: %s", cli.AgainstAll, cli.CostText(*pr.AgainstAll))
-	}
-	t.Row("", "%s: rho %.6g in zCDP", pr.noiseText(r.Rounds), pr.Rho)
 }

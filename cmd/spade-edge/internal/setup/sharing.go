@@ -44,19 +44,14 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 			lonely = i
 		}
 	}
-	if n, pr := len(p.Graph.Neighbors(lonely)), o.Asked.Privacy; n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
-		flags, would := fmt.Sprintf("-colluders %d", pr.Colluders), "more neighbors (-graph)"
+	pr := o.Asked.Privacy
+	if n := len(p.Graph.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+		flags := fmt.Sprintf("-colluders %d", pr.Colluders)
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		switch {
-		case n > 1 && pr.Absent > 0:
-			would += fmt.Sprintf(", or -colluders and -absent with a sum of %d or less", n-1)
-		case n > 1:
-			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
-		}
 		return cli.AsUsageError(fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
-			"that it shares; what would do: %s", flags, members[lonely], n, would))
+			"that it shares; want more neighbors (-graph), or fewer that may collude or vanish", flags, members[lonely], n))
 	}
 	if o.Given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		var err error

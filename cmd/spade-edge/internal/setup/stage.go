@@ -46,7 +46,7 @@ func (p *Problem) NewStage(addr string, show *cli.Progress) (*Stage, error) {
 	}
 	s.group = monitor.NewGroup(p.Fleet, "test data that no node has, with the average model", s.monitors...)
 	if p.Train.Target == nil {
-		s.group.Compare("majority", p.majority)
+		s.group.Compare("majority", p.Test.Majority())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.leave = cancel
