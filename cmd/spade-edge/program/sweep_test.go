@@ -139,7 +139,7 @@ func TestSuggestions(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s", word, code, text)
 		}
 	}
-	if got := cli.Wrapped("chosen:", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
+	if got := cli.Wrapped("chosen:", "  ", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
 		t.Errorf("%q", got)
 	}
 }

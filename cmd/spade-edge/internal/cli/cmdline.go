@@ -79,21 +79,23 @@ func (c *Cmdline) help(all bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Program.about(c.name))
 	first := BeginWith[c.name]
-	some := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	var flags strings.Builder
 	count := 0
 	c.VisitAll(func(f *flag.Flag) {
 		count++
 		if all || first == nil || slices.Contains(first, f.Name) {
-			some.Var(f.Value, f.Name, f.Usage)
-			some.Lookup(f.Name).DefValue = f.DefValue
+			kind, about := flag.UnquoteUsage(f)
+			if !slices.Contains([]string{"", "0", "false"}, f.DefValue) {
+				about += fmt.Sprintf(" (default %s)", f.DefValue)
+			}
+			fmt.Fprintf(&flags, "  -%s\n%s\n", strings.TrimSpace(f.Name+" "+kind),
+				Wrapped("       ", "        ", strings.Fields(about), 80))
 		}
 	})
-	some.SetOutput(&b)
 	if !all && first != nil {
 		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.name, count)
 	}
-	some.PrintDefaults()
-	return Filled(b.String(), lineWidth)
+	return b.String() + flags.String()
 }
 
 // ParseFile is parse for a command that takes one file, before or after its flags.

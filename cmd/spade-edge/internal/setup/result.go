@@ -285,7 +285,7 @@ func (p *Problem) WriteChosen(w io.Writer) {
 			}
 			all = append(all, fmt.Sprintf("-%s %v", c.Name, c.value))
 		}
-		fmt.Fprintln(w, cli.Wrapped("chosen for you:", all, 100))
+		fmt.Fprintln(w, cli.Wrapped("chosen for you:", "  ", all, 100))
 	}
 	p.writeCaveat(w)
 }
