@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -83,21 +82,6 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// frameMeter returns a function that encodes a message and returns the length of its frame in bytes, for one goroutine.
-func frameMeter(p *setup.Problem) func(*admm.Message) (int, error) {
-	codec, err := wire.NewCodec(p.Fleet.Dim)
-	var frame []byte
-	return func(msg *admm.Message) (int, error) {
-		if err != nil {
-			return 0, err
-		}
-		sent := *msg
-		setup.SignBlank(&sent)
-		frame, err = codec.Append(frame[:0], &sent)
-		return len(frame), err
-	}
-}
-
 // simulateNetwork runs the problem on as many goroutines as there are processors, and returns the final models too. each is
 // called after each round, with the models then; a round is scored while the next one runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
@@ -113,9 +97,9 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		return nil, nil, err
 	}
 	r := p.NewResult(true)
-	network.Meter = func() func(*admm.Message) (int, error) { return frameMeter(p) }
+	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim) }
 	// A simulation can do without the last words, which are all of one length.
-	done, err := frameMeter(p)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
+	done, err := setup.Meter(p.Fleet.Dim)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
 	}

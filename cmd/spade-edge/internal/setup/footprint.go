@@ -38,21 +38,32 @@ func SignBlank(msg *admm.Message) {
 
 var blank [signed.Size]byte
 
+// Meter returns a function that encodes a message of so many coordinates, as a node with a key sends it, and returns the
+// length of its frame in bytes. It is for one goroutine.
+func Meter(dim int) func(*admm.Message) (int, error) {
+	codec, err := wire.NewCodec(dim)
+	var frame []byte
+	return func(msg *admm.Message) (int, error) {
+		if err != nil {
+			return 0, err
+		}
+		sent := *msg
+		SignBlank(&sent)
+		frame, err = codec.Append(frame[:0], &sent)
+		return len(frame), err
+	}
+}
+
 // NewFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. calm has the
 // standard deviations of what releases on the grid carry, in units of the noise.
-func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (frames, error) {
+func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, err error) {
 	d := min(f.Dim, sampled)
-	codec, err := wire.NewCodec(d)
-	if err != nil {
-		return frames{}, err
-	}
+	meter := Meter(d)
 	length := func(msg admm.Message) int64 {
-		SignBlank(&msg)
-		b, e := codec.Append(nil, &msg)
-		if e != nil {
-			err = e
-		}
-		return int64(len(b))
+		msg.Round = f.Method.Rounds
+		n, e := meter(&msg)
+		err = cmp.Or(err, e)
+		return int64(n)
 	}
 	whole := func(msg admm.Message) int64 {
 		n := float64(length(msg))
@@ -77,8 +88,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (frames, erro
 			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)
 		}
 	}
-	plain := admm.Message{Kind: kind, Round: f.Method.Rounds, Vector: numbers}
-	out := frames{Cooldown: whole(plain), Done: length(admm.Message{Kind: admm.Done, Round: f.Method.Rounds})}
+	out = frames{Cooldown: whole(admm.Message{Kind: kind, Vector: numbers}), Done: length(admm.Message{Kind: admm.Done})}
 	out.Learning = out.Cooldown
 	if len(calm.Mix) > 0 {
 		out.Mixing = out.Cooldown
@@ -92,7 +102,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (frames, erro
 		for i := range grid {
 			grid[i] = int32(math.RoundToEven(s.Normal() * steps))
 		}
-		return whole(admm.Message{Kind: kind, Round: f.Method.Rounds, Grid: grid})
+		return whole(admm.Message{Kind: kind, Grid: grid})
 	}
 	out.Learning = gridded(calm.Step)
 	const distinct = 32 // so many rounds of mixing are encoded; those after them are like the last one
