@@ -1,3 +1,4 @@
+// Package privacy has the command that plans noise, verifies certificates and looks after ledgers.
 package privacy
 
 import (

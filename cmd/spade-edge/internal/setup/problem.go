@@ -1,3 +1,4 @@
+// Package setup makes, of the flags that commands share, a fleet, its data, oracles and forecast, and prints what a run was worth.
 package setup
 
 import (
@@ -7,7 +8,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,50 +133,6 @@ func (p *Problem) ChosenValues() map[string]any {
 		values[c.Name] = c.value
 	}
 	return values
-}
-
-// MakeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
-func (p *Problem) MakeFleet(name string, dim int) error {
-	o := &p.Opt
-	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
-	for i := len(f.Members); i < o.Nodes; i++ {
-		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
-	}
-	for _, e := range p.Graph.Edges() {
-		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
-	}
-	known := o.Known(dim, p.Samples)
-	err := p.shareNoise(&known, f.Members)
-	if err != nil {
-		return err
-	}
-	f.Method, f.Privacy, err = sdk.Suggest(known)
-	if err == nil && o.linear() && !o.Given["mu"] {
-		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
-		f.Method, f.Privacy, err = sdk.Suggest(known)
-	}
-	if err != nil {
-		return AsUsage(err)
-	}
-	if o.Given["directions"] {
-		f.Method.Directions = o.Asked.Method.Directions
-	}
-	if err := p.coversAll(f); err != nil {
-		return err
-	}
-	if !o.Limited {
-		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
-	}
-	f.Wire = o.Asked.Wire
-	p.Fleet = f
-	if o.HiddenLayer() {
-		p.Choose("hidden", o.ModelSpec().Hidden)
-	}
-	if !f.Privacy.NonPrivate && !o.Given["sigma"] {
-		p.Choose("epsilon", o.Asked.Privacy.EpsilonLimit)
-	}
-	p.chooseSettings()
-	return AsUsage(f.Validate())
 }
 
 // AsUsage makes an error a usageError that names the flags of what is wrong: all of a fleet here comes from them. A spent
