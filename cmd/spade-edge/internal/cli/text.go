@@ -127,14 +127,6 @@ func Wrapped(first, indent string, words []string, width int) string {
 // Digits is a number with the fewest digits that tell it from others.
 func Digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Short cuts a text to n letters.
-func Short(s string, n int) string {
-	if letters := []rune(s); len(letters) > n {
-		return string(letters[:n-1]) + "~"
-	}
-	return s
-}
-
 // Fields are a JSON object in this order.
 type Fields []Field
 

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -75,7 +74,7 @@ func (e *fleetEdit) add() error {
 	wrong.When(strings.HasPrefix(m.Name, ".") || strings.ContainsAny(m.Name, `/\`) || !filepath.IsLocal(m.Name),
 		"name %q: want one that can be the name of a folder", m.Name)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
-	wrong.When(privacy.Count(e.as != "", e.data != "", len(e.stream) > 0) > 1,
+	wrong.When(setup.Count(e.as != "", e.data != "", len(e.stream) > 0) > 1,
 		"-as, -data and -stream exclude each other: a node learns from one of them")
 	wrong.When(e.data != "" && f.Task == nil, "-data goes with a task in the fleet file, which says how to prepare them")
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)

@@ -296,33 +296,32 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each, nil
 }
 
-// writeTable prints what a person wants to know after a demo.
+// writeTable prints what a person wants to know after a demo. solo and each are the scores of the nodes, alone and
+// together.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
-	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1),
-		"alone", "with the others")
-	cell, what, always := "%.1f %%", "accuracy", "majority"
-	mean, pooled, trivial := 0.0, 0.0, 0.0
-	if g := r.Regression; g != nil {
-		cell, what, always = "%.4g", "RMSE", "mean"
-		mean, pooled, trivial = g.RMSEMean, *g.RMSEPooled, g.MeanRMSE
-	} else {
-		mean, pooled, trivial = r.AccuracyMean, *r.AccuracyPooled, r.AccuracyMajority
+	row := func(name string, samples, share any, alone, together string) {
+		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)
 	}
-	say := func(x float64) string { return fmt.Sprintf(cell, x) }
+	say := func(x float64) string { return r.ScoreText(x, 1) }
+	what, always := "accuracy", "majority"
+	var pooled float64
+	if r.Regression != nil {
+		what, always, pooled = "RMSE", "mean", *r.Regression.RMSEPooled
+	} else {
+		pooled = *r.AccuracyPooled
+	}
+	fmt.Fprintln(t)
+	row("node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1), "alone", "with the others")
 	for i, name := range p.Fleet.Members {
-		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.Samples[i], share(p, i), say(solo[i]), say(each[i]))
+		row(name, p.Samples[i], fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
 	}
 	alone, _ := setup.Average(solo)
-	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n", "average", "", "", say(alone), say(mean))
-	fmt.Fprintf(t, "%-10s %8d %12s %14s %16s\n", "pooled", p.Train.Len(), "", "", say(pooled))
-	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n\n", always, "", "", "", say(trivial))
-	saying := "the most frequent class"
-	if r.Regression != nil {
-		saying = "the mean of the test data"
-	}
-	fmt.Fprintf(t, "%s is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
-		"everybody's data) are trained without noise; "+
-		"%q always says %s\n\n", what, always, saying)
+	mean, _, constant := r.Headline()
+	row("average", "", "", say(alone), say(mean))
+	row("pooled", p.Train.Len(), "", "", say(pooled))
+	row(always, "", "", "", say(constant))
+	fmt.Fprintf(t, "\n%s is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are "+
+		"trained without noise; %q always says %s\n\n", what, always, r.Baseline())
 	if r.Accuracies != nil {
 		r.WriteClasses(t)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // maxRuns bounds the runs of one sweep.
@@ -142,17 +141,9 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 // simulation comes from its seed, and the preprocessing was fitted on everybody's data.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe := p.Opt.Recipe
-	source, where, _ := strings.Cut(p.Opt.Spec.Source, ":")
-	words := strings.ToValidUTF8("the training part of "+source+" "+filepath.Base(where)+", in a simulation", "?")
-	if p.Opt.Files != nil {
-		words = fmt.Sprintf("the training parts of %d files, in a simulation", len(p.Opt.Files))
-	}
-	if task.CheckFittedOn(words) != nil {
-		words = "the training part of the data of a simulation"
-	}
 	if recipe == nil {
 		var err error
-		if recipe, err = p.Set.Recipe(p.Opt.ModelSpec(), words); err != nil {
+		if recipe, err = p.Set.Recipe(p.Opt.ModelSpec(), "the training part of the data of a simulation"); err != nil {
 			return nil, err
 		}
 	}
@@ -197,11 +188,8 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 		}
 		var means, clients []float64
 		for _, r := range group {
-			if g := r.Regression; g != nil {
-				means, clients = append(means, g.RMSEMean), append(clients, g.RMSEMax)
-			} else {
-				means, clients = append(means, r.AccuracyMean), append(clients, r.AccuracyMin)
-			}
+			mean, client, _ := r.Headline()
+			means, clients = append(means, mean), append(clients, client)
 		}
 		g.Worst, g.WorstClient = worst(means), worst(clients)
 		g.Mean, _ = setup.Average(means)
@@ -215,32 +203,23 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 }
 
 func (s *Sweep) write(t cli.Table) {
-	what, unit, worst := "accuracy", " %", "lowest"
-	if s.Score != "accuracy_mean" {
-		what, unit, worst = "RMSE", "", "highest"
+	first, what, worst := s.Runs[0], "accuracy", "lowest"
+	if first.Regression != nil {
+		what, worst = "RMSE", "highest"
 	}
 	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+what, "sd", worst, worst+" client")
-	cell := func(v float64) string {
-		if unit == "" {
-			return fmt.Sprintf("%.4g", v)
-		}
-		return fmt.Sprintf("%.2f%s", v, unit)
-	}
 	for _, g := range s.Table {
 		epsilon := "-"
 		if g.Epsilon != nil {
 			epsilon = cli.Digits(*g.Epsilon)
 		}
-		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, cell(g.Mean), cell(g.SD), cell(g.Worst),
-			cell(g.WorstClient))
+		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, first.ScoreText(g.Mean, 2), first.ScoreText(g.SD, 2),
+			first.ScoreText(g.Worst, 2), first.ScoreText(g.WorstClient, 2))
 	}
-	if r := s.Runs[0]; r.Regression != nil {
-		fmt.Fprintf(t, "\nalways saying the mean: RMSE %.4g (seed %d)\n", r.Regression.MeanRMSE, r.Seed)
-	} else {
-		fmt.Fprintf(t, "\nalways saying the most frequent class: %.2f %% (seed %d)\n", r.AccuracyMajority, r.Seed)
-	}
+	_, _, constant := first.Headline()
+	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", first.Baseline(), first.ScoreText(constant, 2), first.Seed)
 	note := "simulated: the noise came from the seeds, and protects nobody's data"
-	if s.Runs[0].NonPrivate {
+	if first.NonPrivate {
 		note = "NOT PRIVATE: nothing was clipped and no noise was added"
 	}
 	t.Row("privacy", "%s", note)

@@ -4,6 +4,7 @@ package privacy
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -70,14 +71,11 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 // check reports flags that do not go with what was asked for, and values out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f cli.Faults
-	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
-		"ledger", "new-ledger", "dataset", "limit-all"} {
+	for _, name := range slices.Sorted(maps.Keys(o.Given)) {
 		switch {
-		case !o.Given[name] || name == mode || slices.Contains(other, name):
-		case mode == "" && name == "fleet":
-			f.Add("-fleet goes with -verify or -ledger only")
+		case name == mode || slices.Contains(other, name):
 		case mode == "":
-			f.Add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+			f.Add("-%s does not go with planning noise, which is done without -verify, -ledger and -new-ledger", name)
 		default:
 			f.Add("-%s does not go with -%s", name, mode)
 		}
@@ -93,22 +91,10 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
-	if n := Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && !o.Given["dataset"] &&
-		!o.Given["fleet"] {
+	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
 	}
 	return f.Usage()
-}
-
-// Count reports how many of the values are true.
-func Count(all ...bool) int {
-	n := 0
-	for _, b := range all {
-		if b {
-			n++
-		}
-	}
-	return n
 }
 
 // Plan is the answer to a planning question.

@@ -226,6 +226,30 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	return all, nil
 }
 
+// Headline returns the mean score over clients, the worst client's, and that of always saying the same.
+func (r *Result) Headline() (mean, worst, constant float64) {
+	if g := r.Regression; g != nil {
+		return g.RMSEMean, g.RMSEMax, g.MeanRMSE
+	}
+	return r.AccuracyMean, r.AccuracyMin, r.AccuracyMajority
+}
+
+// Baseline says what a model says that always says the same.
+func (r *Result) Baseline() string {
+	if r.Regression != nil {
+		return "the mean of the test data"
+	}
+	return "the most frequent class"
+}
+
+// ScoreText is a score for people.
+func (r *Result) ScoreText(score float64, digits int) string {
+	if r.Regression != nil {
+		return fmt.Sprintf("%.4g", score)
+	}
+	return fmt.Sprintf("%.*f %%", digits, score)
+}
+
 // WriteWorth prints what the models at the end are worth.
 func (r *Result) WriteWorth(t cli.Table) {
 	if g := r.Regression; g != nil {
