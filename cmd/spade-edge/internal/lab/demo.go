@@ -141,7 +141,6 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go watch(ctx, d.trs, d.Fleet.Members, cancel)
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
@@ -219,30 +218,6 @@ func (d *demo) round(round int, models [][]float32) {
 		ConsensusError: monitor.Value(consensus),
 		Loss:           monitor.Value(d.Test.MeanLoss(xbar)), Accuracy: monitor.Value(d.Test.Accuracy(xbar)),
 	})
-}
-
-// watch ends a demo in which two nodes cannot get in touch for ten seconds: on one machine that does not heal.
-func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	silent := map[[2]string]int{} // seconds, by pair
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for i, tr := range trs {
-			for _, peer := range tr.Peers() {
-				pair := [2]string{names[i], peer.Name}
-				if peer.Connected || peer.Err == nil {
-					silent[pair] = 0
-				} else if silent[pair]++; silent[pair] >= 10 {
-					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
-				}
-			}
-		}
-	}
 }
 
 // listen makes a key for every member and brings up its listener; then each learns where its neighbors are.

@@ -123,47 +123,25 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, 
 // is asked one query at a time; state is what [NewState] returns. The program itself, about 10 MB, its connections, its
 // oracle and frames on their way come on top.
 func NewMemory(c admm.Config, state int64) int64 {
-	d, m, degree := int64(c.Estimator.Dim), int64(c.Estimator.Samples), int64(len(c.Neighbors))
-	b := cmp.Or(int64(c.Estimator.Batch), m)
-	sum := state + 2*4*d + 8<<10           // what others see of the model, a frame decoded, and small things
-	sum += 3*4*d + 8*(m+b)                 // v and abar and the query's point; the draw of a batch, with integers of 64 bits
-	sum += 8 * d / 8                       // eight directions of signs
-	sum += 4 * int64(c.Estimator.Memory()) // with tracking the rows of the table, too
+	d, m, degree := int64(c.Estimator.Dim), int64(c.Estimator.Samples), len(c.Neighbors)
+	sum := state + 8<<10 + 8*(m+cmp.Or(int64(c.Estimator.Batch), m)) // small things, and the draw of a batch
+	sum += d + 4*int64(c.Estimator.Memory())                         // directions of signs; with tracking, the rows of the table
+	// Vectors: of the estimator three, the machine's model, local iterate, penalty and noise, z and messages of every
+	// neighbor, what others see of the model, and a frame decoded.
+	vectors := 9 + 5*degree
+	if c.Releases {
+		vectors = 9 + 4*degree + 2*min(1, degree)
+	}
+	vectors += Count(c.GridStep > 0) + degree*Count(c.GridStep > 0 && c.Releases) + 2*Count(!c.NonPrivate) +
+		2*Count(c.PairKey != nil) + (1+degree)*Count(c.Robust > 0) + 2*Count(c.Average)
 	switch {
 	case c.Estimator.Seeded:
-		sum += 8*m + 2*4*d + d/8 // a row made whole, twice, and its direction
+		vectors += 2 // a row made whole, twice
+		sum += 12 * m
 	case c.Estimator.Kind != zoest.Tracking:
 		sum += 4 * m * d // a row for each sample
 	}
-	if c.Estimator.Directions == zoest.Walsh {
-		sum += d / 8 // the stage's signs
-		if c.Estimator.Seeded {
-			sum += 4 * m
-		}
-	}
-	vectors := 4 + 5*degree // of the machine: model, local iterate, penalty, noise, z and messages of every neighbor
-	if c.Releases {
-		vectors = 4 + 4*degree + 2*min(1, degree)
-	}
-	if c.GridStep > 0 {
-		vectors++
-		if c.Releases {
-			vectors += degree
-		}
-	}
-	if !c.NonPrivate {
-		vectors += 2
-	}
-	if c.PairKey != nil {
-		vectors += 2
-	}
-	if c.Robust > 0 {
-		vectors += 1 + degree
-	}
-	if c.Average {
-		vectors += 2
-	}
-	return sum + 4*d*vectors
+	return sum + 4*d*int64(vectors)
 }
 
 // NewState returns how long the encoded state is, but for what names and counts of unusual lengths take.

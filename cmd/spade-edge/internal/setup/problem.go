@@ -164,25 +164,18 @@ func WithFlags(err error) error {
 	return err
 }
 
-// flags are those of fields that are no settings of a fleet.
-var flags = map[string]string{
-	"run": "run", "dim": "dim", "queries": "queries",
-	"data": "data", "label": "label", "target": "target", "drop": "drop", "onehot": "onehot", "missing": "missing",
-	"labels": "labels", "pca": "pca", "test_fraction": "test-fraction", "partition": "partition",
-}
-
 // flagOf returns the flag of a field, or the field itself if it has none.
 func flagOf(field string) string {
-	name := flags[field]
 	for _, s := range sdk.Settings() {
 		if s.Name == field && s.Flag != "" {
-			name = s.Flag
+			return "-" + s.Flag
 		}
 	}
-	if name == "" {
-		return field
+	name := strings.ReplaceAll(field, "_", "-")
+	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "test-fraction", "partition"}, name) {
+		return "-" + name
 	}
-	return "-" + name
+	return field
 }
 
 // Network returns a simulation of clients with these oracles.
