@@ -1,8 +1,8 @@
 // Package program is the program spade-edge over any transport: it trains one shared model on many devices, with no
-// server, no gradients, no raw data leaving a device, and an account of what leaked. A main package says with [Main]
+// server, no gradients, no raw data leaving a device, and an account of what leaked. A main package says with [Program]
 // over what its nodes meet, as spade-edge does over websockets and spade-edge-nats at a broker; all else is the same.
 //
-// Each command explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes
+// "spade-edge help" lists the commands; each explains itself with -h, and "spade-edge help TOPIC" what takes longer. With -json, one JSON object goes
 // to standard output and everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused
 // because a privacy budget is spent, 4 another fleet or state than the neighbors have.
 package program
@@ -14,6 +14,15 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 )
+
+// Program is what sets one program apart from another: its name, and over what its nodes meet.
+type Program = cli.Program
+
+// Answer is what somebody said who was asked.
+type Answer = cli.Answer
+
+// Websockets is spade-edge, whose nodes connect to each other.
+var Websockets = node.Websockets
 
 func init() { // completion and help look at all commands
 	cli.Commands = []*cli.Command{

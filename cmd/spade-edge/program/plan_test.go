@@ -23,7 +23,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -437,18 +436,13 @@ func traffic(p *setup.Problem, t *testing.T) (sent int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := wire.NewCodec(p.Fleet.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	meter := setup.Meter(p.Fleet.Dim)
 	network.OnSend = func(msg admm.Message) {
-		frame := msg
-		setup.SignBlank(&frame)
-		b, err := codec.Append(nil, &frame)
+		n, err := meter(&msg)
 		if err != nil {
 			t.Error(err)
 		}
-		sent += int64(len(b))
+		sent += int64(n)
 	}
 	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)

@@ -116,7 +116,6 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 			wg.Go(func() { _ = tr.Close() })
 		}
 		wg.Wait()
-		d.show.End()
 	}()
 	if err = d.listen(); err == nil {
 		err = d.monitor(addr)

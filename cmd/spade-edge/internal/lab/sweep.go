@@ -95,7 +95,6 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	show := cli.NewProgress(log, first.Fleet.Method)
-	defer show.End()
 	var mu sync.Mutex
 	share, over := 0.0, 0 // of all rounds of all runs; complete runs
 	one := func(i int) error {

@@ -26,20 +26,10 @@ type frames struct {
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
 const sampled = 100_000
 
-// SignBlank makes a message as long as a node with a key sends it: what is signed is left blank.
-func SignBlank(msg *admm.Message) {
-	switch msg.Kind {
-	case admm.EdgeMessage, admm.Release:
-		msg.Signed.Own = blank[:]
-	case admm.Done:
-		msg.Signed.Proof, msg.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
-	}
-}
-
 var blank [signed.Size]byte
 
-// Meter returns a function that encodes a message of so many coordinates, as a node with a key sends it, and returns the
-// length of its frame in bytes. It is for one goroutine.
+// Meter returns a function that encodes a message of so many coordinates, as a node with a key sends it, what is signed
+// left blank, and returns the length of its frame in bytes. It is for one goroutine.
 func Meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
@@ -48,7 +38,11 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 			return 0, err
 		}
 		sent := *msg
-		SignBlank(&sent)
+		if msg.Kind == admm.Done {
+			sent.Signed.Proof, sent.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
+		} else {
+			sent.Signed.Own = blank[:]
+		}
 		frame, err = codec.Append(frame[:0], &sent)
 		return len(frame), err
 	}

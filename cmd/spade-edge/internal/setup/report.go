@@ -113,16 +113,8 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)
 	if r.Nodes > 1 {
-		grid := ""
-		if r.GridBits > 0 {
-			grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
-		}
-		mixing := ""
-		if r.Mixing > 0 {
-			mixing = fmt.Sprintf(" of learning, %s of mixing", cli.BytesText(r.Frames.Mixing))
-		}
-		t.Row("frames", "%s%s: about %s to a neighbor and round%s, %s in cool-down", r.Payload, grid,
-			cli.BytesText(r.Frames.Learning), mixing, cli.BytesText(r.Frames.Cooldown))
+		t.Row("frames", "%s: to a neighbor and round about %s of learning, %s of mixing, %s of cool-down", r.Payload,
+			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
 		if r.LinkDays != nil {
@@ -139,10 +131,6 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	if r.Disk.Memory > sdk.DefaultMemoryLimit {
 		t.Row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
 			cli.BytesText(sdk.DefaultMemoryLimit))
-	}
-	if r.Privacy == nil {
-		t.Row("privacy", "NOT PRIVATE: no clipping and no noise")
-		return
 	}
 	r.Privacy.write(t, r.Rounds, "")
 	if r.Forecast != nil {
