@@ -44,29 +44,20 @@ func CostText(c dpmech.Cost) string {
 		EpsilonText(c.EpsilonGDP), c.Delta, EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper))
 }
 
-// ZeroOutText says what other libraries call the same spend.
-func ZeroOutText(c dpmech.Cost) string {
-	return fmt.Sprintf("epsilon %s if the data set is replaced by none and not by any other: "+
-		"the weaker statement that other libraries make",
-		EpsilonText(c.EpsilonZeroOut))
-}
-
 // AgainstAll is how the second of the two adversaries is called everywhere.
 const AgainstAll = "against all other members together"
 
-// WriteCost says what a spend is called everywhere. adversary is whom it is against; another part says the same against
-// all other members, if noise is shared.
-func WriteCost(t Table, c dpmech.Cost, adversary string) {
-	one := func(c dpmech.Cost) {
-		t.Row("epsilon", "%s", CostText(c)[len("epsilon "):])
-		t.Row("zero-out", "%s", ZeroOutText(c))
-		t.Row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
+// WriteCost says what a spend costs against an adversary and, if noise is shared, against all other members, in every
+// accounting. note is what is to be said of it besides.
+func WriteCost(t Table, c dpmech.Cost, adversary, note string) {
+	one := func(name string, c dpmech.Cost, against string) {
+		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, %s", EpsilonText(c.EpsilonGDP), c.Delta, note, against)
+		t.Row("", "(exact (gdp); as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)",
+			EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 	}
-	t.Row("against", "%s", adversary)
-	one(c)
+	one("privacy", c, "against "+adversary)
 	if c.AgainstAll != nil {
-		t.Row("against", "all other members together, who know the noise that they share with this one")
-		one(*c.AgainstAll)
+		one("", *c.AgainstAll, AgainstAll)
 	}
 }
 

@@ -126,8 +126,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, dpmech.Shared{}.Adversary())
-		t.Row("protected", "each client's whole data set, against everyone who sees what it sends")
+		cli.WriteCost(t, r.Cost, dpmech.Shared{}.Adversary(), "")
 	})
 }
 
@@ -191,7 +190,7 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	t.Row("left", "%s", left.Text)
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
-		cli.WriteCost(t, life.Cost, life.Adversary())
+		cli.WriteCost(t, life.Cost, life.Adversary(), "")
 		width := len("run")
 		for _, r := range life.Runs {
 			width = max(width, len(r.Run))

@@ -341,16 +341,7 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	stated := func(name string, c *dpmech.Cost, against string) {
-		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, %s",
-			cli.EpsilonText(c.EpsilonGDP), c.Delta, note, against)
-		t.Row("", "(the same spend as zCDP: rho %.4f, epsilon %s; by the paper's formula: epsilon %s; zero-out: epsilon %s)",
-			c.Rho, cli.EpsilonText(c.EpsilonZCDP), cli.EpsilonText(c.EpsilonPaper), cli.EpsilonText(c.EpsilonZeroOut))
-	}
-	stated("privacy", &p.Cost, "against "+p.Adversary)
-	if p.AgainstAll != nil {
-		stated("", p.AgainstAll, cli.AgainstAll)
-	}
+	cli.WriteCost(t, p.Cost, p.Adversary, note)
 	if p.PairSigma == 0 {
 		t.Row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", p.Sigma, p.Clip, releases)
 	} else {
