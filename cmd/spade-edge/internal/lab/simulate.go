@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -25,10 +27,9 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		seeds, err = readSeeds(text)
 		return err
 	})
-	var to saving
-	c.StringVar(&to.path, "save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
+	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
 		"seed at the last epsilon")
-	c.BoolVar(&to.force, "force", false, "overwrite what is there")
+	force := c.Bool("force", false, "overwrite what is there")
 	if err := o.Read(c); err != nil {
 		return err
 	}
@@ -37,9 +38,10 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first one is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
 	}
-	to.check(&f)
-	if err := f.Usage(); err != nil {
-		return err
+	if *path != "" { // nothing runs in vain
+		info, err := os.Stat(filepath.Dir(*path))
+		f.When(err != nil || !info.IsDir(), "-save: there is no folder %s", filepath.Dir(*path))
+		f.Taken(*path, *force)
 	}
 	if seeds == nil {
 		seeds = []uint64{o.Asked.Method.Seed}
@@ -47,12 +49,20 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if epsilons == nil {
 		epsilons = []float64{o.Asked.Privacy.EpsilonLimit}
 	}
-	runs, err := planSweep(&o, seeds, epsilons)
-	if err != nil {
+	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon make %d runs, want at most %d", len(seeds)*len(epsilons), maxRuns)
+	if err := f.Usage(); err != nil {
 		return err
 	}
+	var runs []setup.Options // by epsilon, and then by seed
+	for _, epsilon := range epsilons {
+		for _, seed := range seeds {
+			run := o
+			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
+			runs = append(runs, run)
+		}
+	}
 	began, save := time.Now(), -1
-	if to.path != "" {
+	if *path != "" {
 		save = len(runs) - len(seeds) // the first seed at the last epsilon
 	}
 	results, saved, err := simulateAll(ctx, runs, save, c.Log)
@@ -64,7 +74,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		if err != nil {
 			return err
 		}
-		if err := cli.WriteAll([]cli.Written{{Path: to.path, Content: text}}, to.force); err != nil {
+		if err := cli.WriteAll([]cli.Written{{Path: *path, Content: text}}, *force); err != nil {
 			return err
 		}
 	}

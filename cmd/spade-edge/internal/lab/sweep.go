@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -43,38 +41,6 @@ func readSeeds(text string) (seeds []uint64, err error) {
 		}
 	}
 	return seeds, nil
-}
-
-// saving says where simulate writes a model; an empty path for none.
-type saving struct {
-	path  string
-	force bool
-}
-
-// check reports what would keep the file from being written at the end.
-func (w saving) check(f *cli.Faults) {
-	if w.path == "" {
-		return
-	}
-	if info, err := os.Stat(filepath.Dir(w.path)); err != nil || !info.IsDir() {
-		f.Add("-save: there is no folder %s", filepath.Dir(w.path))
-	}
-	f.Taken(w.path, w.force)
-}
-
-// planSweep returns the options of the runs that are asked for, by epsilon and then by seed.
-func planSweep(o *setup.Options, seeds []uint64, epsilons []float64) (runs []setup.Options, err error) {
-	if n := len(seeds) * len(epsilons); n > maxRuns {
-		return nil, cli.AsUsageError(fmt.Errorf("-seeds and -epsilon make %d runs, want at most %d", n, maxRuns))
-	}
-	for _, epsilon := range epsilons {
-		for _, seed := range seeds {
-			run := *o
-			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
-			runs = append(runs, run)
-		}
-	}
-	return runs, nil
 }
 
 // simulateAll makes all runs, as many at a time as there are processors, and returns their results, and the model of run
