@@ -79,7 +79,7 @@ func (c *Cmdline) help(all bool) string {
 		count++
 		if all || first == nil || slices.Contains(first, f.Name) {
 			kind, about := flag.UnquoteUsage(f)
-			if !slices.Contains([]string{"", "0", "false"}, f.DefValue) {
+			if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
 				about += fmt.Sprintf(" (default %s)", f.DefValue)
 			}
 			fmt.Fprintf(&flags, "  -%s\n%s\n", strings.TrimSpace(f.Name+" "+kind),

@@ -55,13 +55,10 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, 
 	meter := Meter(d)
 	length := func(msg admm.Message) int64 {
 		msg.Round = f.Method.Rounds
-		n, e := meter(&msg)
+		encoded, e := meter(&msg)
 		err = cmp.Or(err, e)
-		return int64(n)
-	}
-	whole := func(msg admm.Message) int64 {
-		n := float64(length(msg))
-		if f.Dim > d {
+		n := float64(encoded)
+		if msg.Kind != admm.Done && f.Dim > d {
 			n = signed.Size + (n-signed.Size)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))
@@ -82,7 +79,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, 
 			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)
 		}
 	}
-	out = frames{Cooldown: whole(admm.Message{Kind: kind, Vector: numbers}), Done: length(admm.Message{Kind: admm.Done})}
+	out = frames{Cooldown: length(admm.Message{Kind: kind, Vector: numbers}), Done: length(admm.Message{Kind: admm.Done})}
 	out.Learning = out.Cooldown
 	if len(calm.Mix) > 0 {
 		out.Mixing = out.Cooldown
@@ -96,7 +93,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, 
 		for i := range grid {
 			grid[i] = int32(math.RoundToEven(s.Normal() * steps))
 		}
-		return whole(admm.Message{Kind: kind, Grid: grid})
+		return length(admm.Message{Kind: kind, Grid: grid})
 	}
 	out.Learning = gridded(calm.Step)
 	const distinct = 32 // so many rounds of mixing are encoded; those after them are like the last one

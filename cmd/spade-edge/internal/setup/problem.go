@@ -106,21 +106,18 @@ func (p *Problem) Choose(choices ...any) {
 // chooseSettings notes the settings of the fleet that are not given, and are not off.
 func (p *Problem) chooseSettings() {
 	for _, s := range sdk.Settings() {
-		var value any
-		switch x := s.In(p.Fleet).(type) {
-		case *int:
-			value = *x
-		case *uint64:
-			value = *x
-		case *float64:
-			value = *x
+		place := s.In(p.Fleet)
+		value := reflect.ValueOf(place).Elem().Interface()
+		switch x := place.(type) {
+		case *bool:
+			continue
 		case *admm.Schedule:
 			value = (*x)[0]
 		case fmt.Stringer:
 			value = x.String()
 		}
 		hidden := s.Flag == "" || s.Name == "privacy.accounting" || strings.HasPrefix(s.Name, "wire.")
-		if !hidden && value != nil && !reflect.ValueOf(value).IsZero() {
+		if !hidden && !reflect.ValueOf(value).IsZero() {
 			p.Choose(s.Flag, value)
 		}
 	}
