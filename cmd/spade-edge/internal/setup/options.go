@@ -48,7 +48,7 @@ func NewOptions(c *cli.Cmdline) Options {
 	return o
 }
 
-// HiddenLayer returns the number of hidden units.
+// HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
 // linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
@@ -74,7 +74,7 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
-	case o.Given["sigma"] && !o.Given["epsilon"]:
+	case o.Given["sigma"]: // without -epsilon, see Conflicts
 		k.Privacy.EpsilonLimit = 0
 	}
 	return k
