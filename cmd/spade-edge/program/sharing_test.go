@@ -45,7 +45,7 @@ func TestWrongSharing(t *testing.T) {
 	ledger := filepath.Join(dir, "ledger.json")
 	all := []mistake{
 		{2, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
-		{2, "what would do: more neighbors (-graph), or -colluders 1 or fewer", strings.Fields("-colluders 2 -graph ring")},
+		{2, "want more neighbors (-graph), or fewer that may collude or vanish", strings.Fields("-colluders 2 -graph ring")},
 		{2, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
 		{2, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
 		{2, "-colluders is -1, want a whole number, 0..", strings.Fields("-colluders -1")},
@@ -198,7 +198,7 @@ func TestSharingFleet(t *testing.T) {
 		st.Privacy.AgainstAll.Lifetime != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	says([]string{"whoever sees all releases, together with any one member", "all other members together, who know", "  against all\n"},
+	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all\n"},
 		"privacy", "-ledger", ledger)
 	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)

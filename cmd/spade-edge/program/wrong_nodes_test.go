@@ -36,7 +36,7 @@ func TestWrongRun(t *testing.T) {
 	listen := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[0].Addresses[0], "wss://"), "/")
 	oracle := string(text[strings.Index(string(text), `{"builtin"`) : len(text)-1])
 	wrongUse(t, tr.dir, []mistake{
-		{cli.ExitUsage, "no file given, want spade-edge run NODEFILE [-recover] [-anyway] [-until WHEN] [-without NAMES] [-http ADDR] [-log FORM] [-json]", []string{"run"}},
+		{cli.ExitUsage, "no file given, want spade-edge run NODEFILE [flags]", []string{"run"}},
 		{cli.ExitUsage, "no file given", []string{"run", "-json"}},
 		{cli.ExitUsage, `unexpected argument "b"`, []string{"run", "a", "b"}},
 		{cli.ExitUsage, "not defined: -fast", []string{"run", "a", "-fast"}},

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk/broker"
@@ -133,9 +132,9 @@ func (o *initOptions) builtin() bool {
 // check settles who takes part and where, and reports every fault that shows without data.
 func (o *initOptions) check() error {
 	var f cli.Faults
-	n := privacy.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
+	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
-	f.When(privacy.Count(o.Given["data"], o.Given["stream"], o.Given["oneshot"]) > 1,
+	f.When(setup.Count(o.Given["data"], o.Given["stream"], o.Given["oneshot"]) > 1,
 		"-data, -stream and -oneshot exclude each other: a node learns from one of them")
 	switch {
 	case o.Given["members"]:
@@ -205,7 +204,7 @@ func folderName(name string) bool {
 }
 
 func (o *initOptions) checkPlaces(f *cli.Faults) {
-	f.When(privacy.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
+	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
 	if o.members == nil {
 		for _, name := range o.Names {
 			o.members = append(o.members, fleetfile.Member{Name: name})
