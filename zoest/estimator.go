@@ -127,7 +127,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	words := (vec.SignWords(cfg.Dim) + 1) &^ 1 // whole blocks of the generator
 	e.signs = make([]uint64, collect*words)
 	for i := range e.dirs {
-		e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
+		e.dirs[i] = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
 	}
 	e.room = make([]float32, window*cfg.Dim)
 	for i := range window {
@@ -156,7 +156,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 }
 
 // piece is how many coordinates are worked on at a time: three vectors of them fill half of a 48 KiB cache. It is a
-// multiple of 64, see direction.scale.
+// multiple of 64, the coordinates of a word of signs.
 const piece = 2048
 
 // address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
@@ -169,13 +169,14 @@ func (e *Estimator) address(h int, stage uint32) rng.Stream {
 }
 
 // redraw draws the direction of a row of a seeded table again.
-func (e *Estimator) redraw(u *direction, h int, s seededRow) {
+func (e *Estimator) redraw(u direction, h int, s seededRow) {
 	if e.walsh == nil {
-		u.draw(e.address(h, s.stage))
+		stream := e.address(h, s.stage)
+		stream.Fill(u)
 		return
 	}
-	e.walsh.signs(u.signs, e.round, s.stage)
-	hadamard(u.signs, u.signs, e.table.rows[h], e.walsh.bits)
+	e.walsh.signs(u, e.round, s.stage)
+	hadamard(u, u, e.table.rows[h], e.walsh.bits)
 }
 
 // stage returns the number of the stage in progress, as address counts.
@@ -207,12 +208,8 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
 // has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
-	todo := e.batch.items // in order, if that is the batch
-	if !e.batch.whole() {
-		s := e.batches.At(e.round, e.step, 0)
-		todo = e.batch.draw(&s)
-	}
-	e.begin(phi, false, todo)
+	s := e.batches.At(e.round, e.step, 0)
+	e.begin(phi, false, e.batch.draw(&s))
 	if e.stale >= e.renew {
 		e.table.mean(e.abar, e.cfg.Samples)
 		e.stale = 0
@@ -264,7 +261,7 @@ func (e *Estimator) draw() {
 	if e.walsh != nil {
 		e.walsh.number(e.rows[:len(todo)], e.count)
 		for i, row := range e.rows[:len(todo)] {
-			hadamard(e.dirs[i].signs, e.walsh.common, row, e.walsh.bits)
+			hadamard(e.dirs[i], e.walsh.common, row, e.walsh.bits)
 		}
 		return
 	}
@@ -293,7 +290,7 @@ func (e *Estimator) Answer(losses ...float64) error {
 		case Centered:
 			e.last[h], c = c, c-e.last[h]
 		case Tracking:
-			c, e.bends[len(e.held)] = e.model.take(h, e.table.at(h), &e.dirs[len(e.held)], e.mu, c)
+			c, e.bends[len(e.held)] = e.model.take(h, e.table.at(h), e.dirs[len(e.held)], e.mu, c)
 		}
 		e.held = append(e.held, c)
 	}
@@ -338,7 +335,7 @@ func (e *Estimator) apply() {
 		to := min(from+e.piece, e.cfg.Dim)
 		abar, v := e.abar[from:to], e.v[from:to]
 		for i, c := range e.held {
-			u := &e.dirs[i]
+			u := e.dirs[i]
 			switch {
 			case e.cfg.Kind == Tracking:
 				u.add(v, from, c*byB)
@@ -347,10 +344,10 @@ func (e *Estimator) apply() {
 			case e.filling:
 				u.add(abar, from, c)
 				if e.table.seeds == nil {
-					u.scale(e.table.at(rows[i])[from:to], from, c)
+					vec.SignScale(e.table.at(rows[i])[from:to], c, u[from/64:])
 				}
 			default:
-				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u.signs[from/64:], byB, byM)
+				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u[from/64:], byB, byM)
 			}
 		}
 	}

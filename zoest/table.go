@@ -12,7 +12,7 @@ type table struct {
 	rows   []uint32    // and with Walsh directions the numbers of their rows
 	row    []float32   // room for one row
 	dir    direction   // and for its direction
-	redraw func(u *direction, h int, s seededRow)
+	redraw func(u direction, h int, s seededRow)
 }
 
 // seededRow names the direction of a row by the stage of the round that drew it.
@@ -21,12 +21,12 @@ type seededRow struct {
 	coefficient float32
 }
 
-func newTable(cfg Config, redraw func(u *direction, h int, s seededRow)) table {
+func newTable(cfg Config, redraw func(u direction, h int, s seededRow)) table {
 	t := table{d: cfg.Dim, redraw: redraw}
 	switch {
 	case cfg.Seeded:
 		t.seeds, t.row = make([]seededRow, cfg.Samples), make([]float32, cfg.Dim)
-		t.dir = newDirection(cfg.Dim)
+		t.dir = make(direction, vec.SignWords(cfg.Dim))
 		if cfg.Directions == Walsh {
 			t.rows = make([]uint32, cfg.Samples)
 		}
@@ -38,17 +38,12 @@ func newTable(cfg Config, redraw func(u *direction, h int, s seededRow)) table {
 
 // at returns row h, in a seeded table a copy that is valid until the next call.
 func (t *table) at(h int) []float32 {
-	if t.seeds != nil {
-		return t.again(h)
+	if t.seeds == nil {
+		return t.flat[h*t.d : (h+1)*t.d]
 	}
-	return t.flat[h*t.d : (h+1)*t.d]
-}
-
-// again computes a row of a seeded table.
-func (t *table) again(h int) []float32 {
 	s := t.seeds[h]
-	t.redraw(&t.dir, h, s)
-	t.dir.scale(t.row, 0, s.coefficient)
+	t.redraw(t.dir, h, s)
+	vec.SignScale(t.row, s.coefficient, t.dir)
 	return t.row
 }
 
