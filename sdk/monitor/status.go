@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -52,13 +53,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Value) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*v = Unknown()
-		return nil
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	*v = Value(f)
-	return err
+	*v = Unknown() // which null leaves as it is
+	return json.Unmarshal(text, (*float64)(v))
 }
 
 // Status is where a node stands: what /status serves, and what "spade-edge status -json" prints.
