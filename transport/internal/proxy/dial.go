@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -22,8 +21,8 @@ import (
 const (
 	// patience is how long a proxy has to connect and answer.
 	patience = 10 * time.Second
-	// maxAnswer limits the header of an answer, and maxShown what of it is quoted, in bytes.
-	maxAnswer, maxShown = 16 << 10, 80
+	// maxAnswer limits the header of an answer, in bytes.
+	maxAnswer = 16 << 10
 )
 
 // ErrRefused is what [errors.Is] finds in an error of a proxy that has answered, and does not want to connect. One that
@@ -133,15 +132,13 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn,
 	return conn, connect(conn, u.User, addr)
 }
 
-// connect asks an HTTP proxy.
+// connect asks an HTTP proxy. An error quotes nothing of the answer, which may hold the credentials.
 func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
-	var secrets []string
 	if user != nil {
 		password, _ := user.Password()
 		token := base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
 		r.Header.Set("Proxy-Authorization", "Basic "+token)
-		secrets = []string{token, password}
 	}
 	if err := r.Write(conn); err != nil {
 		return err
@@ -152,7 +149,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), r)
 	if err != nil {
-		return refused{fmt.Errorf("is no HTTP proxy: it answers %s", shown(string(head), secrets))}
+		return refused{errors.New("is no HTTP proxy: it answers something else")}
 	}
 	why, absent := "", false
 	switch resp.StatusCode {
@@ -170,7 +167,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	default:
 		why = "want 200"
 	}
-	err = fmt.Errorf("answers %s to CONNECT %s: %s", shown(resp.Status, secrets), addr, why)
+	err = fmt.Errorf("answers %d to CONNECT %s: %s", resp.StatusCode, addr, why)
 	if absent {
 		return err
 	}
@@ -178,7 +175,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 }
 
 // header reads to the empty line, and nothing of what comes after: that is the other end's. An answer that does not
-// begin as HTTP is returned after its first bytes, since no empty line may ever come.
+// begin as HTTP is returned after its first byte that does not, since no empty line may ever come.
 func header(conn net.Conn) ([]byte, error) {
 	const begin = "HTTP/"
 	var head []byte
@@ -188,23 +185,11 @@ func header(conn net.Conn) ([]byte, error) {
 		}
 		head = append(head, b[0])
 		if n := min(len(head), len(begin)); string(head[:n]) != begin[:n] {
-			more := make([]byte, maxShown)
-			n, _ := conn.Read(more)
-			return append(head, more[:n]...), nil
+			return head, nil
 		}
 		if bytes.HasSuffix(head, []byte("\n\r\n")) || bytes.HasSuffix(head, []byte("\n\n")) {
 			return head, nil
 		}
 	}
 	return nil, fmt.Errorf("answers with a header of more than %d bytes", maxAnswer)
-}
-
-// shown quotes what a proxy says, cut to a length and without secrets.
-func shown(text string, secrets []string) string {
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "...")
-		}
-	}
-	return fmt.Sprintf("%.*q", maxShown, text)
 }
