@@ -11,5 +11,5 @@
 // Conformance. [TestTransport] and [TestOracle] check an implementation against what the interface's comments promise, and
 // return one error that explains each broken rule.
 //
-// Losses from 0 to 1 with a known gradient and minimizer: [SquaredProbability], [BoundedNonconvex].
+// Losses from 0 to 1 with a known minimizer: [SquaredProbability], [BoundedNonconvex].
 package tinytest
