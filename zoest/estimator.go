@@ -320,16 +320,13 @@ func (e *Estimator) apply() {
 		e.stale += len(rows)
 	}
 	if e.table.flat != nil && e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
-		signs, done := e.signsOf(0, len(rows)), true
-		if e.filling {
-			done = vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
+		if signs := e.signsOf(0, len(rows)); e.filling {
+			vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
 		} else {
 			vec.SignReplaceRows(e.table.flat, rows, e.v, e.abar, e.held, signs, byB, byM)
 		}
-		if done {
-			e.held = e.held[:0]
-			return
-		}
+		e.held = e.held[:0]
+		return
 	}
 	for from := 0; from < e.cfg.Dim; from += e.piece {
 		to := min(from+e.piece, e.cfg.Dim)
