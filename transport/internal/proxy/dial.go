@@ -37,7 +37,7 @@ func (r refused) Is(target error) bool { return target == ErrRefused }
 // Dialer makes connections, through a proxy where there is one. Its methods may be called from several goroutines.
 type Dialer struct {
 	// Proxy is the proxy, which must pass [transport.CheckProxy]; nil leaves that to the environment, see
-	// [Dialer.For].
+	// [Dialer.Dial].
 	Proxy *url.URL
 
 	// Environment returns the proxy of a request that the environment names, as [http.ProxyFromEnvironment] does.
@@ -56,9 +56,9 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
 }
 
-// For returns the proxy through which "host:port" is dialed, nil for none: that of the dialer, or else the one that
+// choose returns the proxy through which "host:port" is dialed, nil for none: that of the dialer, or else the one that
 // HTTPS_PROXY names for what NO_PROXY does not except.
-func (d *Dialer) For(addr string) (*url.URL, error) {
+func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil
 	}
@@ -75,25 +75,24 @@ func (d *Dialer) For(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// DialContext connects to "host:port". An error names the proxy if it is the cause, and never contains credentials. Ctx
-// bounds the making of the connection, not what comes after.
-func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	u, err := d.For(addr)
+// Dial connects to "host:port". It also returns the URL of the proxy, without credentials and even with an error; empty
+// if there is none. An error names the proxy if it is the cause, and never contains credentials. Ctx bounds the making
+// of the connection, not what comes after.
+func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
+	u, err := d.choose(addr)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if u == nil {
-		return d.Direct(ctx, network, addr)
+		conn, err = d.Direct(ctx, network, addr)
+		return conn, "", err
 	}
-	conn, err := d.through(ctx, u, network, addr)
-	if err != nil {
-		return nil, fmt.Errorf("proxy %s %w", Name(u), err)
+	via = u.Scheme + "://" + u.Host
+	if conn, err = d.through(ctx, u, network, addr); err != nil {
+		err = fmt.Errorf("proxy %s %w", via, err)
 	}
-	return conn, nil
+	return conn, via, err
 }
-
-// Name returns a proxy's URL without credentials.
-func Name(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, d.Patience)

@@ -105,11 +105,14 @@ func TestConnect(t *testing.T) {
 		auth, asked = r.Header.Get("Proxy-Authorization"), r.Method+" "+r.Host
 		pass(c, br, target, "HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\n")
 	})
-	conn, err := dialer(t, "http://user:pass%3Aword@"+proxy).DialContext(t.Context(), "tcp", "b.example:7443")
+	conn, via, err := dialer(t, "http://user:pass%3Aword@"+proxy).Dial(t.Context(), "tcp", "b.example:7443")
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(t, conn)
+	if want := "http://" + proxy; via != want {
+		t.Errorf("through %q, want %q", via, want)
+	}
 	if want := "CONNECT b.example:7443"; asked != want {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
@@ -130,7 +133,7 @@ func TestConnectOverTLS(t *testing.T) {
 	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	proxy := serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
-	_, err = dialer(t, "https://"+proxy).DialContext(t.Context(), "tcp", "b:1")
+	_, _, err = dialer(t, "https://"+proxy).Dial(t.Context(), "tcp", "b:1")
 	if err == nil || !strings.Contains(err.Error(), "cannot be trusted") {
 		t.Errorf("an unknown certificate of the proxy: %v", err)
 	}
@@ -171,7 +174,7 @@ func TestRefusals(t *testing.T) {
 			if strings.Contains(test.want, "50ms") {
 				d.Patience = 50 * time.Millisecond
 			}
-			conn, err := d.DialContext(t.Context(), "tcp", "b:1")
+			conn, _, err := d.Dial(t.Context(), "tcp", "b:1")
 			if err == nil {
 				conn.Close()
 				t.Fatal("no error")
@@ -197,7 +200,7 @@ func TestEnds(t *testing.T) {
 	}))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := d.DialContext(ctx, "tcp", "b:1"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := d.Dial(ctx, "tcp", "b:1"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want the context's", err)
 	}
 	<-gone
@@ -206,13 +209,14 @@ func TestEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	_, err = dialer(t, "http://u:secret@"+l.Addr().String()).DialContext(t.Context(), "tcp", "b:1")
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), "secret") {
+	_, via, err := dialer(t, "http://u:secret@"+l.Addr().String()).Dial(t.Context(), "tcp", "b:1")
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") ||
+		strings.Contains(err.Error()+via, "secret") {
 		t.Errorf("no proxy there: %v", err)
 	}
 }
 
-func TestFor(t *testing.T) {
+func TestChoose(t *testing.T) {
 	of := func(text string) func(*http.Request) (*url.URL, error) {
 		return func(r *http.Request) (*url.URL, error) {
 			if r.URL.Scheme != "https" || r.URL.Host != "b:1" {
@@ -236,10 +240,10 @@ func TestFor(t *testing.T) {
 	} {
 		d := New(test.own, nil)
 		d.Environment = of(test.env)
-		u, err := d.For("b:1")
+		u, err := d.choose("b:1")
 		got := ""
 		if u != nil {
-			got = Name(u)
+			got = u.Scheme + "://" + u.Host
 		}
 		if err != nil || got != test.want {
 			t.Errorf("%+v: goes through %q (%v), want %q", test, got, err, test.want)
@@ -248,7 +252,7 @@ func TestFor(t *testing.T) {
 	for _, bad := range []string{"ftp://u:secret@p", "http://u:secret@%%", "http://", "socks5://p:1080", "http://u:secret@p/path"} {
 		d := New(nil, nil)
 		d.Environment = of(bad)
-		if u, err := d.For("b:1"); err == nil || strings.Contains(err.Error(), "secret") {
+		if u, err := d.choose("b:1"); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("HTTPS_PROXY=%s: %v, %v", bad, u, err)
 		}
 	}
