@@ -136,7 +136,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Directions == Walsh {
 		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
 	}
-	e.table = newTable(cfg, e.redraw)
+	e.table = newTable(cfg)
 	own := cfg.Memory()
 	if own > 0 {
 		e.whole = make([]float32, own)
@@ -159,27 +159,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 // multiple of 64, the coordinates of a word of signs.
 const piece = 2048
 
-// address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
-// step t.
-func (e *Estimator) address(h int, stage uint32) rng.Stream {
-	if stage == 0 {
-		return e.fills.At(e.round, 0, uint32(h))
-	}
-	return e.steps.At(e.round, stage-1, uint32(h))
-}
-
-// redraw draws the direction of a row of a seeded table again.
-func (e *Estimator) redraw(u direction, h int, s seededRow) {
-	if e.walsh == nil {
-		stream := e.address(h, s.stage)
-		stream.Fill(u)
-		return
-	}
-	e.walsh.signs(u, e.round, s.stage)
-	hadamard(u, u, e.table.rows[h], e.walsh.bits)
-}
-
-// stage returns the number of the stage in progress, as address counts.
+// stage returns the number of the stage in progress: 0 fills the table, t+1 is local step t.
 func (e *Estimator) stage() uint32 {
 	if e.filling {
 		return 0
@@ -197,7 +177,7 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	if e.cfg.Kind == Tracking {
 		e.begin(x, true, nil)
 		e.model.round()
-		e.table.mean(e.abar, e.cfg.Samples)
+		e.mean()
 		return
 	}
 	e.begin(x, true, e.batch.all())
@@ -211,7 +191,7 @@ func (e *Estimator) Step(phi []float32) {
 	s := e.batches.At(e.round, e.step, 0)
 	e.begin(phi, false, e.batch.draw(&s))
 	if e.stale >= e.renew {
-		e.table.mean(e.abar, e.cfg.Samples)
+		e.mean()
 		e.stale = 0
 	}
 	copy(e.v, e.abar)
@@ -290,7 +270,7 @@ func (e *Estimator) Answer(losses ...float64) error {
 		case Centered:
 			e.last[h], c = c, c-e.last[h]
 		case Tracking:
-			c, e.bends[len(e.held)] = e.model.take(h, e.table.at(h), e.dirs[len(e.held)], e.mu, c)
+			c, e.bends[len(e.held)] = e.model.take(h, e.row(h), e.dirs[len(e.held)], e.mu, c)
 		}
 		e.held = append(e.held, c)
 	}
@@ -337,14 +317,14 @@ func (e *Estimator) apply() {
 			case e.cfg.Kind == Tracking:
 				u.add(v, from, c*byB)
 				u.add(abar, from, e.bends[i]*byM)
-				u.add(e.table.at(rows[i])[from:to], from, e.bends[i])
+				u.add(e.row(rows[i])[from:to], from, e.bends[i])
 			case e.filling:
 				u.add(abar, from, c)
 				if e.table.seeds == nil {
-					vec.SignScale(e.table.at(rows[i])[from:to], c, u[from/64:])
+					vec.SignScale(e.row(rows[i])[from:to], c, u[from/64:])
 				}
 			default:
-				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u[from/64:], byB, byM)
+				vec.SignReplace(e.row(rows[i])[from:to], v, abar, c, u[from/64:], byB, byM)
 			}
 		}
 	}
