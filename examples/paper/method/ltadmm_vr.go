@@ -123,7 +123,6 @@ type memory struct {
 	rows   []float32 // m x d: the estimate at r_h that was made last
 	points []float32 // m x d: the r_h; only if paired
 	mean   []float32 // of the rows
-	fresh  []float32
 	unused []float32
 
 	first, later int // batches, see memoryBatches
@@ -134,7 +133,6 @@ func newMemory(m, d int, mu float32, paired bool) *memory {
 		m: m, d: d, mu: mu,
 		rows:   make([]float32, m*d),
 		mean:   make([]float32, d),
-		fresh:  make([]float32, d),
 		unused: make([]float32, d),
 	}
 	if paired {
@@ -180,9 +178,8 @@ func (mem *memory) estimate(e *estimator, g, phi []float32, size, i, k, t int) e
 		if err != nil {
 			return err
 		}
-		vec.SignScale(mem.fresh, float32(s), e.signs)
 		if mem.points == nil {
-			vec.Replace(mem.row(mem.rows, h), g, mem.mean, mem.fresh, byB, byM)
+			vec.SignReplace(mem.row(mem.rows, h), g, mem.mean, float32(s), e.signs, byB, byM)
 			return nil
 		}
 		old, err := e.slope(mem.row(mem.points, h), mem.mu, h)
@@ -190,7 +187,7 @@ func (mem *memory) estimate(e *estimator, g, phi []float32, size, i, k, t int) e
 			return err
 		}
 		vec.SignAxpy(g, float32((s-old)/float64(size)), e.signs)
-		vec.Replace(mem.row(mem.rows, h), mem.unused, mem.mean, mem.fresh, 0, byM)
+		vec.SignReplace(mem.row(mem.rows, h), mem.unused, mem.mean, float32(s), e.signs, 0, byM)
 		copy(mem.row(mem.points, h), phi)
 		return nil
 	})
