@@ -27,13 +27,13 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	big := make([]byte, giant)
 	lengths := map[int]int{2: giant, 5: wire.MaxFrame(6) + 1} // by the round in which they are sent, once
 	var sys uint64
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, f *admm.Message) {
+	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
 		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
 			delete(lengths, f.Round)
 			if sys == 0 {
 				_, sys = memory()
 			}
-			v.junk(big[:n])
+			v.junk(ctx, big[:n])
 		}
 	})
 	trs[2] = evil
@@ -51,8 +51,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	}
 }
 
-// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: a thousand of
-// them, which would be 400 MB, take the room of one.
+// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: two hundred of
+// them, which would be 80 MB, take the room of one.
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
@@ -60,13 +60,13 @@ func TestBombs(t *testing.T) {
 	bomb := handmade(admm.Release, 1, keyVector, item(2, uint64(len(zeros)), zeros...))
 	var heap, sys uint64
 	trs := inMemory(t, f)
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
+	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, _ *admm.Message) {
 		if v.round < 1 || sys > 0 {
 			return
 		}
 		heap, sys = memory()
-		for range 1000 {
-			v.junk(bomb)
+		for range 200 {
+			v.junk(ctx, bomb)
 		}
 	})
 	trs[2] = evil
@@ -91,15 +91,17 @@ func TestFlood(t *testing.T) {
 	over := make(chan struct{})
 	var flood sync.WaitGroup
 	var once sync.Once
-	trs[2] = newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
+	trs[2] = newVillain(t, trs[2], f.Dim, func(_ context.Context, v *villain, _ []byte, _ *admm.Message) {
 		once.Do(func() {
 			flood.Go(func() {
 				for {
 					select {
 					case <-over:
 						return
+					case <-t.Context().Done():
+						return
 					default:
-						v.junk([]byte("flood"))
+						v.junk(t.Context(), []byte("flood"))
 					}
 				}
 			})

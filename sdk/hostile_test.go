@@ -43,8 +43,8 @@ type villain struct {
 	codec *wire.Codec
 
 	// after is called after each frame that an honest member would send, once nothing is open between the two: the victim
-	// has had its answer to the question that it asks on starting.
-	after func(v *villain, frame []byte, f *admm.Message)
+	// has had its answer to the question that it asks on starting. The context is that of Send.
+	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
 	mu    sync.Mutex // of Send: everything leaves in one order
 	open  bool
 	round int      // of the highest release sent
@@ -56,6 +56,9 @@ func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
 	defer v.mu.Unlock()
 	if err := v.Transport.Send(ctx, to, frame); err != nil {
 		return err
+	}
+	if wire.IsHeartbeat(frame) {
+		return nil
 	}
 	var f admm.Message
 	if err := v.codec.Decode(frame, &f); err != nil {
@@ -69,20 +72,21 @@ func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
 		v.kept = append(v.kept, slices.Clone(frame))
 	}
 	if v.open && v.after != nil {
-		v.after(v, frame, &f)
+		v.after(ctx, v, frame, &f)
 	}
 	return nil
 }
 
-// junk sends something that no honest member would.
-func (v *villain) junk(frame []byte) {
-	if err := v.Transport.Send(v.t.Context(), "victim", frame); err != nil && v.t.Context().Err() == nil {
+// junk sends something that no honest member would. It gives up with the context, since a victim that has ended takes
+// nothing.
+func (v *villain) junk(ctx context.Context, frame []byte) {
+	if err := v.Transport.Send(ctx, "victim", frame); err != nil && ctx.Err() == nil {
 		v.t.Error(err)
 	}
 }
 
 func newVillain(t *testing.T, tr transport.Transport, dim int,
-	after func(v *villain, frame []byte, f *admm.Message)) *villain {
+	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)) *villain {
 	t.Helper()
 	codec, err := wire.NewCodec(dim)
 	if err != nil {
@@ -102,6 +106,9 @@ type gate struct {
 }
 
 func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return g.Transport.Send(ctx, to, frame)
+	}
 	var f admm.Message
 	if err := g.codec.Decode(frame, &f); err != nil {
 		return err
@@ -281,7 +288,7 @@ func TestVillain(t *testing.T) {
 			honest := &gate{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec, round: 3, held: make(chan struct{}),
 				open: make(chan struct{})}
 			ready := make(chan struct{})
-			evil := newVillain(t, trs[2], f.Dim, func(_ *villain, _ []byte, f *admm.Message) {
+			evil := newVillain(t, trs[2], f.Dim, func(_ context.Context, _ *villain, _ []byte, f *admm.Message) {
 				if f.Round == 4 && f.Kind != admm.Probe && f.Kind != admm.ProbeReply {
 					close(ready)
 				}
@@ -304,7 +311,7 @@ func TestVillain(t *testing.T) {
 			refused := int64(0)
 			list := charges(t, evil, private)
 			for _, c := range list {
-				evil.junk(c.frame)
+				evil.junk(t.Context(), c.frame)
 				if c.want == "" {
 					continue
 				}
@@ -379,7 +386,7 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 	return []transport.Transport{trs[0], trs[1], trs[2]}
 }
 
-// taped is a transport that keeps what arrives.
+// taped is a transport that keeps the messages that arrive.
 type taped struct {
 	transport.Transport
 	codec  *wire.Codec
@@ -388,7 +395,7 @@ type taped struct {
 
 func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	from, frame, err := r.Transport.Recv(ctx)
-	if err != nil {
+	if err != nil || wire.IsHeartbeat(frame) {
 		return from, frame, err
 	}
 	var f admm.Message

@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"runtime"
@@ -121,7 +122,7 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sent := 0
 	var heap, sys uint64
 	trs = slices.Clone(trs)
-	evil := newVillain(t, trs[2], f.Dim, func(v *villain, _ []byte, _ *admm.Message) {
+	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, _ *admm.Message) {
 		if v.round == 0 {
 			return
 		}
@@ -129,7 +130,7 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 			heap, sys = memory()
 		}
 		for range min(junk-sent, junk/9+1) { // nothing is left after round 9
-			v.junk(pot.next(v.kept))
+			v.junk(ctx, pot.next(v.kept))
 			sent++
 		}
 	})
