@@ -46,7 +46,30 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	// The client sets no deadline for TLS below a websocket. It ends this one when the broker has let it in.
-	return conn, conn.SetDeadline(time.Now().Add(d.timeout))
+	return &doorstep{Conn: conn}, conn.SetDeadline(time.Now().Add(d.timeout))
+}
+
+// doorstep is a connection until the broker has let this node in. One that refuses a certificate in TLS 1.3 says so when, for
+// the client, TLS has begun, and closes: what the client writes next may fail, although the reason waits to be read. So a
+// fault of a write, with which the client would give up, is left for the read that follows it.
+type doorstep struct {
+	net.Conn
+	in atomic.Bool
+}
+
+func (c *doorstep) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	var late net.Error
+	if err == nil || c.in.Load() || errors.Is(err, net.ErrClosed) || errors.As(err, &late) && late.Timeout() {
+		return n, err
+	}
+	return len(b), nil // the read ends with the connection, or at the deadline of Dial
+}
+
+// SetDeadline without one is the client's word that the broker has let it in.
+func (c *doorstep) SetDeadline(t time.Time) error {
+	c.in.Store(t.IsZero())
+	return c.Conn.SetDeadline(t)
 }
 
 // proxyName is the proxy of the last attempt, empty if there was none.

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -346,4 +347,39 @@ func TestProbe(t *testing.T) {
 		t.Errorf("no broker: %+v, %v", a, err)
 	}
 	b.start()
+}
+
+// A broker refuses a certificate when, for the client, TLS 1.3 has begun, and is gone when the client speaks: the reason is
+// told all the same, and not that the connection is broken.
+func TestRefusedCertificate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("what has arrived on a connection that is reset cannot be read here")
+	}
+	front := httptest.NewTLSServer(nil) // for its certificate
+	defer front.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, `INFO {"tls_required":true,"max_payload":1000000}`+"\r\n")
+		tls.Server(c, &tls.Config{Certificates: front.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert}).Handshake()
+	}()
+	pool := x509.NewCertPool()
+	pool.AddCert(front.Certificate())
+	cfg := Config{Name: "a", Key: member("a"), Run: "run", URLs: []string{"tls://" + l.Addr().String()}, timing: quick,
+		Options: []client.Option{client.Secure(&tls.Config{RootCAs: pool}),
+			client.TokenHandler(func() string { <-gone; return "" })}} // asked for after TLS
+	a, err := Probe(t.Context(), cfg)
+	if err != nil || a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "certificate required") {
+		t.Errorf("%+v, %v", a, err)
+	}
 }
