@@ -30,6 +30,9 @@ type dying struct {
 }
 
 func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return d.Transport.Send(ctx, to, frame)
+	}
 	var m admm.Message
 	codec, err := wire.NewCodec(d.dim)
 	if err == nil {

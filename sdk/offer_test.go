@@ -155,6 +155,9 @@ type twoFaced struct {
 }
 
 func (v *twoFaced) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return v.Transport.Send(ctx, to, frame)
+	}
 	codec, err := wire.NewCodec(v.dim)
 	if err != nil {
 		return err

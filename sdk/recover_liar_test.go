@@ -32,6 +32,9 @@ type forger struct {
 }
 
 func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return v.Transport.Send(ctx, to, frame)
+	}
 	v.mu.Lock()
 	var f admm.Message
 	err := v.codec.Decode(frame, &f)

@@ -25,6 +25,9 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	var in admm.Message
 	for {
 		from, frame, err := tr.Recv(ctx)
+		if err == nil && wire.IsHeartbeat(frame) {
+			continue
+		}
 		if err == nil {
 			err = codec.Decode(frame, &in)
 		}

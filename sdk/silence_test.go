@@ -113,6 +113,9 @@ type reopened struct {
 func (r *reopened) Opened() <-chan string { return r.opened }
 
 func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return r.Transport.Send(ctx, to, frame)
+	}
 	var f admm.Message
 	if err := r.codec.Decode(frame, &f); err != nil {
 		return err

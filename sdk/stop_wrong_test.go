@@ -72,6 +72,9 @@ type mail struct {
 }
 
 func (l *mail) Send(ctx context.Context, to string, frame []byte) error {
+	if wire.IsHeartbeat(frame) {
+		return l.Transport.Send(ctx, to, frame)
+	}
 	l.mu.Lock()
 	var m admm.Message
 	err := l.codec.Decode(frame, &m)

@@ -84,7 +84,7 @@ type lookout struct {
 
 func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	from, frame, err := c.Transport.Recv(ctx)
-	if err != nil {
+	if err != nil || wire.IsHeartbeat(frame) {
 		return from, frame, err
 	}
 	var f admm.Message
