@@ -243,7 +243,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {
 		return err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.recovery == nil // which has missed what went before
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // which has missed what went before
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Last).Learning() < first {
 		return fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
@@ -254,7 +254,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	return r.keepStop(s)
 }
 
-// stopEarly tells the machine, or the recovery, of a round that enough members have asked for.
+// stopEarly tells the machine, or the one that a takeover will make, of a round that enough members have asked for.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.agreed(r.cfg.Fleet.enough())
@@ -266,9 +266,9 @@ func (r *run) stopEarly() {
 	r.mu.Unlock()
 	switch {
 	case !fresh || last == 0:
-	case r.recovery != nil:
+	case r.joining != nil:
+		r.machine.Stop(last) // so that it knows where neighbors may stand
 		r.toRecover.End, r.end = last, last
-		r.recovery.EndAt(last)
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
 			r.end = 0
