@@ -3,7 +3,6 @@ package builtin
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -61,34 +60,29 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 	}
 	f := &form.Builtin
 	o := &Oracle{FitOwn: f.Fit == "own", Model: f.ModelSpec, Spec: f.Spec, Share: f.Share}
-	var errs []error
-	when := func(is bool, format string, args ...any) {
-		if is {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	when(f.Fit != "" && f.Fit != "own", `oracle.builtin.fit is %q, want own`, f.Fit)
-	when(o.Spec.Source == "", "oracle.builtin.data is missing, want idx:DIR, csv:FILE or synthetic:clinical")
+	var errs faults
+	errs.want(f.Fit == "" || f.Fit == "own", `oracle.builtin.fit is %q, want own`, f.Fit)
+	errs.want(o.Spec.Source != "", "oracle.builtin.data is missing, want idx:DIR, csv:FILE or synthetic:clinical")
 	if held := f.TestFraction; held != nil {
-		when(!(*held >= 0 && *held < 1), "oracle.builtin.test_fraction is %v, want a number above 0 and below 1, or 0 to train "+
-			"on all", *held)
+		errs.want(*held >= 0 && *held < 1, "oracle.builtin.test_fraction is %v, want a number above 0 and below 1, or 0 to "+
+			"train on all", *held)
 		o.Spec.TestFraction, o.Spec.Whole = *held, *held == 0
 	}
 	if s := f.Share; s != nil {
-		when(s.Of < 1, "oracle.builtin.share.of is %d, want 1 or more", s.Of)
-		when(s.Of >= 1 && (s.Number < 0 || s.Number >= s.Of), "oracle.builtin.share.number is %d, want a whole number, 0..%d",
+		errs.want(s.Of >= 1, "oracle.builtin.share.of is %d, want 1 or more", s.Of)
+		errs.want(s.Of < 1 || s.Number >= 0 && s.Number < s.Of, "oracle.builtin.share.number is %d, want a whole number, 0..%d",
 			s.Number, s.Of-1)
 	}
 	switch rest := f.Spec; {
 	case len(errs) > 0:
 	case o.FitOwn:
-		errs = append(errs, within("oracle.builtin", errors.Join(o.Model.Validate(), o.Spec.Validate())))
+		errs.at("oracle.builtin", errors.Join(o.Model.Validate(), o.Spec.Validate()))
 	default:
 		rest.Source, rest.Seed = "", 0
-		when(!reflect.DeepEqual(rest, task.Spec{}) || o.Model != task.ModelSpec{}, "oracle.builtin has a model or preprocessing, "+
+		errs.want(reflect.DeepEqual(rest, task.Spec{}) && o.Model == task.ModelSpec{}, "oracle.builtin has a model or preprocessing, "+
 			"want only data, test_fraction, seed and share: the task in the fleet file has the rest for all nodes, unless "+
 			`there is "fit": "own"`)
-		errs = append(errs, within("oracle.builtin", task.CheckSource(o.Spec.Source)))
+		errs.at("oracle.builtin", task.CheckSource(o.Spec.Source))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -30,38 +30,32 @@ var ErrNoTask = errors.New("builtin: the model file does not say how to prepare 
 
 // Model is what a model file says: a member's model at some round, and all that it takes to apply it.
 type Model struct {
-	Run    string   // as in the fleet file
-	Fleet  [32]byte // [sdk.Fleet.Hash]
-	Member string   // whose release it is
+	Run    string   `json:"run"`  // as in the fleet file
+	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
+	Member string   `json:"name"` // whose release it is
 
-	Round      int  // the release, of Rounds in the whole run, cool-down included
-	Rounds     int  // at least 1
-	Averaged   bool // the mean of the releases so far in place of the last one
-	NonPrivate bool // the run had no privacy
+	Round      int  `json:"round"`       // the release, of Rounds in the whole run, cool-down included
+	Rounds     int  `json:"rounds"`      // at least 1
+	Averaged   bool `json:"averaged"`    // the mean of the releases so far in place of the last one
+	NonPrivate bool `json:"non_private"` // the run had no privacy
 
-	Task   *task.Recipe // how to prepare data, and which model it is; nil if NoTask says why it is not there
-	NoTask string       // [OwnFit] or [Program]; empty if there is a task
+	// Task says how to prepare data, and which model it is. It is nil if NoTask says why it is not there.
+	Task   *task.Recipe `json:"-"`
+	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	Certificate json.RawMessage // what the run has leaked, an object in one line; nil if there is none
-	Weights     []float32       // finite; with a task, as many as Task.Dim
+	// Certificate says what the run has leaked, an object in one line; nil if there is none.
+	Certificate json.RawMessage `json:"certificate,omitempty"`
+	Weights     []float32       `json:"model"` // finite; with a task, as many as Task.Dim
 }
 
 // modelForm is a model file.
 type modelForm struct {
-	Version     int             `json:"version"`
-	Run         string          `json:"run"`
-	Fleet       string          `json:"fleet"` // in hexadecimal digits
-	Member      string          `json:"name"`
-	Round       int             `json:"round"`
-	Rounds      int             `json:"rounds"`
-	Done        bool            `json:"done"` // Round is Rounds
-	Averaged    bool            `json:"averaged"`
-	NonPrivate  bool            `json:"non_private"`
-	Task        json.RawMessage `json:"task,omitempty"`
-	NoTask      string          `json:"no_task,omitempty"`
-	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Sum         string          `json:"model_sha256"`
-	Weights     []float32       `json:"model"`
+	Version int             `json:"version"`
+	Fleet   string          `json:"fleet"` // in hexadecimal digits
+	Done    bool            `json:"done"`  // Round is Rounds
+	Task    json.RawMessage `json:"task,omitempty"`
+	Sum     string          `json:"model_sha256"`
+	*Model
 }
 
 // ReadModel reads a model file of at most 256 MiB, and reports all wrong values at once.
@@ -81,35 +75,30 @@ func ParseModel(data []byte) (*Model, error) {
 }
 
 func parseModel(data []byte) (*Model, error) {
-	var form modelForm
+	m := new(Model)
+	form := modelForm{Model: m}
 	if err := fleetfile.Decode(data, maxModel, 1, &form); err != nil {
 		return nil, err
 	}
-	m := &Model{Run: form.Run, Member: form.Member, Round: form.Round, Rounds: form.Rounds, Averaged: form.Averaged,
-		NonPrivate: form.NonPrivate, NoTask: form.NoTask, Weights: form.Weights}
-	var errs []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults
 	fleet, err := hex.DecodeString(form.Fleet)
-	want(err == nil && len(fleet) == len(m.Fleet) && hex.EncodeToString(fleet) == form.Fleet,
+	errs.want(err == nil && len(fleet) == len(m.Fleet) && hex.EncodeToString(fleet) == form.Fleet,
 		"fleet is %.80q, want a SHA-256 of 64 lower case hexadecimal digits", form.Fleet)
 	copy(m.Fleet[:], fleet)
-	want(m.Round == m.Rounds == form.Done, "done is %v, want true if round is rounds, and else false", form.Done)
+	errs.want(m.Round == m.Rounds == form.Done, "done is %v, want true if round is rounds, and else false", form.Done)
 	if form.Task != nil {
 		if m.Task, err = parseTask(form.Task); err != nil {
-			errs, m.NoTask = append(errs, within("task", err)), cmp.Or(m.NoTask, Program) // no consequence is reported
+			errs.at("task", err)
+			m.NoTask = cmp.Or(m.NoTask, Program) // no consequence is reported
 		}
 	}
-	if form.Certificate != nil {
+	if m.Certificate != nil {
 		var line bytes.Buffer
-		_ = json.Compact(&line, form.Certificate) // the file is well formed
+		_ = json.Compact(&line, m.Certificate) // the file is well formed
 		m.Certificate = line.Bytes()
 	}
 	sum := sdk.ModelHash(m.Weights)
-	want(sum == form.Sum, "model_sha256 is %.80q, want %s, that of the numbers in model", form.Sum, sum)
+	errs.want(sum == form.Sum, "model_sha256 is %.80q, want %s, that of the numbers in model", form.Sum, sum)
 	if err := errors.Join(append(errs, m.Validate())...); err != nil {
 		return nil, err
 	}
@@ -118,29 +107,25 @@ func parseModel(data []byte) (*Model, error) {
 
 // Validate reports all wrong values at once. It names fields as the file does.
 func (m *Model) Validate() error {
-	var errs []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var errs faults
 	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
-		want(name.is != "" && len(name.is) <= wire.MaxName, "%s is %.80q, want a name of 1..%d bytes", name.field, name.is, wire.MaxName)
+		errs.want(name.is != "" && len(name.is) <= wire.MaxName, "%s is %.80q, want a name of 1..%d bytes", name.field, name.is,
+			wire.MaxName)
 	}
-	want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
-	want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
-	want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
-	want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
+	errs.want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
+	errs.want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
+	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
+	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
-	want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
+	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
 	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
-	want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
-	want(len(m.Weights) > 0, "model has 0 numbers, want at least one")
+	errs.want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
+	errs.want(len(m.Weights) > 0, "model has 0 numbers, want at least one")
 	if m.Task != nil {
 		if err := m.Task.Validate(); err != nil {
-			errs = append(errs, within("task", err))
+			errs.at("task", err)
 		} else {
-			want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want the %d of the task", len(m.Weights), m.Task.Dim())
+			errs.want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want the %d of the task", len(m.Weights), m.Task.Dim())
 		}
 	}
 	return errors.Join(errs...)
@@ -151,8 +136,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)
 	}
-	form := modelForm{1, m.Run, hex.EncodeToString(m.Fleet[:]), m.Member, m.Round, m.Rounds, m.Round == m.Rounds, m.Averaged,
-		m.NonPrivate, nil, m.NoTask, m.Certificate, sdk.ModelHash(m.Weights), m.Weights}
+	form := modelForm{1, hex.EncodeToString(m.Fleet[:]), m.Round == m.Rounds, nil, sdk.ModelHash(m.Weights), m}
 	if m.Task != nil {
 		text, err := MarshalTask(m.Task)
 		if err != nil {

@@ -23,8 +23,8 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 		Samples: m.Samples}, nil
 }
 
-// Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends with the
-// process.
+// Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends
+// with the process.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -70,11 +70,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		if o.Spec.Whole {
-			set, err = recipe.ApplyWhole(o.Spec.Source, o.Spec.Seed)
-		} else {
-			set, err = recipe.Apply(o.Spec.Source, o.Spec.TestFraction, o.Spec.Seed)
-		}
+		set, err = recipe.Apply(o.Spec)
 	default:
 		set, err = task.Load(o.Spec)
 	}

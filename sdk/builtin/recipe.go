@@ -99,31 +99,37 @@ func checkTask(fleet *sdk.Fleet) error {
 	if fleet.Task == nil {
 		return nil
 	}
+	var errs faults
 	recipe, err := parseTask(fleet.Task)
 	if err != nil {
-		return within("task", err)
+		errs.at("task", err)
+		return errors.Join(errs...)
 	}
-	var errs []error
-	if dim := recipe.Dim(); dim != fleet.Dim {
-		errs = append(errs, fmt.Errorf("task is for a model of %d parameters, want the %d of dim", dim, fleet.Dim))
-	}
+	dim := recipe.Dim()
+	errs.want(dim == fleet.Dim, "task is for a model of %d parameters, want the %d of dim", dim, fleet.Dim)
 	if standsStill(recipe.Model, fleet.X0) {
 		errs = append(errs, ErrZeroStart)
 	}
 	return errors.Join(errs...)
 }
 
-// within puts a place before each of the errors that are joined in err.
-func within(place string, err error) error {
+// faults are what is wrong with a file.
+type faults []error
+
+// want adds a fault unless something is the case.
+func (f *faults) want(ok bool, format string, args ...any) {
+	if !ok {
+		*f = append(*f, fmt.Errorf(format, args...))
+	}
+}
+
+// at adds each of the errors that are joined in err, with a place before it.
+func (f *faults) at(place string, err error) {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		var errs []error
 		for _, e := range all.Unwrap() {
-			errs = append(errs, within(place, e))
+			f.at(place, e)
 		}
-		return errors.Join(errs...)
+	} else if err != nil {
+		*f = append(*f, fmt.Errorf("%s: %w", place, err))
 	}
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", place, err)
 }

@@ -2,6 +2,7 @@ package device
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
@@ -201,8 +202,12 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 			return err
 		}
 	}
+	var neighbors []string
+	for _, peer := range d.link.Peers() {
+		neighbors = append(neighbors, peer.Name)
+	}
 	d.say("node %q of run %q: %d samples, %d parameters, neighbors %s",
-		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, d.neighbors())
+		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, cmp.Or(quoted(neighbors), "none"))
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave, err := d.serve(cancel)
@@ -293,16 +298,10 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 }
 
 // reloadOn reads the fleet file again with every hangup, until the function that it returns is called.
-func (d *Device) reloadOn(hangup <-chan os.Signal) (stop func()) {
-	end := make(chan struct{})
+func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
 	var work sync.WaitGroup
 	work.Go(func() {
-		for {
-			select {
-			case <-end:
-				return
-			case <-hangup:
-			}
+		for range hangup {
 			if err := d.reload(); err != nil {
 				d.say("the fleet file is not taken over, everything stays as it was: %v", err)
 				continue
@@ -311,7 +310,8 @@ func (d *Device) reloadOn(hangup <-chan os.Signal) (stop func()) {
 		}
 	})
 	return func() {
-		close(end)
+		signal.Stop(hangup)
+		close(hangup)
 		work.Wait()
 	}
 }
@@ -388,18 +388,6 @@ func (d *Device) waiting(round int, neighbors []string) {
 	}
 	m := d.Method()
 	d.say("after round %d of %d: waiting for %s", round, m.Last(), strings.Join(missing, ", "))
-}
-
-// neighbors lists the neighbors' names.
-func (d *Device) neighbors() string {
-	var names []string
-	for _, peer := range d.link.Peers() {
-		names = append(names, peer.Name)
-	}
-	if names == nil {
-		return "none"
-	}
-	return quoted(names)
 }
 
 // lines passes what a logger writes to Say, line by line.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 // Outcome is the result of a node's run, and its JSON.
@@ -41,15 +42,10 @@ type Outcome struct {
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
 }
 
-// LocalErrors is Local where a number is predicted: root mean square and mean absolute error in its unit, and those of
-// always saying the mean of the test samples.
+// LocalErrors is Local where a number is predicted, in its unit.
 type LocalErrors struct {
-	RMSE     float64 `json:"rmse"`
-	MAE      float64 `json:"mae"`
-	MeanRMSE float64 `json:"rmse_of_mean"`
-	MeanMAE  float64 `json:"mae_of_mean"`
-	Samples  int     `json:"test_samples"`
-	Covered  bool    `json:"covered_by_privacy"` // false
+	fleetfile.Deviations
+	Covered bool `json:"covered_by_privacy"` // false
 }
 
 // Local is what the privacy guarantee does not cover: it comes from this node's data directly.
@@ -99,9 +95,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
 			o.Local = &Local{Accuracy: 100 * accuracy, Majority: 100 * test.Majority(), Samples: test.Len()}
 		} else if m, err := test.Deviations(model); err == nil {
-			o.LocalErrors = &LocalErrors{
-				RMSE: m.RMSE, MAE: m.MAE, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE, Samples: m.Samples,
-			}
+			o.LocalErrors = &LocalErrors{Deviations: *m}
 		}
 	}
 	return o

@@ -275,7 +275,7 @@ func TestFleetFaults(t *testing.T) {
 					return nil, fmt.Errorf("of another size")
 				}
 				return sample().start(), nil
-			}, false)
+			})
 			return err
 		})
 	}
@@ -333,7 +333,7 @@ func TestSharingFaults(t *testing.T) {
 			`edges[2][1] is "z", want the name of a member`),
 	} {
 		c.check(t, string(text), func(s string) error {
-			_, err := parse([]byte(s), "", load, false)
+			_, err := parse([]byte(s), "", load)
 			return err
 		})
 	}
@@ -379,7 +379,7 @@ func TestManyFaults(t *testing.T) {
 		t.Errorf("%d faults, want 6:\n%v", len(lines), err)
 	}
 	many := strings.Replace(string(text), `["b", "a"]`, strings.Repeat(`["x", "a"], `, 1000)+`["b", "a"]`, 1)
-	_, err = parse([]byte(many), "", load, false)
+	_, err = parse([]byte(many), "", load)
 	if err == nil || strings.Count(err.Error(), "\n") != maxFaults ||
 		!strings.HasSuffix(err.Error(), "and 950 faults more") {
 		t.Errorf("1000 faults gave\n%v", err)
@@ -430,7 +430,7 @@ func TestRangesAgree(t *testing.T) {
 			t.Errorf("%s: the file: %v", name, err)
 			continue
 		}
-		if back, err := parse(text, "", load, false); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := parse(text, "", load); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("%s: read %+v, %v", name, back, err)
 		}
 	}

@@ -33,8 +33,8 @@ type Member struct {
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
-// fleetForm is a fleet file. Privacy and Wire are [sdk.Privacy] and [sdk.Wire] when one is read.
-type fleetForm[Privacy, Wire any] struct {
+// fleetForm is a fleet file. Privacy, Wire and Member are [sdk.Privacy], [sdk.Wire] and memberForm when one is read.
+type fleetForm[Privacy, Wire, Member any] struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`
 	Dim     int       `json:"dim"`
@@ -42,7 +42,7 @@ type fleetForm[Privacy, Wire any] struct {
 	Graph   struct {
 		Edges [][]string `json:"edges"`
 	} `json:"graph"`
-	Members []memberForm    `json:"members"`
+	Members []Member        `json:"members"`
 	Method  sdk.Method      `json:"method"`
 	Privacy Privacy         `json:"privacy"`
 	Wire    Wire            `json:"wire,omitzero"`
@@ -59,23 +59,20 @@ type startForm struct {
 
 // Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports all wrong values
 // at once.
-func Read(path string) (*File, error) { return read(path, false) }
-
-// read is Read. With dialed, members that are dialed need addresses even if no member has any.
-func read(path string, dialed bool) (*File, error) {
+func Read(path string) (*File, error) {
 	data, err := ReadFile(path, MaxFile, "a fleet file")
 	if err != nil {
 		return nil, err
 	}
-	return parse(data, path, folder(filepath.Dir(path)), dialed)
+	return parse(data, path, folder(filepath.Dir(path)))
 }
 
 // Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
-func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir), false) }
+func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
-func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
-	var form fleetForm[sdk.Privacy, sdk.Wire]
-	if err := decodeOwn(data, version, &form); err != nil {
+func parse(data []byte, name string, load loader) (*File, error) {
+	var form fleetForm[sdk.Privacy, sdk.Wire, memberForm]
+	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
 	}
 	fleet := &sdk.Fleet{Run: form.Run, Dim: form.Dim, Method: form.Method, Privacy: form.Privacy, Wire: form.Wire,
@@ -106,7 +103,7 @@ func parse(data []byte, name string, load loader, dialed bool) (*File, error) {
 	}
 	errs = append(errs, each(fleet.Validate())...)
 	if len(errs) == 0 {
-		errs = append(checkTask(fleet), f.checkAddresses(dialed)...)
+		errs = append(checkTask(fleet), f.checkAddresses()...)
 	}
 	if len(errs) > 0 {
 		return nil, In(name, errors.Join(errs...))
@@ -150,14 +147,8 @@ func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
 	}
-	if len(f.Members) != len(f.Fleet.Members) {
-		return nil, fmt.Errorf("fleetfile: %d members have keys and addresses, want the %d of the fleet",
-			len(f.Members), len(f.Fleet.Members))
-	}
-	for i, m := range f.Members {
-		if m.Name != f.Fleet.Members[i] {
-			return nil, fmt.Errorf("fleetfile: member %d is %q, want %q as in the fleet", i, m.Name, f.Fleet.Members[i])
-		}
+	if !slices.EqualFunc(f.Members, f.Fleet.Members, func(m Member, name string) bool { return m.Name == name }) {
+		return nil, fmt.Errorf("fleetfile: Members does not have the fleet's members in their order, %q", f.Fleet.Members)
 	}
 	if moves(f.Fleet.X0) && f.X0File == "" {
 		return nil, errors.New("fleetfile: X0File is empty, want a name for the file of a start that is not zero")
@@ -167,7 +158,7 @@ func (f *File) Marshal() ([]byte, error) {
 	}
 	text, err := f.text()
 	if err == nil {
-		_, err = parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil }, false)
+		_, err = parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil })
 	}
 	if err != nil {
 		return nil, err
@@ -178,17 +169,14 @@ func (f *File) Marshal() ([]byte, error) {
 // text is Marshal without the checks.
 func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
-	form := fleetForm[json.RawMessage, json.RawMessage]{Version: version, Run: fleet.Run, Dim: fleet.Dim, Method: fleet.Method,
-		X0: startForm{Zeros: true}, Members: []memberForm{}, Stop: fleet.Stop, Task: fleet.Task}
+	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
+		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}
 	form.Graph.Edges = [][]string{}
 	for _, e := range fleet.Edges {
 		form.Graph.Edges = append(form.Graph.Edges, e[:])
-	}
-	for _, m := range f.Members {
-		form.Members = append(form.Members, m.form())
 	}
 	form.Privacy = json.RawMessage(`{"non_private":true}`)
 	var errs [2]error

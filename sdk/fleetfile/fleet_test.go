@@ -154,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		back, err := parse(text, "", load, false)
+		back, err := parse(text, "", load)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
@@ -167,8 +167,8 @@ func TestRoundTrip(t *testing.T) {
 func TestMarshalRefuses(t *testing.T) {
 	for want, change := range map[string]func(f *File){
 		"no fleet":                              func(f *File) { f.Fleet = nil },
-		"2 members have keys and addresses":     func(f *File) { f.Members = f.Members[:2] },
-		`member 0 is "z", want "a"`:             func(f *File) { f.Members[0].Name = "z" },
+		"Members does not have the fleet's":     func(f *File) { f.Members = f.Members[:2] },
+		`their order, ["a" "b" "c"]`:            func(f *File) { f.Members[0].Name = "z" },
 		"X0File is empty":                       func(f *File) { f.X0File = "" },
 		"method.gain is NaN, want":              func(f *File) { f.Fleet.Method.Gain = math.NaN() },
 		"method.tau is 0, want":                 func(f *File) { f.Fleet.Method.Tau = 0 },
@@ -265,7 +265,7 @@ func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil }, false)
+	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

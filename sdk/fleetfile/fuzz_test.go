@@ -24,7 +24,7 @@ func FuzzFleet(f *testing.F) {
 			}
 			return sample().start(), nil
 		}
-		file, err := parse(data, "", load, false)
+		file, err := parse(data, "", load)
 		if err != nil {
 			return
 		}
@@ -35,7 +35,7 @@ func FuzzFleet(f *testing.F) {
 		if err != nil {
 			t.Fatalf("no text for %+v: %v", file, err)
 		}
-		back, err := parse(text, "", load, false)
+		back, err := parse(text, "", load)
 		if err != nil || !reflect.DeepEqual(back, file) {
 			t.Fatalf("%+v was read back as %+v, %v\n%s", file, back, err, text)
 		}

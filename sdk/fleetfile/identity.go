@@ -62,12 +62,16 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		return fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s for it",
 			n.Name, transport.FormatKey(own), strings.Join(pins, " or "))
 	}
-	if n.Transport != nil || n.Listen != "" {
+	if n.Transport != nil {
 		return nil
 	}
 	for _, p := range f.Peers(n.Name) {
 		const missing = "fleetfile: listen is missing, want host:port: "
 		switch {
+		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // of a fleet that meets at a broker
+			return fmt.Errorf("fleetfile: %q and %q are neighbors, and neither can be dialed: want an address of one of them, "+
+				"or a broker in transport", n.Name, p.Name)
+		case n.Listen != "":
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
 		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // with a higher name this was never asked for

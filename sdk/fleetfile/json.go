@@ -89,9 +89,9 @@ func Decode(data []byte, limit, versions int, form any) error {
 	return dpmech.ReadJSON(data, form)
 }
 
-// decodeOwn is Decode for a file that people write, which has no null.
-func decodeOwn(data []byte, versions int, form any) error {
-	if err := Decode(data, MaxFile, versions, form); err != nil {
+// decodeOwn is Decode for a file of this package, which people write: it has no null.
+func decodeOwn(data []byte, form any) error {
+	if err := Decode(data, MaxFile, version, form); err != nil {
 		return err
 	}
 	return NoNull(data)
@@ -99,21 +99,14 @@ func decodeOwn(data []byte, versions int, form any) error {
 
 // NoNull refuses null anywhere in a JSON text that is well formed: package json takes it as a field left out.
 func NoNull(data []byte) error {
-	quoted := false
-	for i, c := range data {
-		switch {
-		case c == '"' && !(quoted && escaped(data[:i])):
-			quoted = !quoted
-		case c == 'n' && !quoted:
-			return fmt.Errorf("line %d has null, want a value, or the field left out", 1+bytes.Count(data[:i], []byte("\n")))
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for token, err := dec.Token(); err == nil; token, err = dec.Token() {
+		if token == nil {
+			line := 1 + bytes.Count(data[:dec.InputOffset()], []byte("\n"))
+			return fmt.Errorf("line %d has null, want a value, or the field left out", line)
 		}
 	}
 	return nil
-}
-
-// escaped reports whether a text ends in an odd number of backslashes.
-func escaped(text []byte) bool {
-	return (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 1
 }
 
 // Encode writes a form as JSON text for people: each field of an object that is not short, and each element of an array
@@ -162,17 +155,12 @@ func layOut(to *bytes.Buffer, compact []byte, indent string) {
 	to.WriteByte(compact[len(compact)-1])
 }
 
-// oneLine writes a compact JSON value with a space after commas and colons.
+// oneLine writes a compact JSON value with a space after commas and colons. A line feed in a string is escaped.
 func oneLine(to *bytes.Buffer, compact []byte) {
-	quoted := false
-	for i, c := range compact {
-		to.WriteByte(c)
-		if c == '"' && !(quoted && escaped(compact[:i])) {
-			quoted = !quoted
-		} else if !quoted && (c == ',' || c == ':') {
-			to.WriteByte(' ')
-		}
-	}
+	var text bytes.Buffer
+	_ = json.Indent(&text, compact, "", "") // it is well formed
+	spaced := bytes.ReplaceAll(text.Bytes(), []byte(",\n"), []byte(", "))
+	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }
 
 // lean returns an object without the fields that are zero.

@@ -1,7 +1,6 @@
 package fleetfile
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 )
 
 // maxKeyFile bounds a key file; one has 119 bytes.
@@ -35,18 +35,14 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 
 const pemType = "PRIVATE KEY"
 
-// ReadKey reads a secret key in the form that [CreateKey] writes. On systems with file modes it refuses a file that
-// anybody but its owner may read or write.
+// ReadKey reads a secret key in the form that [CreateKey] writes, as [ReadSecret] reads a file.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
-	data, err := ReadFile(path, maxKeyFile, "a key file")
+	text, err := ReadSecret(path, "a key file")
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwners(path, "key file", "the secret key", "make another key"); err != nil {
-		return nil, err
-	}
-	block, rest := pem.Decode(data)
-	if block == nil || block.Type != pemType || len(bytes.TrimSpace(rest)) > 0 {
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != pemType || len(rest) > 0 {
 		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey writes",
 			path, pemType)
 	}
@@ -58,15 +54,21 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// checkOwners refuses a file that anybody but its owner may read or write, on systems with file modes.
-func checkOwners(path, kind, secret, remedy string) error {
+// ReadSecret reads a file with a secret, of at most 16 KiB, without white space around it. On systems with file modes it
+// refuses one that anybody but its owner may read or write. kind is what errors call the file; they never contain what
+// is in it.
+func ReadSecret(path, kind string) (string, error) {
+	data, err := ReadFile(path, maxKeyFile, kind)
+	if err != nil {
+		return "", err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("fleetfile: a %s: %w", kind, err)
+		return "", fmt.Errorf("fleetfile: %s: %w", kind, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600: others can reach %s; "+
-			"chmod 600 %s, or %s if somebody may have seen it", kind, path, mode, secret, path, remedy)
+		return "", fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600: others can reach it; "+
+			"chmod 600 %[2]s, or replace what is in it if somebody may have seen it", kind, path, mode)
 	}
-	return nil
+	return strings.TrimSpace(string(data)), nil
 }

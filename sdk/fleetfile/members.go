@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -17,7 +18,17 @@ type memberForm struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-func (m Member) form() memberForm {
+// ParseMember reads a member as it stands in a fleet file, and as [Member.MarshalJSON] writes it.
+func ParseMember(text []byte) (Member, error) {
+	var form memberForm
+	if err := dpmech.ReadJSON(text, &form); err != nil {
+		return Member{}, err
+	}
+	return form.member("member", map[string]string{})
+}
+
+// MarshalJSON returns the member as it stands in a fleet file.
+func (m Member) MarshalJSON() ([]byte, error) {
 	form := memberForm{Name: m.Name, Keys: []string{}, Addresses: m.Addresses}
 	for _, k := range m.Keys {
 		form.Keys = append(form.Keys, transport.FormatKey(k))
@@ -25,7 +36,7 @@ func (m Member) form() memberForm {
 	for _, k := range m.Retired {
 		form.Retired = append(form.Retired, transport.FormatKey(k))
 	}
-	return form
+	return Encode(form) // which leaves < as it is
 }
 
 // member reads the member at a place of the file. owner has the place of every key so far.
@@ -58,9 +69,9 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 
 // checkAddresses checks that of every two neighbors of a valid fleet one has an address, where the other can dial it. In
 // a fleet that meets at a broker, nobody dials and nobody needs an address.
-func (f *File) checkAddresses(dialed bool) (errs faults) {
+func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }
-	if !dialed && !slices.ContainsFunc(f.Members, some) {
+	if !slices.ContainsFunc(f.Members, some) {
 		return nil
 	}
 	number := make(map[string]int, len(f.Members))

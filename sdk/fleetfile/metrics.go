@@ -1,13 +1,10 @@
 package fleetfile
 
 import (
-	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Metrics says where a collector of metrics on another machine finds those of a node, and how it shows who it is: by a
@@ -17,7 +14,7 @@ type Metrics struct {
 
 	Token          string `json:"token_file"`           // path of a file with the token, of 16 bytes or more; empty for none
 	Certificate    string `json:"certificate_file"`     // path of a PEM file, the node's own for TLS; empty, on loopback only, for none
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its Ed25519 key, likewise
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key, likewise
 	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with who signs the collector's certificate; empty for none
 }
 
@@ -54,9 +51,12 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	own, err := m.certificate()
-	if err != nil {
+	if _, err := ReadSecret(m.CertificateKey, "a key file"); err != nil { // nobody else may read it
 		return "", nil, err
+	}
+	own, err := tls.LoadX509KeyPair(m.Certificate, m.CertificateKey)
+	if err != nil {
+		return "", nil, fmt.Errorf("fleetfile: %s and %s: %w", m.Certificate, m.CertificateKey, err)
 	}
 	config = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}}
 	if m.ClientCA == "" {
@@ -71,48 +71,4 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 		return "", nil, errors.New("fleetfile: " + m.ClientCA + " has no certificate in PEM")
 	}
 	return token, config, nil
-}
-
-// certificate reads the node's certificate and key. [tls.LoadX509KeyPair], which knows other keys than Ed25519, would add
-// 200 KB to a program.
-func (m *Metrics) certificate() (own tls.Certificate, err error) {
-	key, err := ReadKey(m.CertificateKey)
-	if err != nil {
-		return own, err
-	}
-	text, err := ReadFile(m.Certificate, MaxFile, "certificates in PEM")
-	if err != nil {
-		return own, err
-	}
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			own.Certificate = append(own.Certificate, block.Bytes)
-		}
-	}
-	if own.Certificate == nil {
-		return own, errors.New("fleetfile: " + m.Certificate + " has no certificate in PEM")
-	}
-	leaf, err := x509.ParseCertificate(own.Certificate[0])
-	if err != nil {
-		return own, fmt.Errorf("fleetfile: %s: %w", m.Certificate, err)
-	}
-	if public, ok := leaf.PublicKey.(ed25519.PublicKey); !ok || !public.Equal(key.Public()) {
-		return own, fmt.Errorf("fleetfile: %s is not the certificate of the Ed25519 key %s", m.Certificate, m.CertificateKey)
-	}
-	own.PrivateKey = key
-	return own, nil
-}
-
-// ReadSecret reads a file with a secret on one line, of at most 16 KiB, without white space around it. On systems with
-// file modes it refuses one that anybody but its owner may read or write. kind is what errors call the file; they never
-// contain what is in it.
-func ReadSecret(path, kind string) (string, error) {
-	data, err := ReadFile(path, maxKeyFile, kind)
-	if err != nil {
-		return "", err
-	}
-	if err := checkOwners(path, kind, "the secret in it", "have another secret made"); err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(string(data)), nil
 }

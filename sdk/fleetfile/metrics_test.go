@@ -1,6 +1,8 @@
 package fleetfile
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,6 +10,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -84,6 +87,41 @@ func TestMetricsFaults(t *testing.T) {
 	n.Metrics.ClientCA = n.Metrics.Token
 	if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has no certificate in PEM") {
 		t.Error(err)
+	}
+	n.Metrics.ClientCA = ""
+	// A key of another kind is as good, if it is the certificate's and the owner's alone.
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(curve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Metrics.CertificateKey = filepath.Join(dir, "curve.key")
+	if err := os.WriteFile(n.Metrics.CertificateKey, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := n.Metrics.Open(); err == nil {
+		t.Error("a key was taken for that of another certificate")
+	}
+	if text, err = x509.CreateCertificate(rand.Reader, form, form, curve.Public(), curve); err != nil {
+		t.Fatal(err)
+	}
+	text = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})
+	if err := os.WriteFile(n.Metrics.Certificate, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, config, err := n.Metrics.Open(); err != nil || len(config.Certificates) != 1 {
+		t.Errorf("%+v, %v", config, err)
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(n.Metrics.CertificateKey, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has mode 0640") {
+			t.Errorf("a key that others can read: %v", err)
+		}
 	}
 	n.Metrics.Certificate = filepath.Join(dir, "other")
 	if _, _, err := n.Metrics.Open(); err == nil {

@@ -29,7 +29,10 @@ type Node struct {
 	// Metrics is where a collector of metrics on another machine finds them; nil for nowhere.
 	Metrics   *Metrics `json:"metrics"`
 	Transport any      `json:"-"` // of a kind of [RegisterTransport]; nil for websockets
-	Proxy     *Proxy   `json:"-"` // through which the node dials; nil for that of the environment
+	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for that of
+	// the environment. ProxyCredentials is the path of the file with user:password for it; empty if it asks for none.
+	Proxy            string `json:"proxy"`
+	ProxyCredentials string `json:"proxy_credentials"`
 
 	// FleetText, if not nil, is the content of the fleet file; Fleet then says only in which folder its start vector is. A
 	// node file cannot have it: it is for programs that were given the text.
@@ -47,15 +50,13 @@ type Node struct {
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
-	Oracle           json.RawMessage `json:"oracle"`
-	Transport        json.RawMessage `json:"transport"`
-	Proxy            string          `json:"proxy"`
-	ProxyCredentials string          `json:"proxy_credentials"`
-	Table            string          `json:"table"`
-	MemoryLimit      *int64          `json:"memory_limit"`
-	Linger           *float64        `json:"linger_seconds"`
-	ResendAfter      *float64        `json:"resend_seconds"`
-	Patience         *string         `json:"patience"`
+	Oracle      json.RawMessage `json:"oracle"`
+	Transport   json.RawMessage `json:"transport"`
+	Table       string          `json:"table"`
+	MemoryLimit *int64          `json:"memory_limit"`
+	Linger      *float64        `json:"linger_seconds"`
+	ResendAfter *float64        `json:"resend_seconds"`
+	Patience    *string         `json:"patience"`
 }
 
 // ReadNode reads a node file of at most 16 MiB, and reports all wrong values at once. It opens none of the files that it
@@ -73,7 +74,7 @@ func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, 
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
 	var form nodeForm
-	if err := decodeOwn(data, version, &form); err != nil {
+	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
 	}
 	n := &form.Node
@@ -83,7 +84,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		errs.when(path.path == "", "%s is missing, want a path", path.field)
 		errs.when(strings.ContainsRune(path.path, 0), "%s is %q, want a path", path.field, path.path)
 	}
-	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger} {
+	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger, &n.ProxyCredentials} {
 		*path = Resolve(dir, *path)
 	}
 	errs.when(form.Oracle == nil, "oracle is missing, want an object with one of %s", oracles.names())
@@ -105,7 +106,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	if n.Metrics != nil {
 		errs = append(errs, n.Metrics.validate(dir)...)
 	}
-	errs = append(errs, n.setProxy(form.Proxy, form.ProxyCredentials, dir)...)
+	if n.Proxy != "" {
+		_, err := parseProxy(n.Proxy)
+		errs.when(err != nil, "proxy %w", err)
+	}
+	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it left out: there is no proxy",
+		n.ProxyCredentials)
 	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
 	n.SeededTable = form.Table == "seeded"
 	if limit := form.MemoryLimit; limit != nil {
@@ -118,11 +124,8 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		n.Patience, err = time.ParseDuration(*text)
 		errs.when(err != nil || n.Patience < least, "patience is %q, want a duration of at least %v, such as \"15m\"", *text, least)
 	}
-	var errLinger, errResend error
-	n.Linger, errLinger = seconds(form.Linger)
-	n.ResendAfter, errResend = seconds(form.ResendAfter)
-	errs.when(errLinger != nil, "linger_seconds %w", errLinger)
-	errs.when(errResend != nil, "resend_seconds %w", errResend)
+	n.Linger = seconds(form.Linger, "linger_seconds", &errs)
+	n.ResendAfter = seconds(form.ResendAfter, "resend_seconds", &errs)
 	if len(errs) > 0 {
 		return nil, In(name, errors.Join(errs...))
 	}
@@ -137,7 +140,13 @@ var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime le
 // Load reads the fleet file and the key of the node, and checks that the three belong together. All faults are reported
 // at once.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
-	file, errFleet := n.fleet()
+	var file *File
+	var errFleet error
+	if n.FleetText != nil {
+		file, errFleet = Parse(n.FleetText, filepath.Dir(n.Fleet))
+	} else {
+		file, errFleet = Read(n.Fleet)
+	}
 	key, errKey := ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
@@ -154,14 +163,6 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		return nil, nil, err
 	}
 	return file, key, nil
-}
-
-// fleet reads the fleet file.
-func (n *Node) fleet() (*File, error) {
-	if n.FleetText == nil {
-		return read(n.Fleet, n.Transport == nil)
-	}
-	return parse(n.FleetText, "", folder(filepath.Dir(n.Fleet)), n.Transport == nil)
 }
 
 // Certificate returns where the node keeps its certificate.
@@ -200,14 +201,12 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds returns a duration of so many seconds, 0 if it is not given.
-func seconds(s *float64) (time.Duration, error) {
+// seconds returns the duration of a field of so many seconds, 0 if it is not given.
+func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {
-		return 0, nil
+		return 0
 	}
-	if !(*s >= 0.001 && *s <= most) {
-		return 0, fmt.Errorf("is %v, want a number of seconds, 0.001..%d", *s, most)
-	}
-	return time.Duration(*s * float64(time.Second)), nil
+	errs.when(!(*s >= 0.001 && *s <= most), "%s is %v, want a number of seconds, 0.001..%d", field, *s, most)
+	return time.Duration(*s * float64(time.Second))
 }

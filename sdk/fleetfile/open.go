@@ -41,8 +41,11 @@ type Judge interface {
 // Deviations says how far predictions of a number are off, root mean square and mean absolute, and how far always saying
 // the mean of the samples would be.
 type Deviations struct {
-	RMSE, MAE, MeanRMSE, MeanMAE float64
-	Samples                      int
+	RMSE     float64 `json:"rmse"`
+	MAE      float64 `json:"mae"`
+	MeanRMSE float64 `json:"rmse_of_mean"`
+	MeanMAE  float64 `json:"mae_of_mean"`
+	Samples  int     `json:"test_samples"`
 }
 
 // ErrMismatch is what [errors.Is] finds in an error of Open of an [Oracle] if node file, fleet file and data do not fit

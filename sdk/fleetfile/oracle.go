@@ -39,15 +39,13 @@ type programForm struct {
 
 // program returns the program that a command starts.
 func (f programForm) program(command []string, dir string, errs *faults) scorer.Program {
-	timeout, err := seconds(f.Timeout)
-	errs.when(err != nil, "oracle.timeout_seconds %w", err)
 	workers := 1
 	if f.Workers != nil {
 		workers = *f.Workers
 		errs.when(workers < 1 || workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", workers)
 	}
-	return scorer.Program{Command: command, Dir: dir, Workers: max(1, workers), Timeout: timeout,
-		Memory: int64(f.MemoryMiB) << 20, Environment: f.Environment}
+	return scorer.Program{Command: command, Dir: dir, Workers: max(1, workers),
+		Timeout: seconds(f.Timeout, "oracle.timeout_seconds", errs), Memory: int64(f.MemoryMiB) << 20, Environment: f.Environment}
 }
 
 func parseStream(section json.RawMessage, dir string) (Oracle, error) {
@@ -61,10 +59,8 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 		return nil, err
 	}
 	var errs faults
-	s := &Stream{Program: form.program(form.Stream, dir, &errs), Format: form.Format}
-	var err error
-	s.Start, err = seconds(form.Start)
-	errs.when(err != nil, "oracle.start_seconds %w", err)
+	s := &Stream{Program: form.program(form.Stream, dir, &errs), Format: form.Format,
+		Start: seconds(form.Start, "oracle.start_seconds", &errs)}
 	for _, err := range each(scorer.StreamConfig(*s).Validate()) {
 		errs.at("oracle.stream", err)
 	}

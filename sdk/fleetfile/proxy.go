@@ -9,24 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Proxy is the proxy through which a node dials its neighbors or its broker.
-type Proxy struct {
-	URL         string // "http://host:port" or "https://host:port"
-	Credentials string // path of the file with "user:password"; empty if the proxy asks for none
-}
-
-// setProxy takes what a node file in the folder dir says of a proxy.
-func (n *Node) setProxy(address, credentials, dir string) (errs faults) {
-	if address == "" {
-		errs.when(credentials != "", "proxy_credentials is %q, want it left out: there is no proxy", credentials)
-		return errs
-	}
-	n.Proxy = &Proxy{address, Resolve(dir, credentials)}
-	_, err := parseProxy(address)
-	errs.when(err != nil, "proxy %w", err)
-	return errs
-}
-
 // parseProxy reads a URL without credentials. The error leaves the URL out, which may contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
@@ -45,27 +27,23 @@ func parseProxy(text string) (*url.URL, error) {
 // OpenProxy returns the URL of the node's proxy with its credentials, which nothing may print; nil if the node file
 // names no proxy. On systems with file modes it refuses credentials that anybody but their owner may read or write.
 func (n *Node) OpenProxy() (*url.URL, error) {
-	if n.Proxy == nil {
+	if n.Proxy == "" {
 		return nil, nil
 	}
-	u, err := parseProxy(n.Proxy.URL)
+	u, err := parseProxy(n.Proxy)
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: proxy %w", err)
 	}
-	path := n.Proxy.Credentials
-	if path == "" {
+	if n.ProxyCredentials == "" {
 		return u, nil
 	}
-	data, err := ReadFile(path, maxKeyFile, "credentials of a proxy")
+	text, err := ReadSecret(n.ProxyCredentials, "credentials of a proxy")
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOwners(path, "credentials of a proxy", "the password", "change it"); err != nil {
-		return nil, err
-	}
-	user, password, found := strings.Cut(strings.TrimRight(string(data), "\r\n"), ":")
+	user, password, found := strings.Cut(text, ":")
 	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("fleetfile: credentials of a proxy %s: want one line user:password", path)
+		return nil, fmt.Errorf("fleetfile: credentials of a proxy %s: want one line user:password", n.ProxyCredentials)
 	}
 	u.User = url.UserPassword(user, password)
 	return u, nil

@@ -13,7 +13,7 @@ func TestOpenProxy(t *testing.T) {
 		t.Errorf("no proxy: %v, %v", u, err)
 	}
 	path := filepath.Join(t.TempDir(), "proxy.txt")
-	node := &Node{Proxy: &Proxy{URL: "http://proxy.example:3128", Credentials: path}}
+	node := &Node{Proxy: "http://proxy.example:3128", ProxyCredentials: path}
 	for _, test := range []struct {
 		text, want string
 		mode       os.FileMode
@@ -23,7 +23,7 @@ func TestOpenProxy(t *testing.T) {
 		{"me", "want one line user:password", 0o600},
 		{":secret", "want one line user:password", 0o600},
 		{"me:secret\nme:other\n", "want one line user:password", 0o600},
-		{"me:secret", "has mode 0644, want 0600: others can reach the password", 0o644},
+		{"me:secret", "has mode 0644, want 0600: others can reach it", 0o644},
 		{strings.Repeat("a", maxKeyFile+1), "want credentials of a proxy of at most", 0o600},
 	} {
 		os.Remove(path)

@@ -23,7 +23,7 @@ func TestRetiredKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := parse(text, "", load, false)
+	back, err := parse(text, "", load)
 	if err != nil || !reflect.DeepEqual(back, f) {
 		t.Fatalf("read %+v, %v, want %+v\n%s", back, err, f, text)
 	}

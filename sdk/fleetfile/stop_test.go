@@ -20,7 +20,7 @@ func TestStop(t *testing.T) {
 	if text, err = f.Marshal(); err != nil || !strings.Contains(string(text), `"stop": {"members": 2}`) {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	back, err := parse(text, "", load, false)
+	back, err := parse(text, "", load)
 	if err != nil || !reflect.DeepEqual(back, f) || back.Fleet.Hash() == before {
 		t.Errorf("%v, read %+v", err, back)
 	}
@@ -35,7 +35,7 @@ func TestStop(t *testing.T) {
 		`null`:                        "has null, want a value",
 	} {
 		bad := strings.Replace(string(text), `{"members": 2}`, wrong, 1)
-		if _, err := parse([]byte(bad), "", load, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse([]byte(bad), "", load); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", wrong, err, want)
 		}
 	}

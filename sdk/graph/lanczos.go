@@ -15,29 +15,9 @@ const (
 	runWork   = 1e9   // numbers read in a run, a second or two
 )
 
-// laplacian is the Laplacian of a graph on the vectors that sum to zero: near[first[i]:first[i+1]] are the neighbors of
-// node i, and no eigenvalue is above bound.
-type laplacian struct {
-	n           int
-	first, near []int32
-	bound       float64
-}
-
-func (g *Graph) laplacian() *laplacian {
-	l := &laplacian{g.N(), make([]int32, 1, g.N()+1), make([]int32, 0, 2*len(g.edges)), g.bound()}
-	for _, near := range g.neighbors {
-		for _, j := range near {
-			l.near = append(l.near, int32(j))
-		}
-		l.first = append(l.first, int32(len(l.near)))
-	}
-	return l
-}
-
 // times stores the product of the Laplacian with x in y. The order of the sums is that of the neighbors.
-func (l *laplacian) times(y, x []float64) {
-	for i := range y {
-		near := l.near[l.first[i]:l.first[i+1]]
+func (g *Graph) times(y, x []float64) {
+	for i, near := range g.neighbors {
 		sum := float64(float64(len(near)) * x[i])
 		for _, j := range near {
 			sum -= x[j]
@@ -46,28 +26,28 @@ func (l *laplacian) times(y, x []float64) {
 	}
 }
 
-// complete returns the largest (top) or the smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
+// extreme returns the largest (top) or the smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
 // unit eigenvector y: some eigenvalue is that close to theta, and by Rayleigh's principle theta itself is never beyond
 // the extreme one. Both are 0 for a single node.
 //
 // The method is Lanczos's with full reorthogonalisation, run to its end: a tridiagonalisation. With a random start it
 // finds the extreme eigenvalue with probability one.
-func (l *laplacian) complete(top bool) (theta, residual float64) {
-	if l.n == 1 {
+func (g *Graph) extreme(top bool) (theta, residual float64) {
+	if g.N() == 1 {
 		return 0, 0
 	}
-	basis, a, b := l.lanczos()
+	basis, a, b := g.lanczos()
 	which := 0
 	if top {
 		which = len(a) - 1
 	}
-	theta = eigenvalue(a, b, which, l.bound)
-	y, r := make([]float64, l.n), make([]float64, l.n)
+	theta = eigenvalue(a, b, which, g.bound())
+	y, r := make([]float64, g.N()), make([]float64, g.N())
 	for k, w := range eigenvector(a, b, theta) {
 		axpy(y, w, basis[k])
 	}
 	scale(y, 1/norm(y))
-	l.times(r, y)
+	g.times(r, y)
 	axpy(r, -theta, y)
 	return theta, norm(r)
 }
@@ -87,15 +67,15 @@ func start(n int) []float64 {
 // lanczos turns the Laplacian into the tridiagonal matrix with diagonal a and off-diagonal b, one shorter, in an
 // orthonormal basis. It stops early where the basis spans an invariant space, and then the matrix's eigenvalues are
 // eigenvalues of the Laplacian.
-func (l *laplacian) lanczos() (basis [][]float64, a, b []float64) {
-	negligible := 1e-13 * l.bound
-	v := start(l.n)
+func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
+	negligible := 1e-13 * g.bound()
+	v := start(g.N())
 	for {
 		basis = append(basis, v)
 		w := make([]float64, len(v))
-		l.times(w, v)
+		g.times(w, v)
 		a = append(a, dot(v, w))
-		if len(a) == l.n-1 {
+		if len(a) == g.N()-1 {
 			return basis, a, b
 		}
 		for range 2 { // the second pass removes what rounding left of the first
@@ -114,32 +94,33 @@ func (l *laplacian) lanczos() (basis [][]float64, a, b []float64) {
 	}
 }
 
-// run is complete for large graphs: Lanczos's method without reorthogonalisation, in time proportional to the graph a
+// approach is extreme for large graphs: Lanczos's method without reorthogonalisation, in time proportional to the graph a
 // step. Rounding then brings back only what has been found already, as copies, and the residual that the last element of
 // the matrix's eigenvector gives holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
 // Appl. 34, 1980). So it ends when the eigenvalue wanted is there: at a residual of a share enough of it, after some
 // steps at least, or settled, or when it has cost too much.
-func (l *laplacian) run(top bool, enough float64) (theta, residual float64) {
-	most := max(maxSteps, int(runWork)/(len(l.near)+8*l.n))
-	v, before, w := start(l.n), make([]float64, l.n), make([]float64, l.n)
+func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
+	bound := g.bound()
+	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))
+	v, before, w := start(g.N()), make([]float64, g.N()), make([]float64, g.N())
 	var a, b []float64
 	next, beta := 16, 0.0 // step at which to look
 	for {
-		l.times(w, v)
+		g.times(w, v)
 		axpy(w, -beta, before)
 		alpha := dot(v, w)
 		axpy(w, -alpha, v)
 		center(w)
 		beta = norm(w)
 		a = append(a, alpha)
-		m, over := len(a), beta <= 1e-13*l.bound
+		m, over := len(a), beta <= 1e-13*bound
 		if over || m == next {
 			next += next / 4
 			which := 0
 			if top {
 				which = m - 1
 			}
-			theta = eigenvalue(a, b, which, l.bound)
+			theta = eigenvalue(a, b, which, bound)
 			s := eigenvector(a, b, theta)
 			residual = beta * math.Abs(s[m-1]) / norm(s)
 			share := residual / theta

@@ -71,9 +71,9 @@ func (g *Graph) largest() (theta float64) {
 	if top, _, ok := g.known(); ok && g.N() > maxSteps+1 {
 		return top
 	} else if g.N() <= maxSteps+1 {
-		theta, residual = g.laplacian().complete(true)
+		theta, residual = g.extreme(true)
 	} else {
-		theta, residual = g.laplacian().run(true, tolerance)
+		theta, residual = g.approach(true, tolerance)
 	}
 	return min(theta+residual, g.bound())
 }
@@ -83,10 +83,10 @@ func (g *Graph) second() float64 {
 		return second
 	}
 	if g.N() <= maxSteps+1 {
-		theta, _ := g.laplacian().complete(false)
+		theta, _ := g.extreme(false)
 		return theta
 	}
-	theta, residual := g.laplacian().run(false, below/10)
+	theta, residual := g.approach(false, below/10)
 	n := float64(g.N())
 	return max(theta-max(below*theta, 10*residual), 4/(n*n)) // 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
 }

@@ -248,7 +248,7 @@ func BenchmarkLambdaMax(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/%d", c.spec, c.n), func(b *testing.B) {
 			g := mustParse(b, c.spec, c.n, 1)
 			for b.Loop() {
-				g.laplacian().complete(true)
+				g.extreme(true)
 			}
 		})
 	}

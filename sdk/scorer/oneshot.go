@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // oneshot is an oracle whose program is started for each query.
@@ -95,23 +93,18 @@ func (o oneshot) run(ctx context.Context, number, sample int, params []byte) (fl
 	if err != nil {
 		return 0, fmt.Errorf("scorer: worker %d (%s): %w", number, o.name, err)
 	}
-	var late atomic.Bool
-	timer := time.AfterFunc(o.cfg.Timeout, func() {
-		late.Store(true)
-		p.kill()
-	})
-	stop := context.AfterFunc(ctx, p.kill)
+	limited, cancel := context.WithTimeoutCause(ctx, o.cfg.Timeout, errLate)
+	defer cancel()
+	stop := context.AfterFunc(limited, p.kill)
 	if o.dir != "" {
 		params = nil
 	}
 	loss, err := p.answer(params)
-	timer.Stop()
-	stop()
-	if ctx.Err() != nil || late.Load() {
+	if !stop() {
 		p.sweep() // of those that end by themselves Close does it
-	}
-	if late.Load() {
-		err = fmt.Errorf("%w %v", errLate, o.cfg.Timeout)
+		if context.Cause(limited) == errLate {
+			err = fmt.Errorf("%w %v", errLate, o.cfg.Timeout)
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("scorer: worker %d (%s, pid %d): sample %d: %w%s", number, o.name, p.cmd.Process.Pid, sample, err,

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -64,15 +63,16 @@ func (s *spawner) start(p Program, args []string) (*process, error) {
 
 // process is a program at work in a process group of its own, with its three pipes.
 type process struct {
-	cmd     *exec.Cmd
-	in, out *os.File // its standard input and output
-	err     *os.File // its standard error, which is read here
-	errors  tail
-	read    chan struct{} // closed by the reader of out when it is done
-	exited  chan struct{} // closed when the process has ended
-	killed  chan struct{} // closed when it was killed from here
-	over    chan struct{} // closed when nothing is left of it, here either
-	mark    string        // in its environment, and in that of what it starts
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.ReadCloser
+	err    io.ReadCloser // its standard error, which is read here
+	errors tail
+	read   chan struct{} // closed by the reader of out when it is done
+	exited chan struct{} // closed when the process has ended
+	killed chan struct{} // closed when it was killed from here
+	over   chan struct{} // closed when nothing is left of it, here either
+	mark   string        // in its environment, and in that of what it starts
 
 	unfinished int // bytes of a message that breaks off; known when read is closed
 
@@ -81,35 +81,21 @@ type process struct {
 }
 
 func start(p Program, args []string, mark string) (*process, error) {
-	var theirs, ours [3]*os.File
-	closeAll := func(files [3]*os.File) {
-		for _, f := range files {
-			f.Close() // nil is an error, and no harm
-		}
-	}
-	defer func() { closeAll(theirs) }()
-	for i := range theirs {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(ours)
-			return nil, err
-		}
-		if ours[i], theirs[i] = r, w; i == 0 {
-			ours[i], theirs[i] = w, r
-		}
-	}
 	cmd := exec.Command(p.Command[0], args...)
 	cmd.Dir = p.Dir
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	cmd.SysProcAttr = ownGroup()
 	cmd.Env = append(environment(p.Environment), mark)
-	if err := cmd.Start(); err != nil {
-		closeAll(ours)
-		return nil, err
-	}
 	out := &process{
-		cmd: cmd, mark: mark, in: ours[0], out: ours[1], err: ours[2],
+		cmd: cmd, mark: mark,
 		read: make(chan struct{}), exited: make(chan struct{}), killed: make(chan struct{}), over: make(chan struct{}),
+	}
+	var errs [3]error
+	out.in, errs[0] = cmd.StdinPipe()
+	out.out, errs[1] = cmd.StdoutPipe()
+	out.err, errs[2] = cmd.StderrPipe()
+	cmd.Err = errors.Join(append(errs[:], cmd.Err)...)
+	if err := cmd.Start(); err != nil { // it has closed the pipes
+		return nil, err
 	}
 	go out.wait()
 	if p.Memory > 0 {
@@ -131,7 +117,7 @@ func (p *process) wait() {
 		defer close(heard)
 		_, _ = io.Copy(&p.errors, p.err)
 	}()
-	_ = p.cmd.Wait() // what it says is in ProcessState
+	p.cmd.ProcessState, _ = p.cmd.Process.Wait() // Cmd.Wait would close the pipes before they are read
 	p.mu.Lock()
 	p.gone = true
 	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // those that it left in its group

@@ -14,6 +14,9 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// signalGroup sends a signal to a process group. Its members may be gone: then there is nothing to do.
+func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
+
 // limitMemory limits the address space of a process that has just been started, prlimit(2).
 func limitMemory(pid int, bytes int64) error {
 	limit := [2]uint64{uint64(bytes), uint64(bytes)} // struct rlimit64, the same on every processor

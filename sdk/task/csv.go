@@ -253,16 +253,30 @@ func (r *reading) row(record []string) error {
 	return nil
 }
 
-// cell returns what a column reads from a cell of the present row.
+// cell returns what a column reads from a cell of the present row: a number, or that of its category. It is NaN if the
+// cell is missing and may be. The error is for what makes it pointless to go on.
 func (r *reading) cell(c *column, cell string) (v float32, err error) {
-	v, wrong := c.read(r.header, cell, r.line(c.at))
+	_, known := c.number[cell]
+	wrong := ""
+	switch {
+	case c.ignored:
+	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
+		return nan, nil
+	case c == r.label && cell == "":
+		r.fault(c.at, "column %q: empty label", c.Name)
+		return 0, nil
+	case c.number != nil:
+		var n int
+		n, wrong = c.category(cell)
+		v = float32(n)
+	default:
+		v, wrong = r.numbers.parse(cell, r.line(c.at), c.Name)
+	}
 	if wrong == blankFault && r.hinted {
 		wrong = noNumber
 	}
 	r.hinted = r.hinted || wrong == blankFault
-	if wrong == emptyLabel {
-		r.fault(c.at, "column %q: %s", c.Name, wrong)
-	} else if wrong != "" && (wrong != timeFault || !c.timed) {
+	if wrong != "" && (wrong != timeFault || !c.timed) {
 		r.fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
 		c.timed = wrong == timeFault
 	}
@@ -275,26 +289,6 @@ func (r *reading) cell(c *column, cell string) (v float32, err error) {
 		err = fmt.Errorf(format, r.file, c.Name, maxValues, hint)
 	}
 	return v, err
-}
-
-const emptyLabel = "empty label"
-
-// read returns the number in a cell of a line, or that of its category, and what is wrong with the cell. It is NaN if
-// the cell is missing and may be.
-func (c *column) read(h *header, cell string, line int) (v float32, wrong string) {
-	_, known := c.number[cell]
-	switch {
-	case c.ignored:
-		return 0, ""
-	case h.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
-		return nan, ""
-	case c == h.label && cell == "":
-		return 0, emptyLabel
-	case c.number != nil:
-		n, wrong := c.category(cell)
-		return float32(n), wrong
-	}
-	return h.numbers.parse(cell, line, c.Name)
 }
 
 // end returns all faults of a file that has been read.

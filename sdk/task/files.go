@@ -44,7 +44,7 @@ func ClientFiles(source string) (files []string, err error) {
 // LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. What is fitted
 // is fitted on the training samples of all files together, as are classes and categories on all of their rows. Every file
 // has all columns but dropped ones, in any order, and a test part of its own. all has the samples of all files,
-// one after the other, and each[i] those of files[i], which share its memory. Errors name the file.
+// one after the other, and each[i] those of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.Source = "csv:" + strings.Join(files, ",")
 	if err := s.Validate(); err != nil {
@@ -88,16 +88,22 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	if err := all.finish(whole, names); err != nil {
 		return nil, nil, err
 	}
-	all.cut(each)
+	for _, one := range each {
+		one.recipe = all.recipe
+		if err := one.transform(); err != nil {
+			return nil, nil, err
+		}
+	}
 	all.fitted("test split of %v of each file, stratified by label, seed %d", s.TestFraction, s.Seed)
 	return all, each, nil
 }
 
-// ApplyFiles is [Recipe.Apply] for the data of several clients, each in a CSV file of its own, with the results of
-// [LoadFiles].
-func (r *Recipe) ApplyFiles(files []string, testFraction float64, seed uint64) (all *Set, each []*Set, err error) {
+// ApplyFiles is [Recipe.Apply] for the data of several clients, each in a CSV file of its own; s.Source is not used. The
+// results are those of [LoadFiles].
+func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	for _, file := range files {
-		one, fault := r.Apply("csv:"+file, testFraction, seed)
+		s.Source = "csv:" + file
+		one, fault := r.Apply(s)
 		each, err = append(each, one), errors.Join(err, fault)
 	}
 	if err != nil {
@@ -105,7 +111,6 @@ func (r *Recipe) ApplyFiles(files []string, testFraction float64, seed uint64) (
 	}
 	whole := *each[0]
 	whole.join(each)
-	whole.cut(each)
 	return &whole, each, nil
 }
 
@@ -122,26 +127,6 @@ func (set *Set) join(each []*Set) {
 // add appends the samples of another set, whose columns are the same, in new memory.
 func (d *Data) add(more *Data) {
 	d.X, d.Y, d.Target = slices.Concat(d.X, more.X), slices.Concat(d.Y, more.Y), slices.Concat(d.Target, more.Target)
-}
-
-// cut gives each part, which knows how many samples it has, its samples of the set.
-func (set *Set) cut(each []*Set) {
-	train, test := 0, 0
-	for _, one := range each {
-		one.Train, train = set.Train.from(train, one.Train.Len())
-		one.Test, test = set.Test.from(test, one.Test.Len())
-		one.recipe = set.recipe
-	}
-}
-
-// from returns the n samples from the given one on, as a view, and the one behind them.
-func (d *Data) from(first, n int) (*Data, int) {
-	part, end := *d, first+n
-	part.X, part.Y = d.X[first*d.Dim:end*d.Dim:end*d.Dim], d.Y[first:end:end]
-	if d.Target != nil {
-		part.Target = d.Target[first:end:end]
-	}
-	return &part, end
 }
 
 // part returns the rows from the first to the one before the last.

@@ -78,7 +78,7 @@ func TestLoadFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied, parts, err := r.ApplyFiles(files, 0.2, 3)
+	applied, parts, err := r.ApplyFiles(Spec{TestFraction: 0.2, Seed: 3}, files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,7 @@ type PCA struct {
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
 // Scale gives the projected training rows a mean squared norm of n, and keeps the relative size of the components. It
-// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary. The work
-// takes 16 bytes for each number of the training set that is not zero.
+// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -91,9 +90,9 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	if n < 1 || n > train.Dim {
 		return nil, fmt.Errorf("task: PCA to %d components, want 1 to %d, the number of columns", n, train.Dim)
 	}
-	c := newCovariance(train)
-	p := &PCA{Mean: c.mean}
-	p.Components, p.Variances = topEigen(c.product, train.Dim, n)
+	p := &PCA{Mean: columnMeans(train)}
+	product := func(vectors [][]float64) [][]float64 { return covariance(train, p.Mean, vectors) }
+	p.Components, p.Variances = topEigen(product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
@@ -116,11 +115,11 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
 	share(d.Len(), func(from, to int) {
-		z := make([]float64, pr.vectors.width)
+		z := make([]float64, len(p.Components))
 		for i := from; i < to; i++ {
 			pr.project(z, d.Row(i))
-			for k := range out.Row(i) {
-				out.Row(i)[k] = float32(p.Scale * z[k])
+			for k, x := range z {
+				out.Row(i)[k] = float32(p.Scale * x)
 			}
 		}
 	})

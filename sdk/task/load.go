@@ -316,53 +316,42 @@ func (set *Set) split(train, test *table, names []string) error {
 
 // transform brings both parts to the columns of the model. What the recipe lacks is fitted on the training part.
 func (set *Set) transform() (err error) {
-	s, r := &set.Spec, &set.recipe
+	s, r, d := &set.Spec, &set.recipe, set.Train
 	if s.Missing != "" && r.Missing == nil {
-		if r.Missing, err = s.fitMissing(set.Train, r.Columns); s.Missing != dropRows {
+		if r.Missing, err = s.fitMissing(d, r.Columns); err != nil {
+			return err
+		}
+		if s.Missing != dropRows {
 			set.fitted("what stands for missing cells (%s) fitted on the training split", s.Missing)
 		}
 	}
-	if s.Missing != "" && s.Missing != dropRows {
-		if err = set.apply(filling{r.Missing, r.Columns}, err); err != nil {
+	if *s.Standardize && r.Standardize == nil {
+		if _, d, err = r.prepare(set.Train); err == nil {
+			r.Standardize, err = FitStandardizer(d)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	if *s.Standardize {
-		if r.Standardize == nil {
-			if r.Standardize, err = FitStandardizer(set.Train); err == nil && r.Missing != nil {
-				r.Standardize.tell(r.raw())
-			}
-			set.fitted("standardisation fitted on the training split")
+		if r.Missing != nil {
+			r.Standardize.tell(r.raw())
 		}
-		if err = set.apply(r.Standardize, err); err != nil {
+		set.fitted("standardisation fitted on the training split")
+	}
+	if s.PCA > 0 && r.PCA == nil {
+		if _, d, err = r.prepare(set.Train); err == nil && s.PCA > d.Dim {
+			err = fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, d.Dim, s.Source)
+		}
+		if err == nil {
+			r.PCA, err = FitPCA(d, s.PCA)
+		}
+		if err != nil {
 			return err
 		}
+		set.fitted("PCA to %d fitted on the training split", s.PCA)
 	}
-	if s.PCA > set.Train.Dim {
-		return fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, set.Train.Dim, s.Source)
-	}
-	if s.PCA > 0 {
-		if r.PCA == nil {
-			r.PCA, err = FitPCA(set.Train, s.PCA)
-			set.fitted("PCA to %d fitted on the training split", s.PCA)
-		}
-		if err = set.apply(r.PCA, err); err != nil {
-			return err
-		}
-	}
-	if r.Bias = *s.Bias; r.Bias {
-		set.Train, set.Test = set.Train.WithBias(), set.Test.WithBias()
-	}
-	return nil
-}
-
-// apply transforms both parts, unless fitting the transformation has failed.
-func (set *Set) apply(f interface{ Apply(*Data) (*Data, error) }, err error) error {
-	if err == nil {
-		set.Train, err = f.Apply(set.Train)
-	}
-	if err == nil {
-		set.Test, err = f.Apply(set.Test)
+	r.Bias = *s.Bias
+	if _, set.Train, err = r.prepare(set.Train); err == nil {
+		_, set.Test, err = r.prepare(set.Test)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -78,10 +77,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
 			continue
 		}
-		for _, x := range present {
-			m.Fill[j] += x
-		}
-		m.Fill[j] /= float64(n)
+		m.Fill[j], _ = moments(present)
 	}
 	if rule != indicate {
 		return m, nil
@@ -109,27 +105,22 @@ func firstOf(columns []Column) []int {
 	return first
 }
 
-// filling applies what was fitted to data from these columns.
-type filling struct {
-	*Missing
-	columns []Column
-}
-
-// Apply returns a copy without missing numbers.
-func (f filling) Apply(d *Data) (*Data, error) {
-	if err := d.checkColumns(len(f.Fill)); err != nil {
+// fill returns a copy without missing numbers.
+func (r *Recipe) fill(d *Data) (*Data, error) {
+	m := r.Missing
+	if err := d.checkColumns(len(m.Fill)); err != nil {
 		return nil, err
 	}
 	var marks []int
-	for k, j := range firstOf(f.columns) {
-		if slices.Contains(f.Columns, f.columns[k].Name) {
+	for k, j := range firstOf(r.Columns) {
+		if slices.Contains(m.Columns, r.Columns[k].Name) {
 			marks = append(marks, j)
 		}
 	}
 	out := d.mapped(d.Dim+len(marks), func(to, from []float32) {
 		for j, x := range from {
 			if isNaN(x) {
-				x = float32(f.Fill[j])
+				x = float32(m.Fill[j])
 			}
 			to[j] = x
 		}
@@ -140,34 +131,27 @@ func (f filling) Apply(d *Data) (*Data, error) {
 		}
 	})
 	out.Features = slices.Clip(d.Features)
-	for _, name := range f.Columns {
+	for _, name := range m.Columns {
 		out.Features = append(out.Features, name+" missing")
 	}
 	return out, nil
 }
 
-// validate reports every fault of what a recipe says about missing cells.
-func (m *Missing) validate(r *Recipe) error {
-	faults := []error{checkRule(m.Rule)}
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("task: recipe: missing."+format, args...))
-		}
-	}
-	want(m.Rule != "" && r.Source == "csv", "rule is %q, want one only where the source is csv", m.Rule)
+// validate demands what a recipe may say about missing cells.
+func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
+	want(m.Rule != "" && r.Source == "csv", "missing.rule is %q, want one only where the source is csv", m.Rule)
 	raw := r.raw()
 	if m.Rule == dropRows {
 		raw = 0
 	}
-	want(len(m.Fill) == raw, "fill has %d numbers, want %d, one for each column", len(m.Fill), raw)
+	want(len(m.Fill) == raw, "missing.fill has %d numbers, want %d, one for each column", len(m.Fill), raw)
 	large := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
-	want(!slices.ContainsFunc(m.Fill, large), "fill has a number that is not finite")
+	want(!slices.ContainsFunc(m.Fill, large), "missing.fill has a number that is not finite")
 	at := -1
 	for i, name := range m.Columns {
 		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
-		want(next > at && m.Rule == indicate, "columns[%d] is %q, want names of columns in their order, with indicator only",
+		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names of columns in their order, with indicator only",
 			i, name)
 		at = next
 	}
-	return errors.Join(faults...)
 }

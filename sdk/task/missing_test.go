@@ -45,7 +45,7 @@ func TestMissing(t *testing.T) {
 				t.Errorf("%s: a number is still missing", rule)
 			}
 		}
-		again, err := r.Apply(source, 0.25, 1)
+		again, err := r.Apply(Spec{Source: source, TestFraction: 0.25, Seed: 1})
 		if err != nil || digest(again.Train.X...) != digest(set.Train.X...) || digest(again.Test.X...) != digest(set.Test.X...) {
 			t.Errorf("%s: applied, other bits than loaded (%v)", rule, err)
 		}
@@ -89,7 +89,7 @@ func TestMissingNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(missing, err)
 		}
-		set, err := r.ApplyWhole("csv:"+filepath.Join(dir, "there.csv"), 1)
+		set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "there.csv"), Whole: true, Seed: 1})
 		if err != nil {
 			t.Fatal(missing, err)
 		}
@@ -161,7 +161,7 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 	dir := folder(t, map[string][]byte{"own.csv": []byte(
 		"a;ward;class;b\n1,5;Z;NO;2\n-;;yes;NA\n3;x;;4\n5,25;x;Yes;6\n7;z;no;8\n1;x;yes;2\n3;z;no;1\n")})
-	set, err := r.Apply("csv:"+filepath.Join(dir, "own.csv"), 0.34, 1)
+	set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "own.csv"), TestFraction: 0.34, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestMissingInHospitals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-			set, err := r.Apply("csv:"+filepath.Join(dir, name+".csv"), 0, 1)
+			set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, name+".csv"), Seed: 1})
 			if kept[i] <= 1 {
 				if err == nil {
 					t.Errorf("%s, %s: learned from %d rows", rule, name, set.Train.Len())

@@ -240,39 +240,39 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
-	if m.goal != nil {
-		return offSquare(m.score(x, sample), m.goal[sample])
-	}
-	if m.spec.Hidden == 0 {
+	if m.spec.Hidden == 0 && m.goal == nil { // in less time: no room for units is cleared
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
 	var u units
-	return m.head.loss(x[m.inner():], m.activate(&u, x, sample), m.data.Y[sample])
+	w, a := m.last(&u, x, sample)
+	if m.goal == nil {
+		return m.head.loss(w, a, m.data.Y[sample])
+	}
+	off := vec.Sigmoid(vec.Dot(w, a)) - m.goal[sample]
+	return float64(off * off)
 }
 
 // score returns the number that a model with a target says of a sample, before the sigmoid.
 func (m *Model) score(x []float32, sample int) float64 {
-	if m.spec.Hidden == 0 {
-		return vec.Dot(x, m.data.Row(sample))
-	}
 	var u units
-	return vec.Dot(x[m.inner():], m.activate(&u, x, sample))
+	return vec.Dot(m.last(&u, x, sample))
 }
 
 func (m *Model) predict(x []float32, sample int) int {
-	if m.spec.Hidden == 0 {
-		return m.head.predict(x, m.data.Row(sample))
-	}
 	var u units
-	return m.head.predict(x[m.inner():], m.activate(&u, x, sample))
+	return m.head.predict(m.last(&u, x, sample))
 }
 
 // units holds the outputs of the hidden layer and a one behind them.
 type units [MaxHidden + 1]float32
 
-// activate stores the outputs of the hidden units for a sample, and returns the part of u that holds them.
-func (m *Model) activate(u *units, x []float32, sample int) []float32 {
-	a := m.data.Row(sample)
+// last returns the weights of the last layer and what they meet: the sample, or the outputs of the hidden units for it,
+// which are stored in u.
+func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
+	a = m.data.Row(sample)
+	if m.spec.Hidden == 0 {
+		return x, a
+	}
 	for h := range m.spec.Hidden {
 		z := vec.Dot(x[h*len(a):(h+1)*len(a)], a)
 		if z < 0 {
@@ -281,7 +281,7 @@ func (m *Model) activate(u *units, x []float32, sample int) []float32 {
 		u[h] = float32(z)
 	}
 	u[m.spec.Hidden] = 1
-	return u[:m.spec.Hidden+1]
+	return x[m.inner():], u[:m.spec.Hidden+1]
 }
 
 // linear is the classifier at the end of every built-in model: one row of dim weights for each class, or, for two
@@ -299,7 +299,12 @@ func (l linear) parameters() int {
 // loss returns the squared probability loss of weights w at a sample a of a class, in [0, 1].
 func (l linear) loss(w, a []float32, class int) float64 {
 	if l.classes == 2 {
-		return sigmoidSquare(l.wrong(w, a, class))
+		z := vec.Dot(w, a)
+		if class == 1 {
+			z = -z
+		}
+		wrong := vec.Sigmoid(z) // the probability of the other class
+		return float64(wrong * wrong)
 	}
 	// With e_k = exp(z_k - m), m the largest logit so far, the loss is
 	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)²: no difference of nearly equal numbers.
@@ -322,15 +327,6 @@ func (l linear) loss(w, a []float32, class int) float64 {
 	total := own + others
 	wrong := others / total
 	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
-}
-
-// wrong returns, for one of two classes, the product of a sample with the weights of the other against it.
-func (l linear) wrong(w, a []float32, class int) float64 {
-	z := vec.Dot(w, a)
-	if class == 1 {
-		return -z
-	}
-	return z
 }
 
 // logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as
@@ -367,10 +363,4 @@ func sideOf(z float64) int {
 		return 0
 	}
 	return -1
-}
-
-// sigmoidSquare is the loss of two classes: the square of the probability of the wrong one.
-func sigmoidSquare(z float64) float64 {
-	wrong := vec.Sigmoid(z)
-	return float64(wrong * wrong)
 }

@@ -168,7 +168,10 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 	for c, m := range shuffledClasses(y, classes, seed) {
 		s := partitionStream(seed, shareStream, 0, c)
 		shares := dirichletShares(&s, p.alpha, clients)
-		for i, n := range wholeShares(shares, len(m)) {
+		for i := range shares {
+			shares[i] = float64(shares[i] * float64(len(m)))
+		}
+		for i, n := range wholeTable([][]float64{shares}, []int{len(m)}, slices.Repeat([]int{len(m)}, clients))[0] {
 			parts[i] = append(parts[i], m[:n]...)
 			m = m[n:]
 		}
@@ -350,15 +353,4 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 type rounding struct {
 	i, c int
 	lost float64
-}
-
-// wholeShares rounds shares of total to whole numbers that sum to it, by largest remainder.
-func wholeShares(shares []float64, total int) []int {
-	row := make([]float64, len(shares))
-	ones := make([]int, len(shares)) // columns that take anything
-	for k, s := range shares {
-		row[k] = float64(s * float64(total))
-		ones[k] = total
-	}
-	return wholeTable([][]float64{row}, []int{total}, ones)[0]
 }

@@ -1,7 +1,8 @@
 package task
 
 import (
-	"errors"
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -147,31 +148,19 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 // PredictRow is Predict for one sample: its cells, by the names of columns. Columns that the recipe does not have are
 // left alone.
 func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
-	h := &header{file: "the row", names: []string{""}}
-	for name := range cells {
-		h.names = append(h.names, name)
+	names, row := []string{"(row)"}, []string{"1"} // a row without anything in it would be passed over
+	for name, cell := range cells {
+		names, row = append(names, name), append(row, cell)
 	}
-	features, label := p.layout(h, false)
-	if h.faults != nil {
-		return nil, errors.Join(h.faults...)
+	var text bytes.Buffer
+	if err := csv.NewWriter(&text).WriteAll([][]string{names, row}); err != nil {
+		return nil, err
 	}
-	row := make([]float32, 0, len(features)+1)
-	var faults []error
-	for _, c := range features {
-		cell := strings.TrimSpace(cells[c.Name])
-		v, wrong := c.read(h, cell, 1)
-		if wrong != "" {
-			faults = append(faults, fmt.Errorf("task: column %q: %q %s", c.Name, cell, wrong))
-		}
-		row = append(row, v)
+	t, err := readCSV(&text, "the row", p.layout(false))
+	if err != nil {
+		return nil, err
 	}
-	if err := h.numbers.fault(h.file); err != nil {
-		faults = append(faults, err)
-	}
-	if faults != nil {
-		return nil, errors.Join(faults...)
-	}
-	all, _, err := p.predict(csvTable(h.file, features, label, append(row, 0)))
+	all, _, err := p.predict(t)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +176,7 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	if kind != p.recipe.Source {
 		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", source, p.recipe.Source)
 	}
-	l := func(h *header) (features []*column, label *column) { return p.layout(h, labels) }
+	l := p.layout(labels)
 	if kind == "csv" && arg == "-" && stdin != nil {
 		return readCSV(stdin, "standard input", l)
 	}
@@ -199,22 +188,24 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 }
 
 // layout is the recipe's, with or without the label.
-func (p *Predictor) layout(h *header, labels bool) (features []*column, label *column) {
+func (p *Predictor) layout(labels bool) layout {
 	r := *p.recipe
-	if !labels {
-		r.Label = h.names[0] // any column that there is
-	}
-	features, label = r.layout(h)
-	if !labels {
-		label.ignored = true // with classes, it is the first one
-		if h.rule == dropRows {
-			h.rule = "" // none is left out without a word
+	return func(h *header) (features []*column, label *column) {
+		if !labels {
+			r.Label = h.names[0] // any column that there is
 		}
+		features, label = r.layout(h)
+		if !labels {
+			label.ignored = true // with classes, it is the first one
+			if h.rule == dropRows {
+				h.rule = "" // none is left out without a word
+			}
+		}
+		for _, c := range features {
+			c.unknown = p.Unknown
+		}
+		return features, label
 	}
-	for _, c := range features {
-		c.unknown = p.Unknown
-	}
-	return features, label
 }
 
 // predict prepares the rows of a table and applies the model to each. It returns the data as the model has them.
@@ -224,20 +215,7 @@ func (p *Predictor) predict(t *table) (said []Prediction, d *Data, err error) {
 	if r.Target != nil {
 		names, t.scale = sides, r.Target
 	}
-	raw := t.data(names)
-	apply := func(ok bool, f interface{ Apply(*Data) (*Data, error) }) {
-		if ok && err == nil {
-			d, err = f.Apply(d)
-		}
-	}
-	d = raw
-	apply(r.Missing != nil && r.Missing.Fill != nil, filling{r.Missing, r.Columns})
-	apply(r.Standardize != nil, r.Standardize)
-	raw = d
-	apply(r.PCA != nil, r.PCA)
-	if err == nil && r.Bias {
-		d = d.WithBias()
-	}
+	raw, d, err := r.prepare(t.data(names))
 	if err == nil {
 		err = d.checkColumns(r.width())
 	}

@@ -78,7 +78,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
 			source := p.source
-			set, err := p.recipe.Apply(source, 0.5, 1)
+			set, err := p.recipe.Apply(Spec{Source: source, TestFraction: 0.5, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestContributions(t *testing.T) {
 			}
 			raw := table.data(names)
 			if r.Missing != nil {
-				if raw, err = (filling{r.Missing, r.Columns}).Apply(raw); err != nil {
+				if raw, err = r.fill(raw); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -113,29 +113,18 @@ func (r *Recipe) Start(seed uint64) []float32 {
 	return r.Model.Start(r.width(), r.classes(), seed)
 }
 
-// Apply loads a device's own data, from a source of the recipe's kind, and prepares them; source, testFraction and seed
-// are those of [Spec]. A device need not have samples of all classes. On the data that the recipe was fitted on the
+// Apply loads a device's own data, from a source of the recipe's kind, and prepares them. Of s only Source, TestFraction,
+// Whole and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted on the
 // result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
-func (r *Recipe) Apply(source string, testFraction float64, seed uint64) (*Set, error) {
-	if err := errors.Join(r.Validate(), CheckSource(source), checkFraction(testFraction)); err != nil {
+func (r *Recipe) Apply(s Spec) (*Set, error) {
+	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
 	}
-	return r.apply(Spec{Source: source, TestFraction: testFraction, Seed: seed})
-}
-
-// ApplyWhole is Apply for data of which nothing is set aside, because its owner has done so: Test is empty, unless the
-// source has a test set of its own.
-func (r *Recipe) ApplyWhole(source string, seed uint64) (*Set, error) {
-	if err := errors.Join(r.Validate(), CheckSource(source)); err != nil {
-		return nil, err
-	}
-	return r.apply(Spec{Source: source, Whole: true, Seed: seed})
-}
-
-// apply fills in what the recipe says, and loads.
-func (r *Recipe) apply(s Spec) (*Set, error) {
 	standardize, bias := r.Standardize != nil, r.Bias
-	s.Label, s.Labels, s.Standardize, s.Bias = r.Label, r.Classes, &standardize, &bias
+	s = Spec{
+		Source: s.Source, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed,
+		Label: r.Label, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
+	}
 	if s.kind() != r.Source {
 		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", s.Source, r.Source)
 	}
@@ -174,6 +163,24 @@ func (r *Recipe) apply(s Spec) (*Set, error) {
 		return nil, err
 	}
 	return set, nil
+}
+
+// prepare brings data to the columns of the model, as far as the recipe is made. raw has those before PCA.
+func (r *Recipe) prepare(d *Data) (raw, out *Data, err error) {
+	if r.Missing != nil && r.Missing.Fill != nil {
+		d, err = r.fill(d)
+	}
+	if err == nil && r.Standardize != nil {
+		d, err = r.Standardize.Apply(d)
+	}
+	raw = d
+	if err == nil && r.PCA != nil {
+		d, err = r.PCA.Apply(d)
+	}
+	if err == nil && r.Bias {
+		d = d.WithBias()
+	}
+	return raw, d, err
 }
 
 // checkTable reports data that do not fit and have no header that could show it. t may be nil.
@@ -273,7 +280,8 @@ func (r *Recipe) Validate() error {
 		faults = append(faults, err)
 	}
 	if r.Missing != nil {
-		faults = append(faults, r.Missing.validate(r))
+		faults = append(faults, checkRule(r.Missing.Rule))
+		r.Missing.validate(r, want)
 	}
 	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
 		"classes has %d labels, want 2 to %d, none of them empty and each once", len(r.Classes), maxValues)

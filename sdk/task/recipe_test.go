@@ -53,7 +53,7 @@ func TestRecipeIsLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := r.Apply(s.Source, s.TestFraction, s.Seed)
+			got, err := r.Apply(Spec{Source: s.Source, TestFraction: s.TestFraction, Seed: s.Seed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestRecipeApply(t *testing.T) {
 		"other.csv": []byte("ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n"),
 	})
 	r := handmade()
-	set, err := r.Apply("csv:"+filepath.Join(dir, "own.csv"), 0, 1)
+	set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "own.csv"), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestRecipeApply(t *testing.T) {
 		t.Errorf("%d parameters, want %d", r.Dim(), want)
 	}
 	r.Subset = true
-	if set, err = r.Apply("csv:"+filepath.Join(dir, "other.csv"), 0.5, 1); err != nil ||
+	if set, err = r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "other.csv"), TestFraction: 0.5, Seed: 1}); err != nil ||
 		set.Train.Len()+set.Test.Len() != 3 {
 		t.Errorf("with other labels left out: %+v, %v", set, err)
 	}
@@ -172,7 +172,7 @@ func TestWhole(t *testing.T) {
 	if !slices.Equal(r.Missing.Fill, []float64{50, third, third, third}) || r.Standardize.Mean[0] != 50 || r.Standardize.Std[0] != 10 {
 		t.Errorf("fill %v, %+v", r.Missing.Fill, r.Standardize)
 	}
-	again, err := r.ApplyWhole(source, 1)
+	again, err := r.Apply(Spec{Source: source, Whole: true, Seed: 1})
 	if err != nil || !slices.Equal(again.Train.X, set.Train.X) || again.Test.Len() != 0 || again.Test.Dim != again.Train.Dim {
 		t.Errorf("applied: %+v, %v", again, err)
 	}
@@ -181,7 +181,7 @@ func TestWhole(t *testing.T) {
 			t.Errorf("fitted: %s", what)
 		}
 	}
-	if _, err := r.ApplyWhole("csv:", 1); err == nil {
+	if _, err := r.Apply(Spec{Source: "csv:", Whole: true, Seed: 1}); err == nil {
 		t.Error("no file, and no error")
 	}
 }
@@ -229,7 +229,7 @@ func TestRecipeApplyFaults(t *testing.T) {
 		"generated":    {clinic, "synthetic:clinical", 0, []string{`which are not those of the recipe`}},
 		"recipe":       {&Recipe{}, "synthetic:clinical", 0, []string{`fitted_on is ""`, `source is ""`}},
 	} {
-		_, err := c.recipe.Apply(c.source, c.fraction, 1)
+		_, err := c.recipe.Apply(Spec{Source: c.source, TestFraction: c.fraction, Seed: 1})
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v, want one with %q", name, err, want)

@@ -73,12 +73,6 @@ func (r *Range) scaled(targets []float32) []float64 {
 	return out
 }
 
-// offSquare is the loss of a prediction sigmoid(z) of a target in [0, 1].
-func offSquare(z, goal float64) float64 {
-	off := vec.Sigmoid(z) - goal
-	return float64(off * off)
-}
-
 // Errors compares predictions with the targets of all samples, in their unit. It fails where Loss would fail, without a
 // target, and if a prediction is NaN.
 func (m *Model) Errors(x []float32) (*NumberMetrics, error) {

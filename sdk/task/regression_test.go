@@ -205,7 +205,7 @@ func TestTargetRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.Apply(s.Source, 0, 2)
+	again, err := r.Apply(Spec{Source: s.Source, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestTargetRecipe(t *testing.T) {
 		t.Errorf("%d parameters, classes %q, %d rows", r.Dim(), r.Classes, set.Train.Len()+set.Test.Len())
 	}
 	// At another hospital a patient without a heart rate cannot be learned from.
-	if other, err := r.Apply(source("va"), 0, 2); err != nil || other.Train.Len()+other.Test.Len() != 147 {
+	if other, err := r.Apply(Spec{Source: source("va"), Seed: 2}); err != nil || other.Train.Len()+other.Test.Len() != 147 {
 		t.Errorf("va: %+v, %v", other, err)
 	}
 	for want, s := range map[string]Spec{

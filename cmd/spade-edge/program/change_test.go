@@ -115,17 +115,15 @@ func TestSetField(t *testing.T) {
 	}
 }
 
-func TestFieldChanges(t *testing.T) {
+func TestLineChanges(t *testing.T) {
 	t.Parallel()
-	old := `{"run": "1", "gone": true, "privacy": {"sigma": 1}, "members": [{"name": "a", "keys": ["x"]}, {"name": "b", "keys": []}], "edges": [["a", "b"]]}`
-	text := `{"run": "2", "privacy": {"sigma": 1}, "members": [{"name": "b", "keys": []}, {"name": "a", "keys": ["x", "y"]}], "edges": [["b", "c"]]}`
-	var got []string
-	for _, c := range fleet.FieldChanges([]byte(old), []byte(text)) {
-		got = append(got, c.String())
+	old := "{\n  \"run\": \"1\",\n  \"gone\": true,\n  \"edges\": [\n    [\"a\", \"b\"]\n  ]\n}\n"
+	text := "{\n  \"run\": \"2\",\n  \"edges\": [\n    [\"a\", \"b\"],\n    [\"b\", \"c\"]\n  ]\n}\n"
+	gone, new := fleet.LineChanges([]byte(old), []byte(text))
+	if !slices.Equal(gone, []string{`"run": "1"`, `"gone": true`}) || !slices.Equal(new, []string{`"run": "2"`, `["b", "c"]`}) {
+		t.Errorf("gone %q, new %q", gone, new)
 	}
-	want := []string{`edges["a","b"]: there -> none`, `edges["b","c"]: none -> there`, "gone: true -> none",
-		`members.a.keys: ["x"] -> ["x","y"]`, `run: "1" -> "2"`}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	if gone, new := fleet.LineChanges(nil, []byte(text)); gone != nil || len(new) != 4 {
+		t.Errorf("of a new file: gone %q, new %q", gone, new)
 	}
 }

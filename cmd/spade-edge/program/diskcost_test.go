@@ -18,11 +18,7 @@ func TestWear(t *testing.T) {
 	tr := newPair(t)
 	a, _ := tr.both(t)
 	c := tr.clients(t, "dirichlet:0.3", func(int) io.Reader { return bytes.NewReader(nil) })[0].Config
-	state, err := setup.CheckpointSize(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := setup.NewDiskCost(tr.file.Fleet, c, state)
+	want := setup.NewDiskCost(tr.file.Fleet, c, setup.NewState(c))
 	if off := float64(a.DiskBytes)/float64(want.Written) - 1; math.Abs(off) > 0.02 {
 		t.Errorf("%d bytes written, %d by the formula: %+v", a.DiskBytes, want.Written, want)
 	}
@@ -42,12 +38,8 @@ func TestWearWithoutLedger(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Cooldown = 0 })
 	a, _ := tr.both(t)
 	c := tr.clients(t, "dirichlet:0.3", nil)[0].Config
-	state, err := setup.CheckpointSize(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := setup.NewDiskCost(tr.file.Fleet, c, state)
-	if want.Ledger != 0 || want.Written != 6*want.Round || math.Abs(float64(a.DiskBytes)/float64(want.Written)-1) > 0.02 {
+	want := setup.NewDiskCost(tr.file.Fleet, c, setup.NewState(c))
+	if want.Written != 6*want.Round || math.Abs(float64(a.DiskBytes)/float64(want.Written)-1) > 0.02 {
 		t.Errorf("%d bytes written, by the formula %+v", a.DiskBytes, want)
 	}
 }
@@ -60,11 +52,7 @@ func TestWearOfSharing(t *testing.T) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, PairSigma: 1, EffectiveSigma: 0.6, Colluders: 1, Delta: 1e-5}
 	})
 	c := tr.clients(t, "dirichlet:0.3", func(int) io.Reader { return bytes.NewReader(nil) })[0].Config
-	size, err := setup.CheckpointSize(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := setup.NewDiskCost(tr.file.Fleet, c, size)
+	want := setup.NewDiskCost(tr.file.Fleet, c, setup.NewState(c))
 	var nodes []*process
 	for _, m := range tr.file.Members {
 		nodes = append(nodes, start(t, "run", tr.path(m.Name+".json"), "-json"))

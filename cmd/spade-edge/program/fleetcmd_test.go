@@ -2,6 +2,7 @@ package program
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -57,7 +58,15 @@ func TestFleetRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, dir)
+	put := func(file, name, key string) string {
+		path := filepath.Join(filepath.Dir(dir), file)
+		if err := os.WriteFile(path, fmt.Appendf(nil, `{"name": %q, "keys": [%q]}`, name, key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	good := transport.FormatKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
+	again, away, odd := put("again.line", "a", good), put("away.line", "../d", good), put("odd.line", "d", "x")
 	add := []string{"add", dir, "-line", line, "-edges", "a"}
 	for _, c := range []struct {
 		code int
@@ -69,14 +78,15 @@ func TestFleetRefuses(t *testing.T) {
 		{cli.ExitUsage, "no file given", []string{"add"}},
 		{cli.ExitUsage, "in the middle of one only keys and addresses may change", add},
 		{cli.ExitUsage, "-retire does not go with fleet add", with(add, "-retire")},
+		{cli.ExitUsage, "-line is missing", []string{"add", dir, "-name", "d", "-edges", "a", "-run", "x"}},
 		{cli.ExitUsage, "-edges is missing", []string{"add", dir, "-line", line, "-run", "x"}},
 		{cli.ExitUsage, `"d:e", want a:b`, with(add[:4], "-edges", "d:e", "-run", "x")},
 		{cli.ExitUsage, "neighbors already", with(add, "-edges", "a,a:b", "-run", "x")},
 		{cli.ExitUsage, "is no edge", with(add, "-cut", "d:a", "-run", "x")},
 		{cli.ExitUsage, `-name is "e", and the line`, with(add, "-name", "e", "-run", "x")},
-		{cli.ExitUsage, `"a" is a member already`, []string{"add", dir, "-name", "a", "-key", good, "-edges", "b", "-run", "x"}},
-		{cli.ExitUsage, "name of a folder", []string{"add", dir, "-name", "../d", "-key", good, "-edges", "b", "-run", "x"}},
-		{cli.ExitUsage, "-key:", []string{"add", dir, "-name", "d", "-key", "x", "-edges", "b", "-run", "x"}},
+		{cli.ExitUsage, `"a" is a member already`, []string{"add", dir, "-line", again, "-edges", "b", "-run", "x"}},
+		{cli.ExitUsage, "name of a folder", []string{"add", dir, "-line", away, "-edges", "b", "-run", "x"}},
+		{cli.ExitUsage, "member.keys[0]: transport: public key", []string{"add", dir, "-line", odd, "-edges", "b", "-run", "x"}},
 		{cli.ExitUsage, `want a member: ["a" "b" "c"]`, []string{"remove", dir, "-name", "x", "-run", "y"}},
 		{cli.ExitUsage, "has one key, want two", []string{"rotate", dir, "-name", "a", "-retire"}},
 		{cli.ExitUsage, "-address is missing", []string{"move", dir, "-name", "a"}},

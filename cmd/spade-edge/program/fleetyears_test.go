@@ -163,7 +163,7 @@ func TestFleetOverYears(t *testing.T) {
 	if r := y.fleet(t, "remove", "-name", "c", "-run", "2027"); r.SameRun {
 		t.Error("without a member the fleet is the same")
 	}
-	y.fleet(t, "add", "-line", y.lines["d"], "-edges", "a,b", "-run", "2027", "-data", "csv:mine.csv")
+	y.fleet(t, "add", "-line", y.lines["d"], "-edges", "a,b", "-run", "2027", "-as", "a")
 	y.settle(t, "d")
 	y.keygen(t, "b", "new.key")
 	if r := y.fleet(t, "rotate", "-line", y.lines["b"], "-file", "new.key"); !r.SameRun {

@@ -153,18 +153,14 @@ func TestMemoryFormula(t *testing.T) {
 				}
 				cfg := cfgs[0]
 				cfg.Estimator.Seeded = seeded
-				state, err := setup.CheckpointSize(cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := setup.NewMemory(cfg, state).Total - 4*int64(c.dim)
+				want := setup.NewMemory(cfg, setup.NewState(cfg)) - 4*int64(c.dim)
 				before := heapInUse()
 				var each int64
 				standstill{fleet: f, samples: c.samples, seeded: seeded, dir: t.TempDir(), hold: 2}.look(t, func() { each = (heapInUse() - before) / int64(c.members) })
 				off := float64(each)/float64(want) - 1
 				t.Logf("d = %d, seeded %t, private %t: %d bytes held, %d by the formula (%+.1f %%)", c.dim, seeded, private, each, want, 100*off)
 				if math.Abs(off) > 0.1 {
-					t.Errorf("d = %d, seeded %t, private %t: %d bytes held, %d by the formula: %+v", c.dim, seeded, private, each, want, setup.NewMemory(cfg, state))
+					t.Errorf("d = %d, seeded %t, private %t: %d bytes held, %d by the formula", c.dim, seeded, private, each, want)
 				}
 			}
 		}
@@ -198,17 +194,13 @@ func TestMemoryLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfgs[0].Estimator.Seeded = true
-	state, err := setup.CheckpointSize(cfgs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	debug.FreeOSMemory()
 	taken := func() int64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return int64(m.Sys - m.HeapReleased) // what the limit is about
 	}
-	total := setup.NewMemory(cfgs[0], state).Total
+	total := setup.NewMemory(cfgs[0], setup.NewState(cfgs[0]))
 	limit := taken() + 2*total*6/5
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	var most atomic.Int64

@@ -74,9 +74,10 @@ func TestInspect(t *testing.T) {
 		var r struct {
 			Path, Kind string
 			Content    map[string]any
+			Lines      []struct{ Name, Text string }
 		}
 		into(t, &r, c.code, "inspect", tr.path(c.path))
-		if r.Kind != c.kind || len(r.Content) == 0 {
+		if r.Kind != c.kind || len(r.Content)+len(r.Lines) == 0 {
 			t.Errorf("%s: %+v", c.path, r)
 		}
 	}

@@ -66,7 +66,7 @@ func TestLifeOfAFleet(t *testing.T) {
 	var made fleet.InitResult
 	into(t, &made, cli.ExitDone, "init", dir, "-nodes", "west,north,east", "-hosts", strings.Join([]string{ownPort(), ownPort(), ownPort()}, ","), "-rounds", "6", "-cooldown", "4", "-average", "-table", "seeded",
 		"-partition", "dirichlet:0.5", "-seed", "3")
-	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.NonPrivate || math.Abs(*made.Epsilon-8) > 1e-3 || *made.Epsilon > 8 {
+	if made.Run != "ward" || made.Dim != 6 || len(made.Nodes) != 3 || made.Privacy == nil || math.Abs(made.Privacy.EpsilonGDP-8) > 1e-3 || made.Privacy.EpsilonGDP > 8 {
 		t.Errorf("made %+v", made)
 	}
 	for _, name := range []string{"run", "graph", "data", "eta", "mu", "clip", "sigma", "epsilon", "tau", "gain", "labels"} {
@@ -88,7 +88,7 @@ func TestLifeOfAFleet(t *testing.T) {
 	var before node.Checkup
 	into(t, &before, cli.ExitDone, "check", made.Nodes[0].File, "-timeout", "20s")
 	want := map[string]string{"node file": "ok", "fleet file": "ok", "key": "ok", "state": "ok", "privacy": "ok", "ledger": "ok", "listen": "ok", "oracle": "ok",
-		"forecast": "warn", "disk": "ok", "edges": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
+		"forecast": "warn", "disk": "ok", `neighbor "east"`: "warn", `neighbor "north"`: "warn", "clock": "ok"}
 	expect(&before, t, want)
 
 	results := runFleet(t, made)
@@ -322,7 +322,7 @@ func TestHangup(t *testing.T) {
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	var m fleet.MemberLine
+	var m struct{ Keys []string }
 	if err := json.Unmarshal([]byte(line), &m); err != nil {
 		t.Fatal(err)
 	}

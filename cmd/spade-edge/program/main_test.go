@@ -306,28 +306,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The package comment lists the commands as help does, in the same order and words.
-func TestPackageComment(t *testing.T) {
-	_, text, _ := call("help")
-	source := readFile(t, "commands.go")
-	last := -1
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "  spade-edge ") {
-			continue
-		}
-		name, short, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "  spade-edge ")), " ")
-		want := fmt.Sprintf("//\tspade-edge %-11s %s\n", name, strings.TrimSpace(short))
-		at := strings.Index(source, want)
-		if at <= last {
-			t.Errorf("no line %q in the package comment, or not in this order", want)
-		}
-		last = at
-	}
-	if last < 0 {
-		t.Errorf("help lists no commands:\n%s", text)
-	}
-}
-
 // An interrupt ends a run at once, with a word and exit code 1.
 func TestInterrupt(t *testing.T) {
 	for _, name := range []string{"simulate", "demo"} {

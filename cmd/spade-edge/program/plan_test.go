@@ -23,7 +23,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -166,43 +165,13 @@ func TestPlanStability(t *testing.T) {
 		if math.Abs(p.RoundGain*3*p.LambdaN-0.6*8/3) > 1e-6 || p.Gain != 0.6 {
 			t.Errorf("%s: round gain %v at lambda_N %v", spec, p.RoundGain, p.LambdaN)
 		}
-		// -beta asks the same question from the other end.
-		if back := planned(t, "-nodes", "12", "-graph", spec, "-beta", jsonNumber(p.Beta), "-rho", "3"); math.Abs(back.Gain-0.6) > 1e-9 || back.SpectralRadius != p.SpectralRadius && math.Abs(back.SpectralRadius-p.SpectralRadius) > 1e-9 {
-			t.Errorf("%s: beta %v is a gain of %v", spec, p.Beta, back.Gain)
-		}
 	}
 	if p := planned(t, "-nodes", "1"); p.ScalarsSent != 0 || p.BytesSent != 0 || p.RoundGain != 0 || p.CooldownNeeded != nil || p.Queries != 50*(100+2*100) {
 		t.Errorf("a single client: %+v", p)
 	}
 }
 
-// An unstable network is refused. The refusal names what the parameters amount to, and the beta that it calls stable is: just below
-// it there is a plan, just above there is none.
-func TestPlanRefusesUnstable(t *testing.T) {
-	t.Parallel()
-	args := []string{"plan", "-nodes", "12", "-graph", "ring", "-eta", "0.5", "-mu", "0.25", "-tau", "4"} // tau*eta*mu = 1/2, lambda_N = 4
-	code, out, log := call(append(args, "-beta", "2")...)
-	for _, want := range []string{"unstable", "beta 2 is a gain of 1.5", "lambda_N is 4,", "it grows by 2.41", "beta below 1.33333", "beta 1)"} {
-		if code != cli.ExitUsage || out != "" || !strings.Contains(log, want) {
-			t.Errorf("exit code %d, no %q in %q", code, want, log)
-		}
-	}
-	code, _, log = call(append(args, "-gain", "1.5")...)
-	if code != cli.ExitUsage || !strings.Contains(log, "beta 2 is a gain of 1.5") {
-		t.Errorf("exit code %d, %q", code, log)
-	}
-	if code, _, log := call(append(args, "-beta", "1.3333")...); code != cli.ExitDone {
-		t.Errorf("just below the limit: %s", log)
-	}
-	if code, _, log := call(append(args, "-beta", "1.3334")...); code != cli.ExitUsage || !strings.Contains(log, "it grows") {
-		t.Errorf("just above the limit: exit code %d, %s", code, log)
-	}
-	if code, _, log := call(append(args, "-gain", "1")...); code != cli.ExitUsage || !strings.Contains(log, "gain of 1:") {
-		t.Errorf("at the limit: exit code %d, %s", code, log)
-	}
-}
-
-// Budgets: of queries, and of privacy. What is planned fits, and one round more would not.
+// Budgets of queries: what is planned fits, and one round more would not.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
 	for _, tau := range []string{"", "5", "5 -estimator paper"} {
@@ -219,17 +188,6 @@ func TestPlanBudgets(t *testing.T) {
 		}
 		if off := float64(p.Tau*p.Tau) / float64(p.Rounds); tau == "" && (off < 1 || off > 1.2) {
 			t.Errorf("tau %d with %d rounds, want about the square", p.Tau, p.Rounds)
-		}
-	}
-	for acc, eps := range map[string]func(p *setup.Privacy) float64{
-		"gdp":   func(p *setup.Privacy) float64 { return p.EpsilonGDP },
-		"zcdp":  func(p *setup.Privacy) float64 { return p.EpsilonZCDP },
-		"paper": func(p *setup.Privacy) float64 { return p.EpsilonPaper },
-	} {
-		p := planned(t, "-clip", "0.5", "-sigma", "4", "-epsilon", "8", "-accounting", acc)
-		more := planned(t, "-clip", "0.5", "-sigma", "4", "-rounds", strconv.Itoa(p.Rounds+1))
-		if eps(p.Privacy) > 8 || eps(more.Privacy) <= 8 {
-			t.Errorf("%s: %d rounds cost %v, one more %v", acc, p.Rounds, eps(p.Privacy), eps(more.Privacy))
 		}
 	}
 }
@@ -303,7 +261,11 @@ func TestPlanMemory(t *testing.T) {
 				k++
 			}
 		}
-		got, want := heap()-before, float64(p.Memory.Total-p.Memory.Node-p.Memory.Checkpoint)
+		vectors := 2.0 // of the node, outside of the machine
+		if strings.Contains(args, "-average") {
+			vectors++
+		}
+		got, want := heap()-before, float64(p.Memory-p.State)-vectors*4*50000-8<<10
 		runtime.KeepAlive(m)
 		if math.Abs(got/want-1) > 0.05 {
 			t.Errorf("%q: %.0f bytes are allocated, %.0f planned: %+v", args, got, want, p.Memory)
@@ -376,8 +338,8 @@ func TestPlanState(t *testing.T) {
 		}
 		all.Wait()
 		longest := max(kept[0].longest, kept[1].longest, kept[2].longest)
-		if off := int64(longest) - p.Memory.Checkpoint; off < -100 || off > 100 {
-			t.Errorf("%q: %d bytes are kept, %d planned", args, longest, p.Memory.Checkpoint)
+		if off := int64(longest) - p.State; off < -100 || off > 100 {
+			t.Errorf("%q: %d bytes are kept, %d planned", args, longest, p.State)
 		}
 		if room := int64(b.Fleet.StateSize(b.Fleet.Members[1], 50)); p.Disk.Slots < 2*room || p.Disk.Slots > 2*room+10000 {
 			t.Errorf("%q: %d bytes set aside, two states take %d", args, p.Disk.Slots, 2*room)
@@ -474,18 +436,13 @@ func traffic(p *setup.Problem, t *testing.T) (sent int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codec, err := wire.NewCodec(p.Fleet.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	meter := setup.Meter(p.Fleet.Dim)
 	network.OnSend = func(msg admm.Message) {
-		frame := msg
-		setup.SignBlank(&frame)
-		b, err := codec.Append(nil, &frame)
+		n, err := meter(&msg)
 		if err != nil {
 			t.Error(err)
 		}
-		sent += int64(len(b))
+		sent += int64(n)
 	}
 	if err := network.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)

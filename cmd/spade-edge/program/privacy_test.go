@@ -83,9 +83,11 @@ func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	for _, c := range []struct {
 		args, want string
 	}{
-		{"-rounds 1 -clip 1 -sigma 100000 -delta 1e-6", "epsilon        0.0001 at delta 1e-06, exact (gdp); as zCDP 0.0001; by the paper's formula 0.0002"},
-		{"-rounds 50 -clip 1 -epsilon 8", "epsilon        8.0000 at delta 1e-05, exact (gdp); as zCDP 8.5993; by the paper's formula 9.3824"},
-		{"-rounds 50 -clip 1 -epsilon 8", "zero-out       epsilon 3.5472 if the data set is replaced by none"},
+		{"-rounds 1 -clip 1 -sigma 100000 -delta 1e-6", "epsilon 0.0001 at delta 1e-06 "},
+		{"-rounds 1 -clip 1 -sigma 100000 -delta 1e-6", "exact (gdp); as zCDP 0.0001; by the paper's formula 0.0002"},
+		{"-rounds 50 -clip 1 -epsilon 8", "epsilon 8.0000 at delta 1e-05 "},
+		{"-rounds 50 -clip 1 -epsilon 8", "exact (gdp); as zCDP 8.5993; by the paper's formula 9.3824"},
+		{"-rounds 50 -clip 1 -epsilon 8", "zero-out, a weaker statement, 3.5472"},
 	} {
 		code, out, log := call(append([]string{"privacy"}, strings.Fields(c.args)...)...)
 		if code != cli.ExitDone || !strings.Contains(out, c.want) {
@@ -97,9 +99,13 @@ func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 		args := []string{"-rounds", "3", "-sigma", sigma, "-delta", "1e-7"}
 		p := object[privacy.Plan](t, args...)
 		_, out, _ := call(append([]string{"privacy"}, args...)...)
-		line := out[strings.Index(out, "epsilon "):]
-		if _, err := fmt.Sscanf(line, "epsilon %f at delta 1e-07, exact (gdp); as zCDP %f; by the paper's formula %f", &printed[0], &printed[1], &printed[2]); err != nil {
-			t.Fatalf("%v in %s", err, line)
+		first, rest, _ := strings.Cut(out[strings.Index(out, "epsilon "):], "exact (gdp)")
+		_, err := fmt.Sscanf(first, "epsilon %f at delta 1e-07", &printed[0])
+		if err == nil {
+			_, err = fmt.Sscanf(rest, "; as zCDP %f; by the paper's formula %f", &printed[1], &printed[2])
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, out)
 		}
 		for i, exact := range []float64{p.EpsilonGDP, p.EpsilonZCDP, p.EpsilonPaper} {
 			if printed[i] < exact*(1-1e-9) || printed[i] > exact+1e-4*(1+1e-9) {

@@ -45,7 +45,7 @@ func TestWrongSharing(t *testing.T) {
 	ledger := filepath.Join(dir, "ledger.json")
 	all := []mistake{
 		{2, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
-		{2, "what would do: more neighbors (-graph), or -colluders 1 or fewer", strings.Fields("-colluders 2 -graph ring")},
+		{2, "want more neighbors (-graph), or fewer that may collude or vanish", strings.Fields("-colluders 2 -graph ring")},
 		{2, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
 		{2, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
 		{2, "-colluders is -1, want a whole number, 0..", strings.Fields("-colluders -1")},
@@ -148,8 +148,8 @@ func TestSharingFleet(t *testing.T) {
 	code, out, log := call("init", dir, "-nodes", "a,b,c", "-graph", "complete", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-colluders", "1",
 		"-mixing", "2", "-rounds", "4", "-cooldown", "3", "-limit-all", "60", "-json")
 	var made fleet.InitResult
-	if err := json.Unmarshal([]byte(out), &made); code != cli.ExitDone || err != nil || made.Mixing != 2 || made.EpsilonAll == nil ||
-		*made.EpsilonAll <= *made.Epsilon || !strings.Contains(made.Adversary, "any one member") {
+	if err := json.Unmarshal([]byte(out), &made); code != cli.ExitDone || err != nil || made.Privacy.AgainstAll == nil ||
+		made.Privacy.AgainstAll.EpsilonGDP <= made.Privacy.EpsilonGDP || !strings.Contains(made.Privacy.Adversary, "any one member") {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, out, log)
 	}
 	file, err := fleetfile.Read(made.Fleet)
@@ -183,7 +183,7 @@ func TestSharingFleet(t *testing.T) {
 			a = r
 		}
 	}
-	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != *made.Epsilon || a.Privacy.AgainstAll.EpsilonGDP != *made.EpsilonAll {
+	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != made.Privacy.EpsilonGDP || a.Privacy.AgainstAll.EpsilonGDP != made.Privacy.AgainstAll.EpsilonGDP {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
 	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
@@ -194,11 +194,11 @@ func TestSharingFleet(t *testing.T) {
 	var st monitor.Status
 	_, out, _ = call("status", path, "-json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
-		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != *made.EpsilonAll ||
+		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != made.Privacy.AgainstAll.EpsilonGDP ||
 		st.Privacy.AgainstAll.Lifetime != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	says([]string{"whoever sees all releases, together with any one member", "all other members together, who know", "  against all\n"},
+	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all\n"},
 		"privacy", "-ledger", ledger)
 	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)

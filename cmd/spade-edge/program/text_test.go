@@ -1,7 +1,6 @@
 package program
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -22,14 +21,8 @@ func TestHelpFits(t *testing.T) {
 					t.Errorf("%s -h %s: a line of %d: %s", cmd.Name, more, n, line)
 				}
 			}
-			words := strings.Fields(strings.ReplaceAll(out, "\\\n", "\n"))
-			for _, word := range strings.Fields(cli.About(cmd.Name)) {
-				i := slices.Index(words, word)
-				if i < 0 {
-					t.Errorf("%s -h: %q is missing", cmd.Name, word)
-					continue
-				}
-				words = slices.Delete(words, i, i+1)
+			if !strings.HasPrefix(out, cli.About(cmd.Name)) {
+				t.Errorf("%s -h %s does not begin with its text:\n%s", cmd.Name, more, out)
 			}
 		}
 	}
@@ -44,23 +37,6 @@ func TestTopicsFit(t *testing.T) {
 			if n := utf8.RuneCountInString(line) - 1; n > 80 && !message {
 				t.Errorf("help %s: a line of %d: %s", name, n, line)
 			}
-		}
-	}
-}
-
-func TestFilled(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"one two\nthree four five\n\nsix\n", "one two three\nfour five\n\nsix\n"},
-		{"  a    first words\n       more of it\n  bcd  the second\n", "  a    first\n       words\n       more of\n       it\n" +
-			"  bcd  the\n       second\n"},
-		{"  -flag int\n    \twhat it is for\n  -x\n    \tno\n", "  -flag int\n        what\n        it is\n        for\n" +
-			"  -x\n        no\n"},
-		{"  spade-edge x  # says\n", "  # says\n  spade-edge x\n"},
-		{"  spade-edge -a 1 -b \"c d\"\n", "  spade-edge \\\n      -a 1 \\\n      -b \"c d\"\n"},
-		{"", ""}, {"\n", "\n"}, {"  \n", "\n"},
-	} {
-		if got := cli.Filled(c.text, 14); got != c.want {
-			t.Errorf("%q becomes\n%s\nwant\n%s", c.text, got, c.want)
 		}
 	}
 }

@@ -69,7 +69,7 @@ var linkTroubles = map[string]provocation{
 	"a key file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.key", "none.key"))
 	},
-	"key file ... has mode ..., want 0600: others can reach the secret key; ...": func(t *testing.T, b *bench) (int, string) {
+	"key file ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "open.key", readFile(t, b.plain.path("a.key")))
 		if err := os.Chmod(b.plain.path("open.key"), 0o644); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ var linkTroubles = map[string]provocation{
 	`proxy http://... answers "403 ..." to CONNECT ...: it does not allow that, and has to be told to`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "403 Filtered")
 	},
-	"credentials of a proxy ... has mode ..., want 0600: others can reach the password; ...": func(t *testing.T, b *bench) (int, string) {
+	"credentials of a proxy ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {
 		if err := os.WriteFile(b.plain.path("proxy.txt"), []byte("me:secret"), 0o644); err != nil {
 			t.Fatal(err)
 		}

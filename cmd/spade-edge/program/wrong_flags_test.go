@@ -72,7 +72,6 @@ func TestWrongPlan(t *testing.T) {
 	arithmetic(t)
 	all := []mistake{
 		{2, "-rounds -steps] exclude each other", strings.Fields("-rounds 5 -steps 10")},
-		{2, "-beta and -gain exclude", strings.Fields("-beta 1 -gain 0.5")},
 		{2, "-dim is 0, want 1..", strings.Fields("-dim 0")},
 		{2, "-dim is 300000000", strings.Fields("-dim 300000000")},
 		{2, "-samples is -1", strings.Fields("-samples -1")},
@@ -85,9 +84,8 @@ func TestWrongPlan(t *testing.T) {
 		{2, "-link-kbit is -1", strings.Fields("-link-kbit -1")},
 		{2, "-gain is NaN", strings.Fields("-gain NaN")},
 		{2, "-gain is 0,", strings.Fields("-gain 0")},
-		{2, "-clip is missing", strings.Fields("-sigma 1 -epsilon 8")},
-		{2, "leave one out", strings.Fields("-clip 1 -sigma 1 -epsilon 8 -rounds 5")},
-		{3, "not even one release", strings.Fields("-clip 1 -sigma 0.1 -epsilon 1")},
+		{2, "-sigma and -epsilon (or -accounting) exclude", strings.Fields("-sigma 1 -epsilon 8")},
+		{2, "-gain is 1.5, want", strings.Fields("-gain 1.5")},
 		{2, "-non-private and -epsilon", strings.Fields("-non-private -epsilon 8")},
 		{2, `-table "round"`, strings.Fields("-table round")},
 		{2, `estimator "best"`, strings.Fields("-estimator best")},
@@ -102,7 +100,7 @@ func TestWrongPlan(t *testing.T) {
 		all[i].args = append([]string{"plan"}, c.args...)
 	}
 	wrongUse(t, t.TempDir(), all)
-	if _, _, log := call("plan", "-dim", "0", "-share", "7", "-tau", "0", "-beta", "-1"); strings.Count(log, "want") != 4 {
+	if _, _, log := call("plan", "-dim", "0", "-share", "7", "-tau", "0", "-link-kbit", "-1"); strings.Count(log, "want") != 4 {
 		t.Errorf("not all of four mistakes in\n%s", log)
 	}
 }
@@ -152,15 +150,15 @@ func TestWrongPrivacy(t *testing.T) {
 		{2, "sigma/clip", []string{"-epsilon", "3", "-sigma", "1e8"}},
 		{2, "nothing is protected", []string{"-rounds", "2147483647", "-sigma", "1e-6"}},
 		{2, "nothing is protected", []string{"-rounds", "1", "-sigma", "1e-6"}},
-		{2, "-dataset goes with -new-ledger only", []string{"-dataset", "x"}},
+		{2, "-dataset does not go with planning noise", []string{"-dataset", "x"}},
 		{2, "-dataset is missing", []string{"-new-ledger", none}},
 		{2, "-dataset is empty", []string{"-new-ledger", none, "-dataset", ""}},
 		{2, "-new-ledger is empty", []string{"-new-ledger", "", "-dataset", "x"}},
 		{2, "-verify is empty", []string{"-verify", ""}},
 		{2, "-ledger is empty", []string{"-ledger", ""}},
 		{2, "-fleet is empty", []string{"-verify", none, "-fleet", ""}},
-		{2, "-fleet goes with -verify or -ledger only", []string{"-rounds", "3", "-sigma", "1", "-fleet", none}},
-		{2, "-fleet goes with -verify or -ledger only", []string{"-fleet", none}},
+		{2, "-fleet does not go with planning noise", []string{"-rounds", "3", "-sigma", "1", "-fleet", none}},
+		{2, "-fleet does not go with planning noise", []string{"-fleet", none}},
 		{2, "-fleet does not go with -new-ledger", []string{"-new-ledger", none, "-dataset", "x", "-fleet", none}},
 		{2, "-delta without -epsilon", []string{"-new-ledger", none, "-dataset", "x", "-delta", "1e-6"}},
 		{2, "-accounting says", []string{"-new-ledger", none, "-dataset", "x", "-accounting", "gdp"}},

@@ -36,7 +36,7 @@ func TestWrongRun(t *testing.T) {
 	listen := strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[0].Addresses[0], "wss://"), "/")
 	oracle := string(text[strings.Index(string(text), `{"builtin"`) : len(text)-1])
 	wrongUse(t, tr.dir, []mistake{
-		{cli.ExitUsage, "no file given, want spade-edge run NODEFILE [-recover] [-anyway] [-until WHEN] [-without NAMES] [-http ADDR] [-log FORM] [-json]", []string{"run"}},
+		{cli.ExitUsage, "no file given, want spade-edge run NODEFILE [flags]", []string{"run"}},
 		{cli.ExitUsage, "no file given", []string{"run", "-json"}},
 		{cli.ExitUsage, `unexpected argument "b"`, []string{"run", "a", "b"}},
 		{cli.ExitUsage, "not defined: -fast", []string{"run", "a", "-fast"}},
@@ -121,7 +121,6 @@ func TestWrongInit(t *testing.T) {
 		{cli.ExitFailed, "none.csv", []string{"x", "-n", "2", "-data", "csv:none.csv", "-label", "y"}},
 		{cli.ExitUsage, "-non-private and -epsilon exclude each other", []string{"x", "-n", "2", "-non-private", "-epsilon", "3"}},
 		{cli.ExitUsage, "-gain is 1", []string{"x", "-n", "2", "-gain", "1"}},
-		{cli.ExitUsage, "-dataset names the data of ledgers", []string{"x", "-n", "2", "-non-private", "-dataset", "d"}},
 		{cli.ExitUsage, `-run is "\x01", want 1..64 bytes`, []string{"x", "-n", "2", "-run", "\x01"}},
 		{cli.ExitUsage, "pathological", []string{"x", "-n", "2", "-partition", "pathological:0"}},
 		{cli.ExitUsage, "none.txt", []string{"x", "-members", "none.txt"}},
@@ -129,7 +128,7 @@ func TestWrongInit(t *testing.T) {
 		{cli.ExitUsage, "junk.txt:2: ", []string{"x", "-dim", "5", "-members", write("junk.txt", line+"{\"name\": 3}\n")}},
 		{cli.ExitUsage, "after top-level value", []string{"x", "-dim", "5", "-members", write("two.txt", strings.TrimSpace(line)+other)}},
 		{cli.ExitUsage, `unknown field "secret"`, []string{"x", "-dim", "5", "-members", write("odd.txt", `{"name":"a","secret":"x"}`)}},
-		{cli.ExitUsage, "has 0, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
+		{cli.ExitUsage, "has 0 keys, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
 		{cli.ExitUsage, "nobody in", []string{"x", "-dim", "5", "-members", write("nowhere.txt", line+other)}},
 		{cli.ExitUsage, "for flag -stream: want a program and its arguments", []string{"x", "-n", "2", "-dim", "5", "-stream", `run "a`}},
 		{cli.ExitUsage, "-nats is not of the form tls://host:port", []string{"x", "-n", "2", "-nats", "broker:4222"}},

@@ -87,7 +87,7 @@ func tidy(from, to string) error {
 func (c *clinic) split(seed uint64) ([]site, error) {
 	var sites []site
 	for _, file := range c.files {
-		set, err := c.recipe.Apply(file, held, seed)
+		set, err := c.recipe.Apply(task.Spec{Source: file, TestFraction: held, Seed: seed})
 		if err != nil {
 			return nil, err
 		}

@@ -15,21 +15,18 @@ import (
 type Cmdline struct {
 	*flag.FlagSet
 	Program  *Program
-	name     string // of the command
 	Argv     []string
 	Out, Log io.Writer
 	JSON     bool            // -json
 	Given    map[string]bool // the flags on the command line, once it is parsed
 
 	Failed func(text string) // if it is set, it is told why the command fails, in place of log
-
-	show func(fs *flag.FlagSet) // if it is set, it is given the flags in place of the help
 }
 
 // NewCmdline returns a call whose flags are silent on errors.
 func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmdline {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	c := &Cmdline{FlagSet: fs, Program: p, name: name, Argv: args, Out: out, Log: log}
+	c := &Cmdline{FlagSet: fs, Program: p, Argv: args, Out: out, Log: log}
 	c.SetOutput(io.Discard)
 	c.Usage = func() {}
 	return c
@@ -44,9 +41,6 @@ func (c *Cmdline) JSONFlag(more string) {
 func (c *Cmdline) ParseArgs() error {
 	err := c.Parse(c.Argv)
 	switch {
-	case errors.Is(err, flag.ErrHelp) && c.show != nil:
-		c.show(c.FlagSet)
-		return err
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(c.Out, c.help(c.Arg(0) == "all"))
 		return err
@@ -77,23 +71,25 @@ var BeginWith = map[string][]string{
 // help is what a command is for, with its flags: those to begin with, if the command has such, or all.
 func (c *Cmdline) help(all bool) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, c.Program.about(c.name))
-	first := BeginWith[c.name]
-	some := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	fmt.Fprintln(&b, c.Program.about(c.Name()))
+	first := BeginWith[c.Name()]
+	var flags strings.Builder
 	count := 0
 	c.VisitAll(func(f *flag.Flag) {
 		count++
 		if all || first == nil || slices.Contains(first, f.Name) {
-			some.Var(f.Value, f.Name, f.Usage)
-			some.Lookup(f.Name).DefValue = f.DefValue
+			kind, about := flag.UnquoteUsage(f)
+			if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
+				about += fmt.Sprintf(" (default %s)", f.DefValue)
+			}
+			fmt.Fprintf(&flags, "  -%s\n%s\n", strings.TrimSpace(f.Name+" "+kind),
+				Wrapped("       ", "        ", strings.Fields(about), 80))
 		}
 	})
-	some.SetOutput(&b)
 	if !all && first != nil {
-		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.name, count)
+		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.Name(), count)
 	}
-	some.PrintDefaults()
-	return Filled(b.String(), lineWidth)
+	return b.String() + flags.String()
 }
 
 // ParseFile is parse for a command that takes one file, before or after its flags.
@@ -106,7 +102,7 @@ func (c *Cmdline) ParseFile() (file string, err error) {
 		return "", err
 	}
 	if file == "" {
-		usage, _, _ := strings.Cut(strings.TrimPrefix(c.Program.about(c.name), "usage: "), "\n")
+		usage, _, _ := strings.Cut(strings.TrimPrefix(c.Program.about(c.Name()), "usage: "), "\n")
 		return "", AsUsageError(fmt.Errorf("no file given, want %s", usage))
 	}
 	return file, nil

@@ -119,7 +119,7 @@ func complete(args []string, w io.Writer) {
 // Registered returns the flags of a command: those that it has made when it is asked for its help.
 func (cmd *Command) Registered() (all []*flag.Flag) {
 	c := NewCmdline(&Program{Name: "spade-edge"}, cmd.Name, []string{"-h"}, io.Discard, io.Discard)
-	c.show = func(fs *flag.FlagSet) { fs.VisitAll(func(f *flag.Flag) { all = append(all, f) }) }
+	c.Usage = func() { c.VisitAll(func(f *flag.Flag) { all = append(all, f) }) }
 	_ = cmd.Run(context.Background(), c) // it ends with the help
 	return all
 }

@@ -15,28 +15,23 @@ func didYouMean(typed, sign string, names []string) string {
 	return "; did you mean " + sign + best + "?"
 }
 
-// distance counts the letters to be put in, left out or replaced, and neighbors to be swapped, that make one word of
-// another.
+// distance counts the letters to be put in, left out or replaced that make one word of another.
 func distance(a, b string) int {
-	if len(a) > 32 || len(b) > 32 {
-		return 32
+	row := make([]int, len(b)+1) // from the letters of a so far to each beginning of b
+	for j := range row {
+		row[j] = j
 	}
-	var d [33][33]int
-	for i := range len(a) + 1 {
-		for j := range len(b) + 1 {
-			if i == 0 || j == 0 {
-				d[i][j] = i + j
-				continue
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
 			}
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
+			before = row[j+1]
+			row[j+1] = min(cost, before+1, row[j]+1)
 		}
 	}
-	return d[len(a)][len(b)]
+	return row[len(b)]
 }

@@ -38,109 +38,26 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// lineWidth is how wide the text of help is.
-const lineWidth = 80
-
-// folded breaks a line before words, where it can, so that no row is wider than width; rows after the first begin with
-// indent spaces.
-func folded(line string, width, indent int) (rows []string) {
-	rest, lead := []rune(strings.TrimRight(line, " ")), len(line)-len(strings.TrimLeft(line, " "))
-	indent = min(indent, width-1)
-	for len(rest) > width {
-		gap := width
-		for gap > lead && rest[gap] != ' ' {
-			gap--
-		}
-		if gap <= lead {
-			gap = max(width, lead+1)
-		}
-		rows = append(rows, strings.TrimRight(string(rest[:gap]), " "))
-		rest = []rune(strings.Repeat(" ", indent) + strings.TrimLeft(string(rest[gap:]), " "))
-		lead = indent
-	}
-	return append(rows, string(rest))
-}
-
-// Filled fills a help text into lines of a width. Lines that follow each other without a blank before them, or with more
-// blanks than the one before them, belong together; those of a flag and of its text do not. Command lines that are
-// given as examples break before flags, with a backslash, and what is said about one goes before it.
-func Filled(text string, width int) string {
-	var b strings.Builder
-	open, from := "", 0 // what is gathered, and how many blanks it begins with
-	flush := func() {
-		indent := from
-		if name, _, list := strings.Cut(open[from:], "  "); list { // an item: its text stands behind its name
-			rest := strings.TrimLeft(open[from+len(name):], " ")
-			indent = len(open) - len(rest)
-		}
-		for _, row := range folded(open, width, indent) {
-			b.WriteString(row + "\n")
-		}
-		open = ""
-	}
-	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
-		line = strings.TrimRight(line, "\n")
-		words := strings.TrimLeft(line, " ")
-		blanks := len(line) - len(words)
-		example := blanks > 0 && strings.HasPrefix(words, "spade-edge")
-		if open != "" {
-			if words != "" && !example && (blanks > from || blanks+from == 0) && open[from] != '-' {
-				open += " " + words
-				continue
-			}
-			flush()
-		}
-		switch command, note, noted := strings.Cut(words, "  "); {
-		case words == "":
-			b.WriteString("\n")
-		case example && len(line) > width:
-			if noted {
-				b.WriteString("  " + strings.TrimSpace(note) + "\n")
-			}
-			parts := strings.Split(command, " -")
-			for i := range parts[1:] {
-				parts[i+1] = "-" + parts[i+1]
-			}
-			b.WriteString("  " + strings.ReplaceAll(Wrapped(parts[0], parts[1:], width-7), "\n", " \\\n    ") + "\n")
-		default:
-			open, from = line, blanks
-		}
-	}
-	if open != "" {
-		flush()
-	}
-	return b.String()
-}
-
 // CostText says in every accounting what a spend is called.
 func CostText(c dpmech.Cost) string {
 	return fmt.Sprintf("epsilon %s at delta %v, exact (gdp); as zCDP %s; by the paper's formula %s",
 		EpsilonText(c.EpsilonGDP), c.Delta, EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper))
 }
 
-// ZeroOutText says what other libraries call the same spend.
-func ZeroOutText(c dpmech.Cost) string {
-	return fmt.Sprintf("epsilon %s if the data set is replaced by none and not by any other: "+
-		"the weaker statement that other libraries make",
-		EpsilonText(c.EpsilonZeroOut))
-}
-
 // AgainstAll is how the second of the two adversaries is called everywhere.
 const AgainstAll = "against all other members together"
 
-// WriteCost says what a spend is called everywhere. adversary is whom it is against; another part says the same against
-// all other members, if noise is shared.
-func WriteCost(t Table, c dpmech.Cost, adversary string) {
-	one := func(c dpmech.Cost) {
-		t.Row("epsilon", "%s", CostText(c)[len("epsilon "):])
-		t.Row("zero-out", "%s", ZeroOutText(c))
-		t.Row("spend", "rho %.6g in zCDP, mu %.6g in GDP", c.Rho, c.Mu)
+// WriteCost says what a spend costs against an adversary and, if noise is shared, against all other members, in every
+// accounting. note is what is to be said of it besides.
+func WriteCost(t Table, c dpmech.Cost, adversary, note string) {
+	one := func(name string, c dpmech.Cost, against string) {
+		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, %s", EpsilonText(c.EpsilonGDP), c.Delta, note, against)
+		t.Row("", "(exact (gdp); as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)",
+			EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 	}
-	t.Row("against", "%s", adversary)
-	one(c)
+	one("privacy", c, "against "+adversary)
 	if c.AgainstAll != nil {
-		t.Row("against", "all other members together, who know the noise that they share with this one")
-		one(*c.AgainstAll)
+		one("", *c.AgainstAll, AgainstAll)
 	}
 }
 
@@ -184,28 +101,22 @@ func Duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
 }
 
-// Wrapped joins words with spaces, in lines of a width; all but the first begin with spaces.
-func Wrapped(first string, words []string, width int) string {
-	text, at := first, len(first)
+// Wrapped joins words with spaces, in lines of a width; all but the first begin with indent.
+func Wrapped(first, indent string, words []string, width int) string {
+	var b strings.Builder
+	line := first
 	for _, word := range words {
-		if at+1+len(word) > width {
-			text, at = text+"\n ", 1
+		if len(line)+1+len(word) > width {
+			b.WriteString(line + "\n")
+			line = indent[:len(indent)-1]
 		}
-		text, at = text+" "+word, at+1+len(word)
+		line += " " + word
 	}
-	return text
+	return b.String() + line
 }
 
 // Digits is a number with the fewest digits that tell it from others.
 func Digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// Short cuts a text to n letters.
-func Short(s string, n int) string {
-	if letters := []rune(s); len(letters) > n {
-		return string(letters[:n-1]) + "~"
-	}
-	return s
-}
 
 // Fields are a JSON object in this order.
 type Fields []Field

@@ -49,7 +49,7 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	if slices.Contains(TopicNames(), name) {
 		_, err = io.WriteString(w, Text("topics/"+name))
 	} else if t := p.about(name); t != "" {
-		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", Filled(t, lineWidth), p.Name, name)
+		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
 	} else {
 		err = AsUsageError(fmt.Errorf("no topic %q; there are %s, and the commands %s%s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "), didYouMean(name, "", append(TopicNames(), names()...))))

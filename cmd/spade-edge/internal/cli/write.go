@@ -27,19 +27,21 @@ type Written struct {
 	Content []byte
 }
 
+// Taken reports what stands in the place of a file that is to be written.
+func (f *Faults) Taken(path string, force bool) {
+	if info, err := os.Lstat(path); err == nil {
+		f.When(info.IsDir(), "%s is a folder, want a name for a file", path)
+		f.When(!info.IsDir() && !force, "%s is there already: -force overwrites it", path)
+	}
+}
+
 // WriteAll writes files for everybody to read; each is written whole or not at all, and a full disk
 // leaves none of them behind. Unless force is set it overwrites
 // nothing.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
 	for _, f := range files {
-		switch info, err := os.Lstat(f.Path); {
-		case err != nil:
-		case info.IsDir():
-			taken.Add("%s is a folder, want a name for a file", f.Path)
-		case !force:
-			taken.Add("%s is there already: -force overwrites it", f.Path)
-		}
+		taken.Taken(f.Path, force)
 	}
 	if err := taken.Usage(); err != nil {
 		return err

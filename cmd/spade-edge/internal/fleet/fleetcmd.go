@@ -28,10 +28,10 @@ type fleetAction struct {
 
 // fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "key", "address", "edges", "cut", "run", "end", "as", "data", "stream"},
+	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as"},
 		(*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"rotate", []string{"line", "name", "key", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
+	{"rotate", []string{"line", "name", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
 	{"next", []string{"from", "run", "rounds", "epsilon", "end", "stop"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
@@ -40,20 +40,20 @@ var fleetActions = []fleetAction{
 // fleetEdit is a change of the files of a fleet.
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, key, address, edges, cut, run, as, data string
-	stream                                              CommandFlag
-	newKey, from, newFleet                              string
-	atOnce, retire, forget, end, dryRun                 bool
-	rounds, stop                                        int
-	epsilon                                             float64
+	line, name, address, edges, cut, run, as string
+	newKey, from, newFleet                   string
+	atOnce, retire, forget, end, dryRun      bool
+	rounds, stop                             int
+	epsilon                                  float64
 
 	dir, path string          // of the fleet file
 	file      *fleetfile.File // as it is to be
 	text      []byte          // as it was
-	hash      [32]byte        // as it was
-	ran       string          // the run as it was
+	old       *fleetfile.File // as it was; nil on a new device
+	hash      [32]byte        // likewise
+	ran       string          // the run, likewise
 	nodes     []*nodeText
-	writes    *change
+	files     []planned
 
 	r FleetResult
 }
@@ -73,10 +73,11 @@ type FleetResult struct {
 }
 
 type fileChange struct {
-	File    string        `json:"file"`
-	New     bool          `json:"new"`
-	Bytes   int           `json:"bytes"`
-	Changes []fieldChange `json:"changes"` // none of a start vector
+	File  string   `json:"file"`
+	New   bool     `json:"new"`
+	Bytes int      `json:"bytes"`
+	Gone  []string `json:"gone_lines,omitempty"` // of a file that is no start vector
+	Lines []string `json:"new_lines,omitempty"`
 }
 
 // errSettled says what may change in the middle of a run.
@@ -108,8 +109,8 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
 		f.When(!ok, "-%s does not go with fleet %s", given.Name, action.name)
 	})
-	f.Empty(c.Given, "line", e.line, "name", e.name, "key", e.key, "run", e.run, "as", e.as, "data", e.data,
-		"stream", e.stream.String(), "file", e.newKey, "from", e.from, "new", e.newFleet)
+	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey,
+		"from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
 	}
@@ -125,22 +126,20 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	if err := e.finish(); err != nil {
 		return err
 	}
-	return c.Print(e.r, e.write)
+	return c.Print(e.r, e.print)
 }
 
 func (e *fleetEdit) register() {
 	c := e.Cmdline
 	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen has printed on the device")
 	c.StringVar(&e.name, "name", "", "the member")
-	c.StringVar(&e.key, "key", "", "add, rotate: the public `key`, ed25519:..., in place of -line")
-	c.StringVar(&e.address, "address", "", "add, move: where neighbors reach it, host:port or wss://host:port/path, "+
+	c.StringVar(&e.address, "address", "", "move: where neighbors reach it, host:port or wss://host:port/path, "+
 		"several separated by commas; none if it only dials out")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
-	c.StringVar(&e.as, "as", "", "add: it learns from what this `member` learns from (default a gap to be filled in)")
-	c.StringVar(&e.data, "data", "", "add: the `source` of its own samples, prepared as the task in the fleet file says")
-	c.Var(&e.stream, "stream", "add: the `program`, with its arguments, that answers its queries")
+	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
+		"to be filled in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
@@ -191,36 +190,28 @@ func (e *fleetEdit) finish() error {
 				e.note("%s is another fleet than %s was: take it over there", own, e.path)
 			}
 		}
-		if err := e.writes.set(n.path, n.text, 0o600); err != nil {
+		if err := e.plan(n.path, n.text, 0o600); err != nil {
 			return err
 		}
 	}
 	if err := e.setFleet(e.path, text); err != nil { // last: it makes the rest count
 		return err
 	}
-	for _, w := range e.writes.files {
-		one := fileChange{File: w.path, New: w.old == nil, Bytes: len(w.new), Changes: FieldChanges(w.old, w.new)}
-		if rel, err := filepath.Rel(e.dir, w.path); err == nil {
-			one.File = filepath.ToSlash(rel)
-		}
-		e.r.Files = append(e.r.Files, one)
-	}
 	if e.dryRun {
 		return nil
 	}
-	e.writes.step = e.Program.FleetStep
-	return e.writes.commit()
+	return e.write()
 }
 
 // setFleet writes the fleet file somewhere, with the start vector beside it.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
-		if err := e.writes.set(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
+		if err := e.plan(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
 			return err
 		}
 	}
-	return e.writes.set(path, text, 0o644)
+	return e.plan(path, text, 0o644)
 }
 
 func (e *fleetEdit) note(format string, args ...any) {
@@ -238,7 +229,7 @@ func (e *fleetEdit) reload(name string) {
 		cmp.Or(strings.Join(all, ", "), "none"))
 }
 
-func (e *fleetEdit) write(t cli.Table) {
+func (e *fleetEdit) print(t cli.Table) {
 	r := &e.r
 	for _, f := range r.Files {
 		word := "changed"
@@ -246,8 +237,11 @@ func (e *fleetEdit) write(t cli.Table) {
 			word = "new"
 		}
 		t.Row(word, "%s, %s", f.File, cli.BytesText(int64(f.Bytes)))
-		for _, c := range f.Changes {
-			fmt.Fprintf(t, "  %s\n", c)
+		for _, line := range f.Gone {
+			fmt.Fprintf(t, "  - %s\n", cli.OneLine(line))
+		}
+		for _, line := range f.Lines {
+			fmt.Fprintf(t, "  + %s\n", cli.OneLine(line))
 		}
 	}
 	if len(r.Files) == 0 {

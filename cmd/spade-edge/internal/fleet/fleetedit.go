@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
@@ -10,10 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -22,36 +19,22 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newcomer returns the member that -line, or -name, -key and -address describe.
+// newcomer returns the member of -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
-	var f cli.Faults
-	if e.line != "" {
-		f.When(e.key != "", "-line and -key exclude each other: the line has the key")
-		all, err := readMembers(e.line)
-		if err != nil {
-			return m, cli.AsUsageError(fmt.Errorf("-line: %w", err))
-		}
-		if m = all[0]; len(all) != 1 {
-			f.Add("-line %s has %d members, want one", e.line, len(all))
-		}
-		f.When(e.name != "" && m.Name != e.name, "-name is %q, and the line of %s is of %q", e.name, e.line, m.Name)
-	} else {
-		m.Name = e.name
-		f.When(e.name == "" || e.key == "", "want -line, or -name and -key: who it is, and the public half of its key")
-		if e.key != "" {
-			key, err := transport.ParseKey(e.key)
-			if err != nil {
-				f.Add("-key: %w", err)
-			}
-			m.Keys = []ed25519.PublicKey{key}
-		}
+	if e.line == "" {
+		return m, cli.AsUsageError(errors.New("-line is missing: the file with the line that keygen has printed on the device"))
 	}
-	if e.address != "" {
-		if m.Addresses, err = memberAddresses("-address", setup.List(e.address)); err != nil {
-			f.Add("%w", err)
-		}
+	all, err := readMembers(e.line)
+	switch {
+	case err != nil:
+	case len(all) != 1:
+		err = fmt.Errorf("%s has %d members, want one", e.line, len(all))
+	case e.name != "" && e.name != all[0].Name:
+		err = fmt.Errorf("-name is %q, and the line of %s is of %q", e.name, e.line, all[0].Name)
+	default:
+		return all[0], nil
 	}
-	return m, f.Usage()
+	return m, cli.AsUsageError(fmt.Errorf("-line: %w", err))
 }
 
 // place returns where in the fleet the member of -name stands.
@@ -72,12 +55,8 @@ func (e *fleetEdit) add() error {
 	var wrong cli.Faults
 	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
 		m.Name)
-	wrong.When(strings.HasPrefix(m.Name, ".") || strings.ContainsAny(m.Name, `/\`) || !filepath.IsLocal(m.Name),
-		"name %q: want one that can be the name of a folder", m.Name)
+	wrong.When(!folderName(m.Name), "name %q: want one that can be the name of a folder", m.Name)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
-	wrong.When(privacy.Count(e.as != "", e.data != "", len(e.stream) > 0) > 1,
-		"-as, -data and -stream exclude each other: a node learns from one of them")
-	wrong.When(e.data != "" && f.Task == nil, "-data goes with a task in the fleet file, which says how to prepare them")
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
 	if err := wrong.Usage(); err != nil {
 		return err
@@ -160,42 +139,26 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 // makeNode makes the node file of a new member, in the way of those that are here.
 func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
-	fleet, how := "fleet.json", json.RawMessage(nil)
-	oracle, _ := json.Marshal(map[string]any{"stream": []string{setup.Gap}})
-	like := map[string]json.RawMessage{}
+	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	if len(e.nodes) > 0 {
-		first := e.nodes[0]
-		fleet = cmp.Or(first.field("fleet"), fleet)
+		like := e.nodes[0]
+		form.Fleet = cmp.Or(like.field("fleet"), form.Fleet)
 		if e.as != "" {
-			first = e.node(e.as)
+			like = e.node(e.as)
 		}
-		if err := json.Unmarshal(first.text, &like); err != nil {
+		var parts struct{ Transport, Oracle json.RawMessage }
+		if err := json.Unmarshal(like.text, &parts); err != nil {
 			return err
 		}
-		how = like["transport"]
+		if parts.Transport != nil {
+			form.Transport = parts.Transport
+		}
+		if e.as != "" {
+			form.Oracle = parts.Oracle
+		}
 	}
-	switch {
-	case e.as != "":
-		oracle = like["oracle"]
-	case e.data != "":
-		oracle, _ = json.Marshal(map[string]any{"builtin": map[string]any{"data": e.data}})
-	case len(e.stream) > 0:
-		oracle, _ = json.Marshal(map[string]any{"stream": []string(e.stream)})
-	}
-	text := cli.Fields{{Key: "version", Value: 1}, {Key: "name", Value: m.Name}, {Key: "fleet", Value: fleet}, {Key: "key", Value: "node.key"}}
-	if how != nil {
-		text = append(text, cli.Field{Key: "transport", Value: how})
-	} else if len(m.Addresses) > 0 {
-		text = append(text, cli.Field{Key: "listen", Value: listenAt(m.Addresses[0])})
-	}
-	text = append(text, cli.Field{Key: "state", Value: "state"})
-	if !e.file.Fleet.Privacy.NonPrivate {
-		text = append(text, cli.Field{Key: "ledger", Value: "ledger.json"})
-	}
-	var b bytes.Buffer
-	err := cli.WriteObject(&b, append(text, cli.Field{Key: "oracle", Value: json.RawMessage(oracle)}))
-	if err == nil {
-		n.text = b.Bytes()
+	var err error
+	if n.text, err = form.text(m, !e.file.Fleet.Privacy.NonPrivate); err == nil {
 		n.node, err = fleetfile.ParseNode(n.text, filepath.Dir(n.path))
 	}
 	if err != nil {
@@ -260,7 +223,7 @@ func (e *fleetEdit) remove() error {
 func (e *fleetEdit) rotate() error {
 	name := e.name
 	var fresh fleetfile.Member
-	if !e.retire || e.line+e.key != "" {
+	if !e.retire || e.line != "" {
 		var err error
 		if fresh, err = e.newcomer(); err != nil {
 			return err
@@ -352,7 +315,7 @@ func (e *fleetEdit) move() error {
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses
-	if m.Addresses, err = memberAddresses("-address", setup.List(e.address)); err != nil {
+	if m.Addresses, err = memberAddresses("-address", e.address); err != nil {
 		return cli.AsUsageError(err)
 	}
 	if n := e.node(e.name); n != nil {

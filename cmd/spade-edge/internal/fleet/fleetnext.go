@@ -167,9 +167,8 @@ func (e *fleetEdit) afford() error {
 	if p.NonPrivate {
 		return nil
 	}
-	old := e.before().Fleet
-	now := p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta)
-	target, limited := now, p.EpsilonLimit > 0
+	old := e.old.Fleet
+	target, limited := p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta), p.EpsilonLimit > 0
 	if limited {
 		target = p.EpsilonLimit
 	}

@@ -18,7 +18,6 @@ import (
 // nodeText is a node file that is edited.
 type nodeText struct {
 	path string
-	old  []byte
 	text []byte
 	node *fleetfile.Node
 }
@@ -53,7 +52,6 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
 		return cli.AsUsageError(err)
 	}
-	e.writes = &change{}
 	e.path = path
 	if device {
 		n, err := readNodeText(path)
@@ -67,10 +65,13 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	} else if err != nil {
 		return cli.AsUsageError(err)
 	}
-	if e.file, err = fleetfile.Read(e.path); err != nil {
+	if e.old, err = fleetfile.Read(e.path); err == nil {
+		e.file, err = fleetfile.Read(e.path)
+	}
+	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	e.hash, e.ran = e.file.Fleet.Hash(), e.file.Fleet.Run
+	e.hash, e.ran = e.old.Fleet.Hash(), e.old.Fleet.Run
 	if device {
 		return nil
 	}
@@ -81,24 +82,21 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	return f.Usage()
 }
 
-// openNode reads a member's node file, if it is in the folder of its name, or beside the fleet file.
+// openNode reads a member's node file, if it is in the folder of its name.
 func (e *fleetEdit) openNode(name string) error {
-	for _, path := range []string{filepath.Join(name, "node.json"), "node.json"} {
-		if !filepath.IsLocal(path) {
-			continue
-		}
-		n, err := readNodeText(filepath.Join(e.dir, path))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return err
-		case n.node.Name == name:
-			e.nodes = append(e.nodes, n)
-			return nil
-		case path != "node.json":
-			return fmt.Errorf("%s is of %q, want %q, as its folder is called", n.path, n.node.Name, name)
-		}
+	if !filepath.IsLocal(name) {
+		return nil
 	}
+	n, err := readNodeText(filepath.Join(e.dir, name, "node.json"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case n.node.Name != name:
+		return fmt.Errorf("%s is of %q, want %q, as its folder is called", n.path, n.node.Name, name)
+	}
+	e.nodes = append(e.nodes, n)
 	return nil
 }
 
@@ -108,7 +106,7 @@ func readNodeText(path string) (*nodeText, error) {
 		return nil, err
 	}
 	node, err := fleetfile.ReadNode(path)
-	return &nodeText{path: path, old: text, text: text, node: node}, err
+	return &nodeText{path: path, text: text, node: node}, err
 }
 
 // node returns the node file of a member, nil if it is not here.
@@ -166,20 +164,11 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if last := e.before().Fleet.Method.EndedAt(kept.End).Last(); kept.Round < last && !e.end {
+	if last := e.old.Fleet.Method.EndedAt(kept.End).Last(); kept.Round < last && !e.end {
 		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end, and what is not released "+
 			"stays unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}
 	return true, nil
-}
-
-// before returns the fleet as it was. The file was read before.
-func (e *fleetEdit) before() *fleetfile.File {
-	file, err := fleetfile.Parse(e.text, filepath.Dir(e.path))
-	if err != nil {
-		return e.file
-	}
-	return file
 }
 
 // moveState gives a node another state folder, so that the old run's stays as it is. An empty one stays.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk/broker"
@@ -29,7 +28,7 @@ type initOptions struct {
 	setup.Options
 	dir, runID, nodeNames, membersFile string
 	n, port, dim, samples, stop        int
-	hosts, nats, dataset               string
+	hosts, nats                        string
 	stream, oneshot                    CommandFlag
 	workers                            int
 	deal                               bool
@@ -98,8 +97,6 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
-	c.StringVar(&o.dataset, "dataset", "", "what people call the data of the nodes' ledgers: "+
-		"`text` before the node's name (default \"data of\")")
 	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
 	c.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
 		"every node prepares its own -data, and the model")
@@ -135,9 +132,9 @@ func (o *initOptions) builtin() bool {
 // check settles who takes part and where, and reports every fault that shows without data.
 func (o *initOptions) check() error {
 	var f cli.Faults
-	n := privacy.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
+	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
-	f.When(privacy.Count(o.Given["data"], o.Given["stream"], o.Given["oneshot"]) > 1,
+	f.When(setup.Count(o.Given["data"], o.Given["stream"], o.Given["oneshot"]) > 1,
 		"-data, -stream and -oneshot exclude each other: a node learns from one of them")
 	switch {
 	case o.Given["members"]:
@@ -155,10 +152,7 @@ func (o *initOptions) check() error {
 	}
 	o.Nodes = max(1, len(o.Names)) // none is a fault already told
 	for i, name := range o.Names {
-		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) ||
-			name == "fleet.json" {
-			f.Add("name %q of node %d: want one that can be the name of a folder", name, i)
-		}
+		f.When(!folderName(name), "name %q of node %d: want one that can be the name of a folder", name, i)
 	}
 	o.checkPlaces(&f)
 	if o.runID == "" {
@@ -197,8 +191,6 @@ func (o *initOptions) check() error {
 	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
-	f.When(o.Asked.Privacy.NonPrivate && o.Given["dataset"] || o.Given["members"] && o.Given["dataset"],
-		"-dataset names the data of ledgers, and none are made here")
 	entries, err := os.ReadDir(o.dir)
 	f.When(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
 	f.When(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
@@ -206,8 +198,13 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
+// folderName reports whether a member's name can be that of its folder beside the fleet file.
+func folderName(name string) bool {
+	return filepath.IsLocal(name) && name[0] != '.' && !strings.ContainsAny(name, `/\`) && name != "fleet.json"
+}
+
 func (o *initOptions) checkPlaces(f *cli.Faults) {
-	f.When(privacy.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
+	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
 	if o.members == nil {
 		for _, name := range o.Names {
 			o.members = append(o.members, fleetfile.Member{Name: name})
@@ -222,7 +219,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		for i, host := range hosts {
 			f.When(o.members[i].Addresses != nil, "-hosts: %q has an address in %s already", o.Names[i], o.membersFile)
 			var err error
-			if o.members[i].Addresses, err = memberAddresses("-hosts", []string{host}); err != nil {
+			if o.members[i].Addresses, err = memberAddresses("-hosts", host); err != nil {
 				f.Add("%w", err)
 			}
 		}

@@ -1,9 +1,9 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
-	"errors"
 	"net"
 	"net/url"
 	"os"
@@ -14,32 +14,24 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // InitResult is what was made, and its JSON.
 type InitResult struct {
-	Dir        string         `json:"dir"`
-	Fleet      string         `json:"fleet"` // path of the fleet file
-	Run        string         `json:"run"`
-	FleetHash  string         `json:"fleet_hash"`
-	Dim        int            `json:"dim"`
-	Rounds     int            `json:"rounds"`
-	Cooldown   int            `json:"cooldown"`
-	Mixing     int            `json:"mixing,omitempty"`
-	NonPrivate bool           `json:"non_private"`
-	Epsilon    *float64       `json:"epsilon"` // of the whole run, null if it is not private
-	Delta      *float64       `json:"delta"`
-	Adversary  string         `json:"adversary,omitempty"`           // against whom epsilon holds, in a private run
-	EpsilonAll *float64       `json:"epsilon_against_all,omitempty"` // against all other members, where noise is shared
-	Left       float64        `json:"share_left"`                    // of disagreement, after the cool-down
-	Nodes      []initNode     `json:"nodes"`
-	Chosen     map[string]any `json:"chosen"`
-	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+	Dir       string         `json:"dir"`
+	Fleet     string         `json:"fleet"` // path of the fleet file
+	Run       string         `json:"run"`
+	FleetHash string         `json:"fleet_hash"`
+	Dim       int            `json:"dim"`
+	Privacy   *setup.Privacy `json:"privacy"` // of the whole run, null if it is not private
+	Nodes     []initNode     `json:"nodes"`
+	Chosen    map[string]any `json:"chosen"`
+	Forecast  *sdk.Forecast  `json:"forecast"` // null without noise
 
-	forecast string // in words
+	fleet *sdk.Fleet
 }
 
 type initNode struct {
@@ -66,10 +58,10 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if p.X0 != nil {
 		file.X0File = "x0.bin"
 	}
+	hash := p.Fleet.Hash()
 	r = &InitResult{
-		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, Dim: p.Fleet.Dim,
-		Rounds: p.Fleet.Method.Rounds, Cooldown: p.Fleet.Method.Cooldown, Mixing: p.Fleet.Method.Mixing,
-		NonPrivate: o.Asked.Privacy.NonPrivate,
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]),
+		Dim: p.Fleet.Dim, Privacy: p.NewResult(false).Privacy, Chosen: p.ChosenValues(), fleet: p.Fleet,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -90,21 +82,8 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 			return nil, cli.AsUsageError(err)
 		}
 	}
-	hash := p.Fleet.Hash()
-	r.FleetHash, r.Chosen, r.Left = hex.EncodeToString(hash[:]), p.ChosenValues(), 1
-	if m := p.Fleet.Method; o.Nodes > 1 { // what the cool-down leaves of the disagreement that noise makes
-		calm := p.Graph.Settle(p.Graph.Gain(m.Gain, m.Rho), m.Rho, p.Course(), 0.05, m.Seed)
-		r.Left = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
-	}
-	if pr := p.Fleet.Privacy; !pr.NonPrivate {
-		spent := p.Fleet.Total(p.Fleet.Method.Rounds)
-		eps, all := dpmech.GDP.Epsilon(spent.Rho, pr.Delta), dpmech.GDP.Epsilon(spent.All, pr.Delta)
-		r.Epsilon, r.Delta, r.Adversary = &eps, &pr.Delta, pr.Shared().Adversary()
-		if spent.All != spent.Rho {
-			r.EpsilonAll = &all
-		}
+	if !p.Fleet.Privacy.NonPrivate {
 		r.Forecast = p.Forecast()
-		r.forecast = setup.ForecastText(p.Fleet, r.Forecast)
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
@@ -123,35 +102,54 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		fleet = "../fleet.json"
 		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
 		if err == nil && !o.Asked.Privacy.NonPrivate {
-			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), cmp.Or(o.dataset, "data of")+" "+m.Name, nil)
+			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil)
 		}
 		if err != nil {
 			return err
 		}
 		m.Keys = append(m.Keys, key)
 	}
-	text := cli.Fields{{Key: "version", Value: 1}, {Key: "name", Value: m.Name}, {Key: "fleet", Value: fleet}, {Key: "key", Value: "node.key"}}
+	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number), Average: o.Average}
 	if o.Given["nats"] {
-		text = append(text, cli.Field{Key: "transport", Value: cli.Fields{{Key: "nats", Value: o.nats}}})
-	} else if len(m.Addresses) > 0 {
-		text = append(text, cli.Field{Key: "listen", Value: listenAt(m.Addresses[0])})
+		form.Transport = map[string]string{"nats": o.nats}
 	}
-	text = append(text, cli.Field{Key: "state", Value: "state"})
-	if !o.Asked.Privacy.NonPrivate {
-		text = append(text, cli.Field{Key: "ledger", Value: "ledger.json"})
-	}
-	text = append(text, cli.Field{Key: "oracle", Value: o.oracle(number)})
 	if o.Given["table"] {
-		text = append(text, cli.Field{Key: "table", Value: o.Table})
+		form.Table = o.Table
 	}
-	if o.Average {
-		text = append(text, cli.Field{Key: "average", Value: true})
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "node.json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	text, err := form.text(*m, !o.Asked.Privacy.NonPrivate)
 	if err != nil {
 		return err
 	}
-	return errors.Join(cli.WriteObject(f, text), f.Sync(), f.Close())
+	return state.Replace(filepath.Join(dir, "node.json"), text, 0o600)
+}
+
+// nodeForm is a new node file.
+type nodeForm struct {
+	Version   int    `json:"version"`
+	Name      string `json:"name"`
+	Fleet     string `json:"fleet"`
+	Key       string `json:"key"`
+	Transport any    `json:"transport,omitempty"` // nil for websockets
+	Listen    string `json:"listen,omitempty"`
+	State     string `json:"state"`
+	Ledger    string `json:"ledger,omitempty"`
+	Oracle    any    `json:"oracle"`
+	Table     string `json:"table,omitempty"`
+	Average   bool   `json:"average,omitempty"`
+}
+
+// text completes the file of a member's node, and returns its content.
+func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
+	n.Version, n.Name, n.Key, n.State = 1, m.Name, "node.key", "state"
+	if n.Transport == nil && len(m.Addresses) > 0 {
+		n.Listen = listenAt(m.Addresses[0])
+	}
+	if private {
+		n.Ledger = "ledger.json"
+	}
+	var b bytes.Buffer
+	err := cli.WriteObject(&b, n)
+	return b.Bytes(), err
 }
 
 func (o *initOptions) oracle(number int) map[string]any {
@@ -209,21 +207,15 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	for _, n := range r.Nodes {
 		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}
-	if r.Cooldown > 0 {
-		t.Row("rounds", "%d%s, and %d of cool-down, which leave %.2g of the nodes' disagreement", r.Rounds,
-			cli.MixingText(r.Mixing), r.Cooldown, r.Left)
+	m := r.fleet.Method
+	if m.Cooldown > 0 {
+		t.Row("rounds", "%d%s, and %d of cool-down", m.Rounds, cli.MixingText(m.Mixing), m.Cooldown)
 	} else {
-		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", r.Rounds, cli.MixingText(r.Mixing))
+		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", m.Rounds, cli.MixingText(m.Mixing))
 	}
-	if r.NonPrivate {
-		t.Row("privacy", "NOT PRIVATE: what a node sends may reveal its data")
-	} else {
-		t.Row("privacy", "epsilon %s at delta %v for each node's whole data set, over the whole run, against %s",
-			cli.EpsilonText(*r.Epsilon), *r.Delta, r.Adversary)
-		if r.EpsilonAll != nil {
-			t.Row("", "epsilon %s %s", cli.EpsilonText(*r.EpsilonAll), cli.AgainstAll)
-		}
-		t.Row("forecast", "%s", r.forecast)
+	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
+	if r.Forecast != nil {
+		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

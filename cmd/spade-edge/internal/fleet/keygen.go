@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -37,7 +36,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	if c.Given["from"] && c.Given["out"] {
 		return cli.AsUsageError(errors.New("-from and -out exclude each other: no key is made from another"))
 	}
-	where, err := memberAddresses("-address", setup.List(*addresses))
+	where, err := memberAddresses("-address", *addresses)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
@@ -56,14 +55,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	}
 	enc := json.NewEncoder(c.Out)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(MemberLine{*name, []string{transport.FormatKey(public)}, where})
-}
-
-// MemberLine is what keygen prints and init -members reads. It fits into a fleet file as it is.
-type MemberLine struct {
-	Name      string   `json:"name"`
-	Keys      []string `json:"keys"`
-	Addresses []string `json:"addresses,omitempty"`
+	return enc.Encode(fleetfile.Member{Name: *name, Keys: []ed25519.PublicKey{public}, Addresses: where})
 }
 
 // readMembers reads the lines that keygen has printed on each device. Empty lines, and those that begin with #, are
@@ -79,8 +71,8 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		if m, err := readMember(line); err != nil {
-			errs.Add("%s:%d: %w", path, i+1, err)
+		if m, err := fleetfile.ParseMember([]byte(line)); err != nil {
+			errs.Add("%s:%d: %.60q is not a line that keygen prints: %w", path, i+1, line, err)
 		} else {
 			members = append(members, m)
 		}
@@ -89,38 +81,20 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 	return members, errors.Join(errs...)
 }
 
-func readMember(line string) (fleetfile.Member, error) {
-	var l MemberLine
-	err := dpmech.ReadJSON([]byte(line), &l)
-	if err != nil {
-		return fleetfile.Member{}, fmt.Errorf("%.60q is not a line that keygen prints: %w", line, err)
-	}
-	m := fleetfile.Member{Name: l.Name}
-	var errs cli.Faults
-	errs.When(len(l.Keys) < 1 || len(l.Keys) > 2, "keys: %q has %d, want 1 or 2", l.Name, len(l.Keys))
-	for _, text := range l.Keys {
-		key, err := transport.ParseKey(text)
-		errs = append(errs, err)
-		m.Keys = append(m.Keys, ed25519.PublicKey(key))
-	}
-	m.Addresses, err = memberAddresses("addresses", l.Addresses)
-	return m, errors.Join(append(errs, err)...)
-}
-
-// memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. where is for messages.
-func memberAddresses(where string, list []string) (out []string, err error) {
+// memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. list is the value of a flag.
+func memberAddresses(flag, list string) (out []string, err error) {
 	var f cli.Faults
-	for _, s := range list {
+	for _, s := range setup.List(list) {
 		if !strings.Contains(s, "://") {
 			host, _, err := net.SplitHostPort(s)
 			if err != nil || host == "" {
-				f.Add("%s: %q, want host:port or wss://host:port/path", where, s)
+				f.Add("%s: %q, want host:port or wss://host:port/path", flag, s)
 				continue
 			}
 			s = "wss://" + s + "/"
 		}
 		if _, _, err := transport.ParseAddress(s); err != nil {
-			f.Add("%s: %w", where, err)
+			f.Add("%s: %w", flag, err)
 		}
 		out = append(out, s)
 	}

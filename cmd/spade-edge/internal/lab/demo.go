@@ -1,3 +1,4 @@
+// Package lab has the commands that need no fleet: demo, simulate and plan.
 package lab
 
 import (
@@ -15,7 +16,9 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -54,23 +57,13 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 			"everything that is sent, together with any one node; all others together learn more (with -graph " +
 			"given, none is shared)")
 	}
-	p.WriteChosen(c.Log)
-	if o.Asked.Privacy.NonPrivate {
-		show.Say("NOT PRIVATE: nothing is clipped and no noise is added")
-	}
-	p.WriteForecast(c.Log)
-	stage, err := p.NewStage(*addr, show)
+	p.WriteBeginning(c.Log)
+	d := &demo{Problem: p, show: show, began: time.Now()}
+	r, models, means, err := d.run(ctx, *addr)
+	defer d.close()
 	if err != nil {
 		return err
 	}
-	defer stage.Close()
-	start := time.Now()
-	r, models, means, err := runNodes(p, ctx, show, stage)
-	show.End()
-	if err != nil {
-		return err
-	}
-	r.Seconds = time.Since(start).Seconds()
 	each, err := r.Score(p, models, means)
 	if err != nil {
 		return err
@@ -80,9 +73,12 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	stage.Compare(r)
+	if r.Accuracies != nil {
+		d.group.Compare("alone", *r.AccuracyAlone/100)
+		d.group.Compare("pooled", *r.AccuracyPooled/100)
+	}
 	err = c.Print(r, func(t cli.Table) { writeTable(p, t, r, solo, each) })
-	if err != nil || stage == nil {
+	if err != nil || *addr == "" {
 		return err
 	}
 	if h, ok := c.Out.(*cli.Held); ok { // not to be waited for
@@ -96,34 +92,45 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 // maxDemoNodes bounds the listeners, connections and goroutines of one process.
 const maxDemoNodes = 100
 
-// runNodes trains over websockets and returns the outcome, every node's model and, with -average, the mean of its
-// releases.
-func runNodes(p *setup.Problem, ctx context.Context, show *cli.Progress, stage *setup.Stage) (r *setup.Result, models, means [][]float32,
-	err error) {
-	trs, keys, file, err := listen(p)
+// demo is a fleet of nodes in this process, and a page that shows them.
+type demo struct {
+	*setup.Problem
+	show     *cli.Progress
+	began    time.Time
+	trs      []*ws.Transport
+	keys     []ed25519.PrivateKey
+	file     *fleetfile.File
+	monitors []*monitor.Monitor
+	group    *monitor.Group
+
+	leave context.CancelFunc // ends the page; nil if there is none
+	page  sync.WaitGroup
+}
+
+// run trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
+// A page is served at addr, if it is not empty, until close.
+func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
-		for _, tr := range trs {
+		for _, tr := range d.trs {
 			wg.Go(func() { _ = tr.Close() })
 		}
 		wg.Wait()
 	}()
+	if err = d.listen(); err == nil {
+		err = d.monitor(addr)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	releases := sim.NewTranscript(len(trs), func(round int, models [][]float32) { // once every node has made its release
-		xbar := setup.Mean(models)
-		consensus := setup.ConsensusError(xbar, models)
-		show.Round(round, fmt.Sprintf("average model %s, consensus error %.2g", p.Worth(xbar, 1), consensus))
-		stage.Add(round, p.Test.Accuracy(xbar), consensus, xbar)
-	})
-	nodes := make([]*sdk.Node, len(trs))
-	for i, tr := range trs {
+	releases := sim.NewTranscript(len(d.trs), d.round)
+	start, nodes := time.Now(), make([]*sdk.Node, len(d.trs))
+	for i, tr := range d.trs {
 		nodes[i], err = sdk.New(sdk.Config{
-			Fleet: p.Fleet, Name: p.Fleet.Members[i], Samples: p.Samples[i], Oracle: p.Oracles[i], Transport: tr,
-			Window: sdk.Window(p.Fleet.Dim),
-			Key:    keys[i], Keys: file.SigningKeys, SeededTable: p.Opt.Table == "seeded", Average: p.Opt.Average,
-			Observer: stage.Observer(i, sdk.Observer{
+			Fleet: d.Fleet, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
+			Window: sdk.Window(d.Fleet.Dim),
+			Key:    d.keys[i], Keys: d.file.SigningKeys, SeededTable: d.Opt.Table == "seeded", Average: d.Opt.Average,
+			Observer: d.monitors[i].Observer(sdk.Observer{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
 		})
@@ -131,18 +138,17 @@ func runNodes(p *setup.Problem, ctx context.Context, show *cli.Progress, stage *
 			return nil, nil, nil, err
 		}
 	}
-	stage.Begin(nodes, trs)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go watch(ctx, trs, p.Fleet.Members, cancel)
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
+		d.monitors[i].Begin(n)
 		wg.Go(func() {
 			errs[i] = n.Run(ctx)
-			stage.End(i, errs[i])
+			d.monitors[i].End(errs[i])
 			if errs[i] != nil {
-				cancel(errs[i]) // without one node the others would wait for ever
+				cancel(errs[i]) // without one node the others would wait indefinitely
 			}
 		})
 	}
@@ -150,69 +156,95 @@ func runNodes(p *setup.Problem, ctx context.Context, show *cli.Progress, stage *
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, nil, context.Cause(ctx)
 	}
-	r = p.NewResult(false)
-	models, means = make([][]float32, len(nodes)), make([][]float32, len(nodes))
-	for i, n := range nodes {
-		models[i], means[i] = n.Model(), n.Averaged()
+	r = d.NewResult(false)
+	for _, n := range nodes {
+		models, means = append(models, n.Model()), append(means, n.Averaged())
 		st := n.Status()
 		r.Queries += st.Queries
 		r.BytesSent += st.BytesSent
 	}
-	r.Transcript = releases.Sum()
+	r.Transcript, r.Seconds = releases.Sum(), time.Since(start).Seconds()
 	return r, models, means, nil
 }
 
-// watch ends a demo in which two nodes cannot get in touch for ten seconds: on one machine that does not heal.
-func watch(ctx context.Context, trs []*ws.Transport, names []string, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	silent := map[[2]string]int{} // seconds, by pair
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+// monitor makes a monitor of every node, and serves the page at addr, if it is not empty.
+func (d *demo) monitor(addr string) error {
+	for i, name := range d.Fleet.Members {
+		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }
+		m, err := monitor.New(monitor.Config{Fleet: d.Fleet, Name: name, Links: links})
+		if err != nil {
+			return err
 		}
-		for i, tr := range trs {
-			for _, peer := range tr.Peers() {
-				pair := [2]string{names[i], peer.Name}
-				if peer.Connected || peer.Err == nil {
-					silent[pair] = 0
-				} else if silent[pair]++; silent[pair] >= 10 {
-					cancel(fmt.Errorf("%s cannot reach %s: %w", names[i], peer.Name, peer.Err))
-				}
-			}
-		}
+		d.monitors = append(d.monitors, m)
+	}
+	d.group = monitor.NewGroup(d.Fleet, "test data that no node has, with the average model", d.monitors...)
+	if d.Train.Target == nil {
+		d.group.Compare("majority", d.Test.Majority())
+	}
+	if addr == "" {
+		return nil
+	}
+	l, err := monitor.Listen(addr)
+	if err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancel(context.Background())
+	d.leave = leave
+	d.page.Go(func() { monitor.Serve(ctx, l, d.group.Handler()) })
+	d.show.Say("page: http://%s/", l.Addr())
+	return nil
+}
+
+// close ends the page.
+func (d *demo) close() {
+	if d.leave != nil {
+		d.leave()
+		d.page.Wait()
 	}
 }
 
-// listen makes a key for every member and brings up its listener; then each learns where its neighbors are. On an error
-// the transports made so far are returned as well.
-func listen(p *setup.Problem) (trs []*ws.Transport, keys []ed25519.PrivateKey, file *fleetfile.File, err error) {
-	file = &fleetfile.File{Fleet: p.Fleet}
-	for _, name := range p.Fleet.Members {
+// round shows the models of all nodes after a round.
+func (d *demo) round(round int, models [][]float32) {
+	f, xbar := d.Fleet, setup.Mean(models)
+	consensus := setup.ConsensusError(xbar, models)
+	d.show.Round(round, fmt.Sprintf("average model %s, consensus error %.2g", d.Worth(xbar, 1), consensus))
+	epsilon := monitor.Unknown()
+	if !f.Privacy.NonPrivate {
+		epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(f.Total(f.Method.Data(round)).Rho, f.Privacy.Delta))
+	}
+	d.group.Add(monitor.Point{
+		Round: round, Seconds: time.Since(d.began).Seconds(), Epsilon: epsilon,
+		ConsensusError: monitor.Value(consensus),
+		Loss:           monitor.Value(d.Test.MeanLoss(xbar)), Accuracy: monitor.Value(d.Test.Accuracy(xbar)),
+	})
+}
+
+// listen makes a key for every member and brings up its listener; then each learns where its neighbors are.
+func (d *demo) listen() error {
+	d.file = &fleetfile.File{Fleet: d.Fleet}
+	for _, name := range d.Fleet.Members {
 		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
-			return nil, nil, nil, err
+			return err
 		}
-		keys = append(keys, key)
-		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
+		d.keys = append(d.keys, key)
+		d.file.Members = append(d.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
 	}
-	for i, name := range p.Fleet.Members {
-		tr, err := ws.New(node.LinkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, file, keys[i]))
+	for i, name := range d.Fleet.Members {
+		tr, err := ws.New(node.LinkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, d.file, d.keys[i]))
 		if err != nil {
-			return trs, nil, nil, err
+			return err
 		}
-		trs = append(trs, tr)
+		d.trs = append(d.trs, tr)
 	}
-	for i, tr := range trs {
-		for _, j := range p.Graph.Neighbors(i) {
-			if err := tr.SetAddresses(p.Fleet.Members[j], trs[j].Addr()); err != nil {
-				return trs, nil, nil, err
+	for i, tr := range d.trs {
+		for _, j := range d.Graph.Neighbors(i) {
+			if err := tr.SetAddresses(d.Fleet.Members[j], d.trs[j].Addr()); err != nil {
+				return err
 			}
 		}
 	}
-	return trs, keys, file, nil
+	return nil
 }
 
 // compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
@@ -238,33 +270,32 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each, nil
 }
 
-// writeTable prints what a person wants to know after a demo.
+// writeTable prints what a person wants to know after a demo. solo and each are the scores of the nodes, alone and
+// together.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
-	fmt.Fprintf(t, "\n%-10s %8s %12s %14s %16s\n", "node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1),
-		"alone", "with the others")
-	cell, what, always := "%.1f %%", "accuracy", "majority"
-	mean, pooled, trivial := 0.0, 0.0, 0.0
-	if g := r.Regression; g != nil {
-		cell, what, always = "%.4g", "RMSE", "mean"
-		mean, pooled, trivial = g.RMSEMean, *g.RMSEPooled, g.MeanRMSE
-	} else {
-		mean, pooled, trivial = r.AccuracyMean, *r.AccuracyPooled, r.AccuracyMajority
+	row := func(name string, samples, share any, alone, together string) {
+		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)
 	}
-	say := func(x float64) string { return fmt.Sprintf(cell, x) }
+	say := func(x float64) string { return r.ScoreText(x, 1) }
+	what, always := "accuracy", "majority"
+	var pooled float64
+	if r.Regression != nil {
+		what, always, pooled = "RMSE", "mean", *r.Regression.RMSEPooled
+	} else {
+		pooled = *r.AccuracyPooled
+	}
+	fmt.Fprintln(t)
+	row("node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1), "alone", "with the others")
 	for i, name := range p.Fleet.Members {
-		fmt.Fprintf(t, "%-10s %8d %10.0f %% %14s %16s\n", name, p.Samples[i], share(p, i), say(solo[i]), say(each[i]))
+		row(name, p.Samples[i], fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
 	}
 	alone, _ := setup.Average(solo)
-	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n", "average", "", "", say(alone), say(mean))
-	fmt.Fprintf(t, "%-10s %8d %12s %14s %16s\n", "pooled", p.Train.Len(), "", "", say(pooled))
-	fmt.Fprintf(t, "%-10s %8s %12s %14s %16s\n\n", always, "", "", "", say(trivial))
-	saying := "the most frequent class"
-	if r.Regression != nil {
-		saying = "the mean of the test data"
-	}
-	fmt.Fprintf(t, "%s is on test data that no node has; \"alone\" and \"pooled\" (one node with "+
-		"everybody's data) are trained without noise; "+
-		"%q always says %s\n\n", what, always, saying)
+	mean, _, constant := r.Headline()
+	row("average", "", "", say(alone), say(mean))
+	row("pooled", p.Train.Len(), "", "", say(pooled))
+	row(always, "", "", "", say(constant))
+	fmt.Fprintf(t, "\n%s is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are "+
+		"trained without noise; %q always says %s\n\n", what, always, r.Baseline())
 	if r.Accuracies != nil {
 		r.WriteClasses(t)
 	}

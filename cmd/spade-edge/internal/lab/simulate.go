@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -10,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -18,77 +19,77 @@ import (
 func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 50, "er:0.3", "iid"
-	epsilons := &setup.EpsilonList{First: &o.Asked.Privacy.EpsilonLimit}
-	o.Several = epsilons
-	var seeds seedList
-	c.Var(&seeds, "seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each, and for each of several "+
-		"values of -epsilon")
-	var files outputs
-	files.register(c)
+	var epsilons []float64
+	o.Several = &epsilons
+	var seeds []uint64
+	c.Func("seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each, and for each of several "+
+		"values of -epsilon", func(text string) (err error) {
+		seeds, err = readSeeds(text)
+		return err
+	})
+	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
+		"seed at the last epsilon")
+	force := c.Bool("force", false, "overwrite what is there")
 	if err := o.Read(c); err != nil {
 		return err
 	}
 	var f cli.Faults
-	sweepConflicts(&o, &f, seeds, epsilons.All)
-	files.check(&f)
+	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds exclude each other")
+	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first one is checked with the other flags
+		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
+	}
+	if *path != "" { // nothing runs in vain
+		info, err := os.Stat(filepath.Dir(*path))
+		f.When(err != nil || !info.IsDir(), "-save: there is no folder %s", filepath.Dir(*path))
+		f.Taken(*path, *force)
+	}
+	if seeds == nil {
+		seeds = []uint64{o.Asked.Method.Seed}
+	}
+	if epsilons == nil {
+		epsilons = []float64{o.Asked.Privacy.EpsilonLimit}
+	}
+	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon make %d runs, want at most %d", len(seeds)*len(epsilons), maxRuns)
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	runs, err := planSweep(&o, seeds, epsilons.All)
+	var runs []setup.Options // by epsilon, and then by seed
+	for _, epsilon := range epsilons {
+		for _, seed := range seeds {
+			run := o
+			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
+			runs = append(runs, run)
+		}
+	}
+	began, save := time.Now(), -1
+	if *path != "" {
+		save = len(runs) - len(seeds) // the first seed at the last epsilon
+	}
+	results, saved, err := simulateAll(ctx, runs, save, c.Log)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	saved, err := simulateAll(ctx, runs, &files, c.Log)
-	if err != nil {
-		return err
-	}
-	if err := files.write(runs, saved); err != nil {
-		return err
+	if saved != nil {
+		text, err := saved.Marshal()
+		if err != nil {
+			return err
+		}
+		if err := cli.WriteAll([]cli.Written{{Path: *path, Content: text}}, *force); err != nil {
+			return err
+		}
 	}
 	if len(runs) > 1 {
-		s := newSweep(groupRuns(runs), began)
+		s := newSweep(results, epsilons, began)
 		return c.Print(s, s.write)
 	}
-	r := runs[0].result
+	r := results[0]
 	return c.Print(r, func(t cli.Table) {
-		if r.Regression != nil {
-			r.Regression.Write(t, r.Nodes)
-		} else {
-			writeAccuracy(r, t)
-		}
-		r.WriteFiles(t)
+		r.WriteWorth(t)
 		t.Row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
 		t.Row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, cli.BytesText(r.BytesSent), r.Seconds)
 		r.WritePrivacy(t)
 		t.Row("transcript", "%s", r.Transcript)
 	})
-}
-
-// writeAccuracy prints what the models at the end are worth.
-func writeAccuracy(r *setup.Result, t cli.Table) {
-	t.Row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
-		"%.2f %% for the network's average model, %.2f %% by always saying the most frequent class",
-		r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean, r.AccuracyMajority)
-	r.WriteClasses(t)
-	if r.AccuracyAveraged != nil {
-		t.Row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
-	}
-}
-
-// frameMeter returns a function that encodes a message and returns the length of its frame in bytes, for one goroutine.
-func frameMeter(p *setup.Problem) func(*admm.Message) (int, error) {
-	codec, err := wire.NewCodec(p.Fleet.Dim)
-	var frame []byte
-	return func(msg *admm.Message) (int, error) {
-		if err != nil {
-			return 0, err
-		}
-		sent := *msg
-		setup.SignBlank(&sent)
-		frame, err = codec.Append(frame[:0], &sent)
-		return len(frame), err
-	}
 }
 
 // simulateNetwork runs the problem on as many goroutines as there are processors, and returns the final models too. each is
@@ -106,9 +107,9 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		return nil, nil, err
 	}
 	r := p.NewResult(true)
-	network.Meter = func() func(*admm.Message) (int, error) { return frameMeter(p) }
+	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim) }
 	// A simulation can do without the last words, which are all of one length.
-	done, err := frameMeter(p)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
+	done, err := setup.Meter(p.Fleet.Dim)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,8 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -138,25 +136,16 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
 		}
 	}
-	if node.Transport == nil {
-		c.ways(node, file)
+	if !edges {
+		c.parts(ctx, node, file)
+		c.ok("clock", "not needed: keys do not expire")
 	}
-	switch known := err == nil && errProxy == nil; {
-	case edges:
-		if known {
-			c.neighbors(ctx, d, true)
-		}
-		return
+	switch {
 	case offline:
-		c.parts(ctx, node, file)
 		c.warn("neighbors", "left out: -offline")
-	default:
-		c.parts(ctx, node, file)
-		if known {
-			c.neighbors(ctx, d, false)
-		}
+	case err == nil && errProxy == nil:
+		c.neighbors(ctx, d, edges)
 	}
-	c.ok("clock", "not needed: keys do not expire")
 }
 
 // parts checks what the node is to be made of: files and port here, and the rest by the node's own rules.
@@ -197,8 +186,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	}
 	if r.Config != nil {
 		c.fail("settings", cli.ExitUsage, r.Config)
-	} else if cfg.Samples > 0 && f.Method.Estimator == sdk.EstimatorTracking {
-		c.memory(node, f, cfg.Samples)
 	}
 	c.state(node, f, r, used, remarks, errState)
 	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
@@ -215,12 +202,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Disk > 0 {
 		c.disk(node, r.Disk)
 	}
-}
-
-// memory says what is stored of the tracking estimator's memory.
-func (c *Checkup) memory(node *fleetfile.Node, f *sdk.Fleet, samples int) {
-	size := int64(f.StateSize(node.Name, samples) - f.StateSize(node.Name, 0))
-	c.ok("memory", "%s of every state, written in each of %d rounds", cli.BytesText(size), f.Method.Last())
 }
 
 // stateFolder looks at a state folder, which need not be there.
@@ -376,35 +357,5 @@ func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	}
 	if len(answers) == 0 {
 		c.ok("neighbors", "none")
-	}
-}
-
-// ways says of every neighbor who dials whom.
-func (c *Checkup) ways(node *fleetfile.Node, file *fleetfile.File) {
-	var both, out, in []string
-	own := slices.ContainsFunc(file.Members, func(m fleetfile.Member) bool {
-		return m.Name == node.Name && len(m.Addresses) > 0
-	})
-	for _, p := range file.Peers(node.Name) {
-		list := &both
-		switch {
-		case !own || node.Listen == "":
-			list = &out
-		case len(p.Addresses) == 0:
-			list = &in
-		}
-		*list = append(*list, strconv.Quote(p.Name))
-	}
-	var text []string
-	for _, part := range []struct {
-		how   string
-		names []string
-	}{{"either end dials", both}, {"this node dials", out}, {"dialed by", in}} {
-		if len(part.names) > 0 {
-			text = append(text, part.how+" "+strings.Join(part.names, ", "))
-		}
-	}
-	if text != nil {
-		c.ok("edges", "%s", strings.Join(text, "; "))
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ed25519"
@@ -16,7 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -25,12 +29,19 @@ import (
 // inspection is what was found, and its JSON.
 type inspection struct {
 	Path string `json:"path"`
-	Kind string `json:"kind"`    // what it was taken for
-	Any  any    `json:"content"` // cli.Fields, but for a ledger, evidence and ledgers of neighbors
+	Kind string `json:"kind"` // what it was taken for
 
-	text  strings.Builder // the same for people
+	Lines []inspected `json:"lines,omitempty"`   // what it says, line by line
+	Any   any         `json:"content,omitempty"` // all that is in it: of a ledger, a certificate and evidence
+
+	text  strings.Builder // stands before the lines, for people
 	fault error           // why it is not sound
 	fleet *fleetfile.File // has the keys for evidence; nil if it is not known
+}
+
+type inspected struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // Inspect is the command that says what is in a file or folder of a fleet.
@@ -50,29 +61,22 @@ func Inspect(_ context.Context, c *cli.Cmdline) error {
 	if err := r.identify(path); err != nil {
 		return err
 	}
-	err = c.Print(r, func(t cli.Table) { fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text) })
+	err = c.Print(r, func(t cli.Table) {
+		fmt.Fprintf(t, "%-14s %s\n%s", r.Kind, path, &r.text)
+		for _, line := range r.Lines {
+			t.Row(line.Name, "%s", line.Text)
+		}
+	})
 	if err == nil && r.fault != nil {
 		return cli.AsExit(r.fault, cli.ExitFailed)
 	}
 	return err
 }
 
-// row adds a line for people.
+// row adds a line.
 func (r *inspection) row(name, format string, args ...any) {
-	cli.Table{Writer: &r.text}.Row(name, format, args...)
+	r.Lines = append(r.Lines, inspected{name, fmt.Sprintf(format, args...)})
 }
-
-// add adds a field of the JSON object, and a line for people unless format is empty.
-func (r *inspection) add(key string, value any, format string, args ...any) {
-	all, _ := r.Any.(cli.Fields)
-	r.Any = append(all, cli.Field{Key: key, Value: value})
-	if format != "" {
-		r.row(key, format, args...)
-	}
-}
-
-// say adds a field whose text is its value.
-func (r *inspection) say(key string, value any) { r.add(key, value, "%v", value) }
 
 func (r *inspection) identify(path string) error {
 	info, err := os.Stat(path)
@@ -94,14 +98,12 @@ func (r *inspection) identify(path string) error {
 		return err
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, 4096))
-	switch {
-	case err != nil:
-		return err
+	in := bufio.NewReader(f)
+	switch head, _ := in.Peek(1024); {
 	case bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY-----")):
 		return r.key(path)
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
-		return r.jsonFile(path, io.MultiReader(bytes.NewReader(head), f))
+		return r.jsonFile(path, in)
 	}
 	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, model file, evidence, ledger, "+
 		"certificate, fleet file, node file, key file", path))
@@ -157,7 +159,7 @@ func (r *inspection) key(path string) error {
 	if err != nil {
 		return err
 	}
-	r.say("public", transport.FormatKey(key.Public().(ed25519.PublicKey)))
+	r.row("public", "%s", transport.FormatKey(key.Public().(ed25519.PublicKey)))
 	r.row("secret", "not shown; it must not leave this device")
 	return nil
 }
@@ -167,19 +169,16 @@ func (r *inspection) nodeFile(path string) error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	var meeting, proxy string // addresses, which have no credentials in a node file
+	var meeting string // an address, which has no credentials in a node file
 	if b := broker.Of(n); b != nil {
 		meeting = b.URL
 	}
-	if n.Proxy != nil {
-		proxy = n.Proxy.URL
-	}
 	for _, f := range []struct{ name, value string }{
 		{"name", n.Name}, {"fleet", n.Fleet}, {"key", n.Key}, {"listen", n.Listen}, {"state", n.State}, {"ledger", n.Ledger},
-		{"http", n.HTTP}, {"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", proxy},
+		{"http", n.HTTP}, {"oracle", n.Oracle.String()}, {"broker", meeting}, {"proxy", n.Proxy},
 	} {
 		if f.value != "" {
-			r.say(f.name, f.value)
+			r.row(f.name, "%s", f.value)
 		}
 	}
 	list, err := state.ReadEvidence(state.EvidencePath(n.State))
@@ -190,12 +189,8 @@ func (r *inspection) nodeFile(path string) error {
 	if len(list) > 0 && r.fleet == nil {
 		r.fleet, _ = fleetfile.Read(n.Fleet) // without it the signatures are not checked, which is said
 	}
-	all, own := r.evidence(list, n.Name)
-	if own != nil {
+	if _, own := r.evidence(list, n.Name); own != nil {
 		r.fault = own
-	}
-	if len(all) > 0 {
-		r.add("evidence", all, "")
 	}
 	return nil
 }
@@ -241,64 +236,108 @@ func (r *inspection) fleetFile(path string) error {
 		return cli.AsUsageError(err)
 	}
 	m, hash := f.Method, f.Hash()
-	r.add("run", f.Run, "%q, %d parameters, %d rounds of %d local steps%s and %d of cool-down", f.Run, f.Dim, m.Rounds, m.Tau,
+	r.row("run", "%q, %d parameters, %d rounds of %d local steps%s and %d of cool-down", f.Run, f.Dim, m.Rounds, m.Tau,
 		cli.MixingText(m.Mixing), m.Cooldown)
-	r.say("hash", hex.EncodeToString(hash[:]))
-	r.add("dim", f.Dim, "")
-	r.add("method", m, "")
-	r.memberRows(file, g.Neighbors)
-	if g.N() > 1 {
-		r.add("edges", len(f.Edges), "%d, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
-		r.add("gain", m.Gain, "%.4g of the limit 8/3 of stability", m.Gain)
+	r.row("hash", "%s", hex.EncodeToString(hash[:]))
+	for i, member := range file.Members {
+		r.memberRow(f.Members, member, g.Neighbors(i))
 	}
-	r.add("non_private", f.Privacy.NonPrivate, "")
+	if g.N() > 1 {
+		r.row("edges", "%d, Laplacian lambda_2 %.6g, lambda_N %.6g", len(f.Edges), g.Lambda2(), g.LambdaMax())
+		r.row("gain", "%.4g of the limit 8/3 of stability", m.Gain)
+	}
 	pr := f.Privacy
 	if pr.NonPrivate {
 		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
 		return nil
 	}
-	r.add("privacy", pr, "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
-	r.add("adversary", pr.Shared().Adversary(), "%s", pr.Shared().Adversary())
+	r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
+	r.row("adversary", "%s", pr.Shared().Adversary())
 	if pr.PairSigma > 0 {
 		r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these",
 			pr.PairSigma, pr.EffectiveSigma)
 	}
-	cost := costOf(f)
-	r.add("spent", cost, "after round %d %s; zero-out %s", m.Rounds, cli.CostText(cost), cli.EpsilonText(cost.EpsilonZeroOut))
+	cost := dpmech.CostOf(f.Total(m.Rounds), pr.Delta)
+	r.row("spent", "after round %d %s; zero-out %s", m.Rounds, cli.CostText(cost), cli.EpsilonText(cost.EpsilonZeroOut))
 	if cost.AgainstAll != nil {
 		r.row("", "%s %s", cli.AgainstAll, cli.CostText(*cost.AgainstAll))
 	}
 	return nil
 }
 
-// memberRows says who the members are; neighbors are numbers of members.
-func (r *inspection) memberRows(file *fleetfile.File, neighbors func(i int) []int) {
-	type member struct {
-		Name      string   `json:"name"`
-		Keys      []string `json:"keys"`
-		Retired   []string `json:"retired,omitempty"`
-		Addresses []string `json:"addresses"`
-		Neighbors []string `json:"neighbors"`
-	}
-	texts := func(keys []ed25519.PublicKey) (all []string) {
+// memberRow says who a member is; neighbors are numbers of members.
+func (r *inspection) memberRow(members []string, m fleetfile.Member, neighbors []int) {
+	texts := func(keys []ed25519.PublicKey, between string) string {
+		var all []string
 		for _, k := range keys {
 			all = append(all, transport.FormatKey(k))
 		}
-		return all
+		return strings.Join(all, between)
 	}
-	var members []member
-	for i, m := range file.Members {
-		one := member{Name: m.Name, Keys: texts(m.Keys), Retired: texts(m.Retired), Addresses: append([]string{}, m.Addresses...)}
-		retired := ""
-		if len(one.Retired) > 0 {
-			retired = ", retired " + strings.Join(one.Retired, " and ")
-		}
-		for _, j := range neighbors(i) {
-			one.Neighbors = append(one.Neighbors, file.Fleet.Members[j])
-		}
-		members = append(members, one)
-		r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), one.Neighbors,
-			strings.Join(one.Keys, " or "), retired)
+	var names []string
+	for _, j := range neighbors {
+		names = append(names, members[j])
 	}
-	r.add("members", members, "")
+	retired := ""
+	if len(m.Retired) > 0 {
+		retired = ", retired " + texts(m.Retired, " and ")
+	}
+	r.row("member", "%q at %s, neighbors %q, key %s%s", m.Name, strings.Join(m.Addresses, " "), names, texts(m.Keys, " or "),
+		retired)
+}
+
+// modelFile says what is in a model file, and whether the certificate in it is right and the model's.
+func (r *inspection) modelFile(path string) error {
+	m, err := builtin.ReadModel(path)
+	if err != nil {
+		return cli.AsUsageError(err)
+	}
+	fleet, sum := hex.EncodeToString(m.Fleet[:]), sdk.ModelHash(m.Weights)
+	what := "last release"
+	if m.Averaged {
+		what = "mean of the releases"
+	}
+	r.row("run", "%q, round %d of %d by %q, %s", m.Run, m.Round, m.Rounds, m.Member, what)
+	r.row("fleet_hash", "%s", fleet)
+	r.row("model_sha256", "%s, of %d numbers", sum, len(m.Weights))
+	if t := m.Task; t != nil {
+		r.row("task", "%v on %s data fitted on %s", m.Task.Model, t.Source, t.FittedOn)
+		if t.Target != nil {
+			r.row("says", "%q, from %.6g to %.6g", t.Label, t.Target.Low, t.Target.High)
+		} else {
+			r.row("classes", "%s", strings.Join(t.Classes, ", "))
+		}
+		var columns []string
+		for _, c := range t.Columns {
+			columns = append(columns, c.Name)
+		}
+		r.row("columns", "%s", strings.Join(columns, ", "))
+	} else {
+		r.row("no_task", "%s: predict and evaluate refuse it", m.NoTask)
+	}
+	switch {
+	case m.NonPrivate:
+		r.row("privacy", "NOT PRIVATE: the model may reveal data of its members")
+	case m.Certificate == nil:
+		r.row("certificate", "none")
+	default:
+		r.modelCertificate(path, m, fleet)
+	}
+	return nil
+}
+
+// modelCertificate says whether the certificate in a model file is right and the model's.
+func (r *inspection) modelCertificate(path string, m *builtin.Model, fleet string) {
+	c, err := dpmech.ParseCertificate(m.Certificate)
+	if err == nil {
+		err = c.Verify()
+	}
+	if err == nil && (c.Run != m.Run || c.Fleet != fleet || c.Member != m.Member) {
+		err = fmt.Errorf("it is of %q in run %q", c.Member, c.Run)
+	}
+	if r.fault = privacy.Right(path+": certificate", err); err == nil {
+		r.row("certificate", "of %d releases; its numbers are right. Who wrote it, privacy -verify with -fleet shows", c.Rounds)
+	} else {
+		r.row("certificate", "not good: %v", err)
+	}
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 
@@ -28,32 +27,30 @@ func (r *inspection) stateFolder(path string) error {
 		return err
 	}
 	member := r.slots(report.Slots[:])
-	r.add("log", len(report.Log), "%d lines; the last is %s", len(report.Log), last(report.Log))
+	last := "missing"
+	if n := len(report.Log); n > 0 {
+		last = report.Log[n-1]
+	}
+	r.row("log", "%d lines; the last is %s", len(report.Log), last)
 	if report.Secrets {
-		r.add("secrets", true, "%s", secretText)
+		r.row("secrets", "%s", secretText)
 	}
 	for _, remark := range report.Remarks {
 		r.row("remark", "%s", remark)
 	}
-	r.add("remarks", append([]string{}, report.Remarks...), "")
 	quarantine, err := state.ReadQuarantine(path) // as it is kept; nothing of it is verified
 	for _, q := range quarantine {
 		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why,
 			state.QuarantinePath(path))
 	}
-	r.add("quarantine", quarantine, "")
-	evidence, own := r.evidence(report.Evidence, member)
-	r.add("evidence", evidence, "")
+	_, own := r.evidence(report.Evidence, member)
 	used, _ := state.InUse(path) // if it cannot be told, it is not said
-	r.add("in_use", used, "")
 	refused := cmp.Or(report.Refused, err, own)
-	r.add("opens", refused == nil, "")
 	switch {
 	case used:
 		r.row("verdict", "in use: a node is at work on it")
 	case refused != nil:
-		r.add("refused", refused.Error(), "")
-		r.row("verdict", "refused")
+		r.row("verdict", "refused: %v", refused)
 		r.fault = refused
 	default:
 		r.row("verdict", "sound: a node goes on from it")
@@ -63,15 +60,7 @@ func (r *inspection) stateFolder(path string) error {
 
 // slots says what the slots of a state folder hold, and returns whose state it is.
 func (r *inspection) slots(all []state.SlotReport) (member string) {
-	type slot struct {
-		state.SlotReport
-		Member string `json:"member,omitempty"`
-		Fleet  string `json:"fleet_hash,omitempty"`
-		Model  string `json:"model_sha256,omitempty"`
-	}
-	var content []slot
 	for _, s := range all {
-		one := slot{SlotReport: s}
 		name := filepath.Base(s.File)
 		switch kept := s.Snapshot; {
 		case s.Fault != "":
@@ -80,22 +69,11 @@ func (r *inspection) slots(all []state.SlotReport) (member string) {
 			r.row(name, "round %d, but %v", s.Round, s.Foreign)
 		default:
 			member = kept.Member
-			one.Member, one.Fleet, one.Model = kept.Member, hex.EncodeToString(kept.Fleet[:]), sdk.ModelHash(kept.Model)
-			r.row(name, "round %d of %q in the fleet with hash %s, %s, model_sha256 %s, made by %s", s.Round, kept.Member,
-				one.Fleet[:16], cli.BytesText(s.Bytes), one.Model, kept.Build)
+			r.row(name, "round %d of %q in the fleet with hash %x, %s, model_sha256 %s, made by %s", s.Round, kept.Member,
+				kept.Fleet[:8], cli.BytesText(s.Bytes), sdk.ModelHash(kept.Model), kept.Build)
 		}
-		content = append(content, one)
 	}
-	r.add("slots", content, "")
 	return member
-}
-
-// last returns the last line, if there is one.
-func last(lines []string) string {
-	if len(lines) == 0 {
-		return "missing"
-	}
-	return lines[len(lines)-1]
 }
 
 // evidenceReport is one piece of evidence, and its JSON.

@@ -206,11 +206,11 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	t.Row("intervals", "95 %%, by the ends of brackets")
 	fmt.Fprintf(t, "\n%-20s", "is \\ said")
 	for _, name := range classes {
-		fmt.Fprintf(t, " %12s", cli.Short(name, 12))
+		fmt.Fprintf(t, " %12.12s", name)
 	}
 	fmt.Fprintf(t, "  %-22s %s\n", "recall", "precision")
 	for k, name := range classes {
-		fmt.Fprintf(t, "%-20s", cli.Short(name, 20))
+		fmt.Fprintf(t, "%-20.20s", name)
 		for _, count := range m.Confusion[k] {
 			fmt.Fprintf(t, " %12d", count)
 		}
@@ -219,7 +219,7 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	if m.Binary == nil {
 		return
 	}
-	fmt.Fprintf(t, "\n%-20s %12s %12s  observed\n", "p of "+cli.Short(classes[1], 15), "samples", "mean p")
+	fmt.Fprintf(t, "\n%-20.20s %12s %12s  observed\n", "p of "+classes[1], "samples", "mean p")
 	for k, tenth := range m.Binary.Calibration {
 		if tenth.Samples > 0 {
 			fmt.Fprintf(t, "%.1f to %-13.1f %12d %12.3f  %s\n", float64(k)/10, float64(k+1)/10, tenth.Samples, tenth.Said,

@@ -61,7 +61,6 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	f := d.Fleet.Fleet
 	show := cli.NewProgress(c.Log, f.Method)
 	show.Name = file.Name + ": "
-	defer show.End()
 	if *without != "" {
 		d.Without = strings.Split(*without, ",")
 	}

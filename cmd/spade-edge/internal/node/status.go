@@ -41,18 +41,16 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(st, func(t cli.Table) { _, _ = io.WriteString(t, StatusText(st, file)) })
 }
 
-// watchNode shows a running node until it is gone or ctx ends, and returns how it stood then.
+// watchNode says what a running node does, whenever that changes, until it is gone or ctx ends, and returns how it stood
+// then.
 func watchNode(
 	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
 ) (*monitor.Status, error) {
-	moving, said := cli.IsTerminal(log), ""
+	said := ""
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if moving {
-			// Row by row: some terminals keep a screen that is erased as a whole, and would keep one a second.
-			fmt.Fprint(log, "\x1b[H\x1b[K", strings.ReplaceAll(StatusText(st, file), "\n", "\n\x1b[K"), "\x1b[J")
-		} else if line := device.Summary(st); line != said {
+		if line := device.Summary(st); line != said {
 			said = line
 			fmt.Fprintln(log, cli.OneLine(line))
 		}
@@ -130,22 +128,21 @@ func StatusText(s *monitor.Status, file *fleetfile.Node) string {
 
 // privacyRows says what the run, and all runs, have cost.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
-	limit := cli.EpsilonText(float64(p.Planned)) + " planned"
-	if p.Limit.Known() {
-		limit = fmt.Sprintf("%v allowed", p.Limit)
+	limit := func(planned, limit monitor.Value) string {
+		if limit.Known() {
+			return fmt.Sprintf("%v allowed", limit)
+		}
+		return cli.EpsilonText(float64(planned)) + " planned"
 	}
 	against := ""
 	if p.AgainstAll != nil {
 		against = ", against " + p.Adversary
 	}
-	b.Row("privacy", "epsilon %s of %s, at delta %v (%s)%s", cli.EpsilonText(float64(p.Epsilon)), limit, p.Delta,
+	b.Row("privacy", "epsilon %s of %s, at delta %v (%s)%s", cli.EpsilonText(float64(p.Epsilon)), limit(p.Planned, p.Limit), p.Delta,
 		p.Accounting, against)
 	if a := p.AgainstAll; a != nil {
-		limit = cli.EpsilonText(float64(a.Planned)) + " planned"
-		if a.Limit.Known() {
-			limit = fmt.Sprintf("%v allowed", a.Limit)
-		}
-		b.Row("", "epsilon %s of %s, against all other members together", cli.EpsilonText(float64(a.Epsilon)), limit)
+		b.Row("", "epsilon %s of %s, against all other members together", cli.EpsilonText(float64(a.Epsilon)),
+			limit(a.Planned, a.Limit))
 	}
 	if l := p.Lifetime; l != nil {
 		b.Row("lifetime", "epsilon %s of the data set %q, over %d runs%s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,

@@ -41,19 +41,19 @@ func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration,
 		return probe(ctx, link, patience)
 	}
 	peers := link.Peers
-	for i, more := 0, true; more; i++ {
-		link.Peers, more = nil, false
+	for i := 0; ; i++ {
+		link.Peers = nil
 		for _, p := range peers {
-			if i > 0 && i >= len(p.Addresses) {
-				continue
+			if n := len(p.Addresses); i < max(1, n) {
+				p.Addresses = p.Addresses[min(i, n):min(i+1, n)]
+				link.Peers = append(link.Peers, p)
 			}
-			more = more || i+1 < len(p.Addresses)
-			p.Addresses = p.Addresses[min(i, len(p.Addresses)):min(i+1, len(p.Addresses))]
-			link.Peers = append(link.Peers, p)
+		}
+		if len(link.Peers) == 0 {
+			return all
 		}
 		all = append(all, probe(ctx, link, patience)...)
 	}
-	return all
 }
 
 // probe asks every peer once.

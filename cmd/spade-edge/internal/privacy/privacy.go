@@ -1,8 +1,10 @@
+// Package privacy has the command that plans noise, verifies certificates and looks after ledgers.
 package privacy
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -69,14 +71,11 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 // check reports flags that do not go with what was asked for, and values out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f cli.Faults
-	for _, name := range []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "verify", "fleet",
-		"ledger", "new-ledger", "dataset", "limit-all"} {
+	for _, name := range slices.Sorted(maps.Keys(o.Given)) {
 		switch {
-		case !o.Given[name] || name == mode || slices.Contains(other, name):
-		case mode == "" && name == "fleet":
-			f.Add("-fleet goes with -verify or -ledger only")
+		case name == mode || slices.Contains(other, name):
 		case mode == "":
-			f.Add("-%s goes with -new-ledger only", name) // -dataset: every other one is a mode
+			f.Add("-%s does not go with planning noise, which is done without -verify, -ledger and -new-ledger", name)
 		default:
 			f.Add("-%s does not go with -%s", name, mode)
 		}
@@ -92,22 +91,10 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
-	if n := Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && !o.Given["dataset"] &&
-		!o.Given["fleet"] {
+	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
 	}
 	return f.Usage()
-}
-
-// Count reports how many of the values are true.
-func Count(all ...bool) int {
-	n := 0
-	for _, b := range all {
-		if b {
-			n++
-		}
-	}
-	return n
 }
 
 // Plan is the answer to a planning question.
@@ -139,8 +126,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, dpmech.Shared{}.Adversary())
-		t.Row("protected", "each client's whole data set, against everyone who sees what it sends")
+		cli.WriteCost(t, r.Cost, dpmech.Shared{}.Adversary(), "")
 	})
 }
 
@@ -204,7 +190,7 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	t.Row("left", "%s", left.Text)
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
-		cli.WriteCost(t, life.Cost, life.Adversary())
+		cli.WriteCost(t, life.Cost, life.Adversary(), "")
 		width := len("run")
 		for _, r := range life.Runs {
 			width = max(width, len(r.Run))

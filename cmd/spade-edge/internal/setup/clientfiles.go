@@ -50,12 +50,14 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		return nil, nil, nil, AsUsage(err)
 	}
 	spec := o.DataSpec()
+	prepared := spec // by a recipe: some is always held back
+	prepared.Whole = false
 	var each []*task.Set
 	switch {
 	case o.Files != nil && o.Recipe != nil:
-		set, each, err = o.Recipe.ApplyFiles(o.Files, o.Spec.TestFraction, o.Asked.Method.Seed)
+		set, each, err = o.Recipe.ApplyFiles(prepared, o.Files)
 	case o.Recipe != nil:
-		set, err = o.Recipe.Apply(o.Spec.Source, o.Spec.TestFraction, o.Asked.Method.Seed)
+		set, err = o.Recipe.Apply(prepared)
 	default:
 		if err := spec.Validate(); err != nil {
 			return nil, nil, nil, AsUsage(err)
@@ -92,52 +94,4 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	}
 	set.Fitted = append(set.Fitted, dealt)
 	return set, own, nil, nil
-}
-
-// clientFile is what the model of a client is worth on the samples of its own file that it has held back, and its JSON.
-type clientFile struct {
-	File     string   `json:"file"`
-	Train    int      `json:"train"` // samples
-	Test     int      `json:"test"`
-	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
-	Majority *float64 `json:"accuracy_majority,omitempty"`
-	RMSE     *float64 `json:"rmse,omitempty"`
-}
-
-// JudgeFiles judges each client's model by its own file.
-func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
-	model := p.Opt.ModelSpec()
-	for i, held := range p.held {
-		c := clientFile{File: p.Opt.Files[i], Train: p.Samples[i], Test: held.Len()}
-		test := model.New(held)
-		if held.Target != nil {
-			m, err := test.Errors(models[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.File, err)
-			}
-			c.RMSE = &m.RMSE.Value
-		} else {
-			right, most := 100*test.Accuracy(models[i]), 100*test.Majority()
-			c.Accuracy, c.Majority = &right, &most
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// WriteFiles prints a line for each file.
-func (r *Result) WriteFiles(t cli.Table) {
-	for i, c := range r.Files {
-		name := ""
-		if i == 0 {
-			name = "own samples"
-		}
-		var worth string
-		if c.RMSE != nil {
-			worth = fmt.Sprintf("RMSE %.4g", *c.RMSE)
-		} else {
-			worth = fmt.Sprintf("%6.2f %% (%.2f %% by saying the most frequent class)", *c.Accuracy, *c.Majority)
-		}
-		t.Row(name, "%s of the %d held back in %s, which learns from %d", worth, c.Test, c.File, c.Train)
-	}
 }

@@ -3,7 +3,6 @@ package setup
 import (
 	"encoding"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,8 +24,8 @@ type Options struct {
 	Queries int64     // likewise
 	Table   string
 	Average bool
-	Several *EpsilonList // of -epsilon, if the command takes several
-	Limited bool         // what the noise is made for bounds what may be spent
+	Several *[]float64 // of -epsilon, if the command takes several
+	Limited bool       // what the noise is made for bounds what may be spent
 	// data
 	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
 	Partition string
@@ -49,7 +48,7 @@ func NewOptions(c *cli.Cmdline) Options {
 	return o
 }
 
-// HiddenLayer returns the number of hidden units.
+// HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
 // linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
@@ -75,7 +74,7 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
-	case o.Given["sigma"] && !o.Given["epsilon"]:
+	case o.Given["sigma"]: // without -epsilon, see Conflicts
 		k.Privacy.EpsilonLimit = 0
 	}
 	return k
@@ -87,16 +86,11 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
 			continue
 		}
-		place, words := s.In(&o.Asked), s.Words
+		words := s.Words
 		if s.Default == "chosen" {
 			words += " (default chosen)"
 		}
-		if s.Flag == "epsilon" && o.Several != nil {
-			place, words = o.Several, words+", or several `budgets` with commas between them: a run for each"
-		}
-		switch x := place.(type) {
-		case flag.Value:
-			c.Var(x, s.Flag, words)
+		switch x := s.In(&o.Asked).(type) {
 		case *int:
 			c.IntVar(x, s.Flag, *x, words)
 		case *uint64:
@@ -104,9 +98,21 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		case *bool:
 			c.BoolVar(x, s.Flag, *x, words)
 		case *float64:
+			if s.Flag == "epsilon" && o.Several != nil {
+				words += ", or several `budgets` with commas between them: a run for each"
+				c.Func(s.Flag, words, o.readEpsilons)
+				break
+			}
 			c.Float64Var(x, s.Flag, *x, words)
 		case *admm.Schedule:
-			c.Var((*constant)(x), s.Flag, words)
+			c.Func(s.Flag, words, func(text string) error {
+				number, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					return errors.New("want a number")
+				}
+				*x = admm.Schedule{number} // the same in all rounds
+				return nil
+			})
 		case interface {
 			encoding.TextMarshaler
 			encoding.TextUnmarshaler
@@ -119,42 +125,23 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// constant is the flag of a schedule that is the same in all rounds.
-type constant admm.Schedule
-
-func (s *constant) String() string { return "" }
-
-func (s *constant) Set(text string) error {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+// readEpsilons reads several values of -epsilon. The first one is also that of a single run.
+func (o *Options) readEpsilons(text string) error {
+	*o.Several = nil
+	for _, part := range List(text) {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return fmt.Errorf("%q, want a number, or several with commas between them", part)
+		}
+		if slices.Contains(*o.Several, v) {
+			return fmt.Errorf("%v is there twice", v)
+		}
+		*o.Several = append(*o.Several, v)
+	}
+	if len(*o.Several) == 0 {
 		return errors.New("want a number")
 	}
-	*s = constant{x}
-	return nil
-}
-
-// columns is the flag of a list, separated by commas.
-type columns []string
-
-func (l *columns) String() string { return strings.Join(*l, ",") }
-
-func (l *columns) Set(text string) error {
-	*l = List(text)
-	return nil
-}
-
-// answer is a flag of yes or no that has a default of its own if it is not given.
-type answer struct{ to **bool }
-
-func (a answer) String() string   { return "" }
-func (a answer) IsBoolFlag() bool { return true }
-
-func (a answer) Set(text string) error {
-	yes, err := strconv.ParseBool(text)
-	if err != nil {
-		return errors.New("want true or false")
-	}
-	*a.to = &yes
+	o.Asked.Privacy.EpsilonLimit = (*o.Several)[0]
 	return nil
 }
 
@@ -167,19 +154,34 @@ func (o *Options) RegisterData(c *cli.Cmdline) {
 
 // RegisterSource adds the flags that say what data there are and how they are prepared.
 func (o *Options) RegisterSource(c *cli.Cmdline) {
+	list := func(to *[]string, name, usage string) {
+		c.Func(name, usage, func(text string) error {
+			*to = List(text)
+			return nil
+		})
+	}
+	answer := func(to **bool, name, usage string) { // with a default of its own if it is not given
+		c.BoolFunc(name, usage, func(text string) error {
+			yes, err := strconv.ParseBool(text)
+			if err != nil {
+				return errors.New("want true or false")
+			}
+			*to = &yes
+			return nil
+		})
+	}
 	c.StringVar(&o.Spec.Source, "data", o.Spec.Source, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
 	c.StringVar(&o.Spec.Label, "label", o.Spec.Label, "csv: the `column` that holds the class")
 	c.StringVar(&o.Spec.Target, "target", o.Spec.Target, "csv: the `column` that holds a number to predict, in place of -label")
-	c.Var((*columns)(&o.Spec.Drop), "drop", "csv: `columns` to leave out, separated by commas")
-	c.Var((*columns)(&o.Spec.OneHot), "onehot", "csv: `columns` of categories, each turned into one 0/1 column a value")
+	list(&o.Spec.Drop, "drop", "csv: `columns` to leave out, separated by commas")
+	list(&o.Spec.OneHot, "onehot", "csv: `columns` of categories, each turned into one 0/1 column a value")
 	c.StringVar(&o.Spec.Missing, "missing", o.Spec.Missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
 		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
 		"(default they are errors)")
-	c.Var((*columns)(&o.Spec.Labels), "labels", "`classes` to keep, in this order, separated by commas (default all)")
+	list(&o.Spec.Labels, "labels", "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.Spec.PCA, "pca", 0, "project on this many principal components (0 = none)")
-	c.Var(answer{&o.Spec.Standardize}, "standardize",
-		"bring each column to mean 0 and variance 1 (default true, but false for idx)")
-	c.Var(answer{&o.Spec.Bias}, "bias", "append a column of ones (default true, but false for idx)")
+	answer(&o.Spec.Standardize, "standardize", "bring each column to mean 0 and variance 1 (default true, but false for idx)")
+	answer(&o.Spec.Bias, "bias", "append a column of ones (default true, but false for idx)")
 	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2,
 		"`share` of samples to test on, where the source has no test files")
 }
@@ -227,15 +229,15 @@ func (o *Options) Read(c *cli.Cmdline) error {
 // CheckSettings reports given settings that are out of range. What is not given is open, and has a zero.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range sdk.Settings() {
-		if o.Given[s.Flag] {
-			if err := WithFlags(s.Check(&o.Asked)); err != nil {
-				*f = append(*f, err)
-			}
+		if !o.Given[s.Flag] {
+			continue
 		}
-	}
-	for _, name := range []string{"epsilon", "limit-all", "pair-sigma"} { // zero is what they are without their flags
-		zero := o.Given[name] && o.Lookup(name).Value.String() == "0"
-		f.When(zero, "-%s is 0, want more than 0", name)
+		if err := WithFlags(s.Check(&o.Asked)); err != nil {
+			*f = append(*f, err)
+		}
+		x, number := s.In(&o.Asked).(*float64)
+		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // as without the flag
+			"-%s is 0, want more than 0", s.Flag)
 	}
 }
 
@@ -288,35 +290,6 @@ func List(s string) []string {
 		return nil
 	}
 	return strings.Split(s, ",")
-}
-
-// EpsilonList is the value of -epsilon where there may be several. The first one goes to the field of a single run.
-type EpsilonList struct {
-	All   []float64
-	First *float64
-}
-
-func (l *EpsilonList) String() string {
-	if l.First == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*l.First, 'g', -1, 64)
-}
-
-func (l *EpsilonList) Set(s string) error {
-	l.All = nil
-	for _, part := range strings.Split(s, ",") {
-		v, err := strconv.ParseFloat(part, 64)
-		if err != nil {
-			return fmt.Errorf("%q, want a number, or several with commas between them", part)
-		}
-		if slices.Contains(l.All, v) {
-			return fmt.Errorf("%v is there twice", v)
-		}
-		l.All = append(l.All, v)
-	}
-	*l.First = l.All[0]
-	return nil
 }
 
 // Preparation are the flags that a task takes the place of.

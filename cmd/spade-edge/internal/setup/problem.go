@@ -1,3 +1,4 @@
+// Package setup makes, of the flags that commands share, a fleet, its data, oracles and forecast, and prints what a run was worth.
 package setup
 
 import (
@@ -5,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
@@ -33,11 +36,8 @@ type Problem struct {
 	Samples []int         // m_i
 	Labels  [][]int       // the classes of each client's samples
 
-	majority float64 // share of the most frequent class of the test data
-
 	Chosen []Choice
 	X0     []float32 // the common start; nil for zeros
-	fitted []string  // what the privacy guarantee is conditional on
 }
 
 // Choice is a parameter that was picked for the user.
@@ -67,8 +67,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 		return nil, err
 	}
 	model := o.ModelSpec()
-	p.Set, p.Train, p.Test, p.held, p.fitted = set, set.Train, model.New(set.Test), held, set.Fitted
-	p.majority = p.Test.Majority()
+	p.Set, p.Train, p.Test, p.held = set, set.Train, model.New(set.Test), held
 	for _, d := range own {
 		p.Oracles = append(p.Oracles, model.New(d))
 		p.Labels = append(p.Labels, d.Y)
@@ -107,21 +106,18 @@ func (p *Problem) Choose(choices ...any) {
 // chooseSettings notes the settings of the fleet that are not given, and are not off.
 func (p *Problem) chooseSettings() {
 	for _, s := range sdk.Settings() {
-		var value any
-		switch x := s.In(p.Fleet).(type) {
-		case *int:
-			value = *x
-		case *uint64:
-			value = *x
-		case *float64:
-			value = *x
+		place := s.In(p.Fleet)
+		value := reflect.ValueOf(place).Elem().Interface()
+		switch x := place.(type) {
+		case *bool:
+			continue
 		case *admm.Schedule:
 			value = (*x)[0]
 		case fmt.Stringer:
 			value = x.String()
 		}
 		hidden := s.Flag == "" || s.Name == "privacy.accounting" || strings.HasPrefix(s.Name, "wire.")
-		if !hidden && value != nil && !reflect.ValueOf(value).IsZero() {
+		if !hidden && !reflect.ValueOf(value).IsZero() {
 			p.Choose(s.Flag, value)
 		}
 	}
@@ -134,50 +130,6 @@ func (p *Problem) ChosenValues() map[string]any {
 		values[c.Name] = c.value
 	}
 	return values
-}
-
-// MakeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
-func (p *Problem) MakeFleet(name string, dim int) error {
-	o := &p.Opt
-	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
-	for i := len(f.Members); i < o.Nodes; i++ {
-		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
-	}
-	for _, e := range p.Graph.Edges() {
-		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
-	}
-	known := o.Known(dim, p.Samples)
-	err := p.shareNoise(&known, f.Members)
-	if err != nil {
-		return err
-	}
-	f.Method, f.Privacy, err = sdk.Suggest(known)
-	if err == nil && o.linear() && !o.Given["mu"] {
-		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
-		f.Method, f.Privacy, err = sdk.Suggest(known)
-	}
-	if err != nil {
-		return AsUsage(err)
-	}
-	if o.Given["directions"] {
-		f.Method.Directions = o.Asked.Method.Directions
-	}
-	if err := p.coversAll(f); err != nil {
-		return err
-	}
-	if !o.Limited {
-		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
-	}
-	f.Wire = o.Asked.Wire
-	p.Fleet = f
-	if o.HiddenLayer() {
-		p.Choose("hidden", o.ModelSpec().Hidden)
-	}
-	if !f.Privacy.NonPrivate && !o.Given["sigma"] {
-		p.Choose("epsilon", o.Asked.Privacy.EpsilonLimit)
-	}
-	p.chooseSettings()
-	return AsUsage(f.Validate())
 }
 
 // AsUsage makes an error a usageError that names the flags of what is wrong: all of a fleet here comes from them. A spent
@@ -209,25 +161,18 @@ func WithFlags(err error) error {
 	return err
 }
 
-// flags are those of fields that are no settings of a fleet.
-var flags = map[string]string{
-	"run": "run", "dim": "dim", "queries": "queries",
-	"data": "data", "label": "label", "target": "target", "drop": "drop", "onehot": "onehot", "missing": "missing",
-	"labels": "labels", "pca": "pca", "test_fraction": "test-fraction", "partition": "partition",
-}
-
 // flagOf returns the flag of a field, or the field itself if it has none.
 func flagOf(field string) string {
-	name := flags[field]
 	for _, s := range sdk.Settings() {
 		if s.Name == field && s.Flag != "" {
-			name = s.Flag
+			return "-" + s.Flag
 		}
 	}
-	if name == "" {
-		return field
+	name := strings.ReplaceAll(field, "_", "-")
+	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "test-fraction", "partition"}, name) {
+		return "-" + name
 	}
-	return "-" + name
+	return field
 }
 
 // Network returns a simulation of clients with these oracles.
@@ -295,13 +240,15 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted.
+// Scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted, which is 0 if a
+// model has none.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
-	shared(len(models), func(i int) {
-		out[i] = 100 * p.Test.Accuracy(models[i])
-		if p.Train.Target != nil {
-			out[i] = p.errors(models[i]).RMSE.Value
+	Each(len(models), func(i int) {
+		if p.Train.Target == nil {
+			out[i] = 100 * p.Test.Accuracy(models[i])
+		} else if m, err := p.Test.Errors(models[i]); err == nil {
+			out[i] = m.RMSE.Value
 		}
 	})
 	return out
@@ -310,9 +257,23 @@ func (p *Problem) Scores(models ...[]float32) []float64 {
 // Worth says in a few words what a model is worth on the test data.
 func (p *Problem) Worth(x []float32, digits int) string {
 	if p.Train.Target == nil {
-		return fmt.Sprintf("%.*f %%", digits, 100*p.Test.Accuracy(x))
+		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
 	}
-	return fmt.Sprintf("RMSE %.4g", p.errors(x).RMSE.Value)
+	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
+}
+
+// Each calls do for each number below n, on all processors. It returns when all calls have.
+func Each(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // Average returns the mean of numbers and their minimum.

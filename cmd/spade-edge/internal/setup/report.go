@@ -2,6 +2,8 @@ package setup
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
@@ -43,8 +45,7 @@ type Report struct {
 
 	Queries       int64 `json:"queries"`        // of all clients
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b), with tracking K*tau*b
-	Filling       int64
-	ScalarsSent   int64 `json:"scalars_sent"` // 2|E|d times the number of releases
+	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d times the number of releases
 
 	Payload    sdk.Payload `json:"payload"`
 	GridBits   int         `json:"grid_bits"`
@@ -55,41 +56,30 @@ type Report struct {
 	LinkKbit   float64     `json:"link_kbit,omitempty"`
 	LinkDays   *float64    `json:"link_days,omitempty"` // one node's bytes over its link, one direction
 
-	Memory memory   `json:"memory_bytes"`
+	Memory int64    `json:"memory_bytes"` // the state included
+	State  int64    `json:"state_bytes"`  // as it is stored
 	Disk   diskCost `json:"disk_bytes"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
 	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
-
-	Worth string // the forecast in words
 }
 
-// Count fills in the figures that are products of others.
-func (r *Report) Count() error {
-	asked := float64(r.Filling + int64(r.Tau)*int64(r.Batch)) // in a round
-	k, c, edges, deg := float64(r.Rounds), float64(r.Cooldown), float64(r.Edges), float64(r.DegreeMax)
-	mixing := k * float64(r.Mixing)
-	bytes := k*float64(r.Frames.Learning) + mixing*float64(r.Frames.Mixing) + c*float64(r.Frames.Cooldown) +
-		float64(r.Frames.Done) // over one edge, one way
-	for _, t := range []struct {
-		what  string
-		into  *int64
-		value float64
-	}{
-		{"queries of a client", &r.QueriesClient, k * asked},
-		{"queries", &r.Queries, float64(r.Nodes) * k * asked},
-		{"numbers sent", &r.ScalarsSent, 2 * edges * float64(r.Dim) * (k + mixing + c)},
-		{"bytes a round", &r.BytesRound, deg * float64(r.Frames.Learning)},
-		{"bytes sent by a node", &r.BytesNode, deg * bytes},
-		{"bytes sent", &r.BytesSent, 2 * edges * bytes},
-	} {
-		if t.value >= 1<<53 {
-			return cli.AsUsageError(fmt.Errorf("the run has %.3g %s, want less than 2^53: that is no plan", t.value, t.what))
-		}
-		*t.into = int64(t.value)
+// Multiply fills in the figures that are products of others. queries are those of a client in a round.
+func (r *Report) Multiply(queries int64) error {
+	asked := float64(queries) * float64(r.Rounds)
+	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
+	numbers, links := releases*float64(r.Dim), 2*float64(r.Edges)
+	bytes := float64(r.Rounds)*(float64(r.Frames.Learning)+float64(r.Mixing)*float64(r.Frames.Mixing)) +
+		float64(r.Cooldown)*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
+	if most := max(asked*float64(r.Nodes), links*max(numbers, bytes)); most >= 1<<53 {
+		return cli.AsUsageError(fmt.Errorf("the run asks %.3g queries and sends %.3g bytes, want less than 2^53: that is no plan",
+			asked*float64(r.Nodes), links*bytes))
 	}
+	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
+	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
+	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	if r.LinkKbit > 0 {
 		days := float64(r.BytesNode) * 8 / (r.LinkKbit * 1000) / 86400
 		r.LinkDays = &days
@@ -98,7 +88,7 @@ func (r *Report) Count() error {
 }
 
 // Write prints the report for people.
-func (r *Report) Write(t cli.Table) {
+func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	t.Row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
 	schedule := ""
@@ -123,25 +113,15 @@ func (r *Report) Write(t cli.Table) {
 	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)
 	if r.Nodes > 1 {
-		grid := ""
-		if r.GridBits > 0 {
-			grid = fmt.Sprintf(" on a grid of sigma/2^%d", r.GridBits)
-		}
-		mixing := ""
-		if r.Mixing > 0 {
-			mixing = fmt.Sprintf(" of learning, %s of mixing", cli.BytesText(r.Frames.Mixing))
-		}
-		t.Row("frames", "%s%s: about %s to a neighbor and round%s, %s in cool-down", r.Payload, grid,
-			cli.BytesText(r.Frames.Learning), mixing, cli.BytesText(r.Frames.Cooldown))
+		t.Row("frames", "%s: to a neighbor and round about %s of learning, %s of mixing, %s of cool-down", r.Payload,
+			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
 		if r.LinkDays != nil {
 			t.Row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
 		}
 	}
-	m := r.Memory
-	t.Row("memory", "%s: table %s, estimator %s, machine %s, node %s, state %s", cli.BytesText(m.Total), cli.BytesText(m.Table),
-		cli.BytesText(m.Estimator), cli.BytesText(m.Machine), cli.BytesText(m.Node), cli.BytesText(m.Checkpoint))
+	t.Row("memory", "%s, besides the program itself", cli.BytesText(r.Memory))
 	t.Row("disk", "%s set aside; %s written a round, %s in all", cli.BytesText(r.Disk.Slots), cli.BytesText(r.Disk.Round),
 		cli.BytesText(r.Disk.Written))
 	if r.Disk.Memory > 0 {
@@ -152,22 +132,62 @@ func (r *Report) Write(t cli.Table) {
 		t.Row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
 			cli.BytesText(sdk.DefaultMemoryLimit))
 	}
-	if r.Privacy == nil {
-		t.Row("privacy", "NOT PRIVATE: no clipping and no noise")
-		return
+	r.Privacy.write(t, r.Rounds, "")
+	if r.Forecast != nil {
+		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
-	pr := r.Privacy
-	t.Row("privacy", "%s", cli.CostText(pr.Cost))
-	t.Row("zero-out", "%s", cli.ZeroOutText(pr.Cost))
-	t.Row("against", "%s", pr.Adversary)
-	defer func() { t.Row("forecast", "%s", r.Worth) }()
-	if pr.PairSigma == 0 {
-		t.Row("", "noise %.6g on updates clipped to %.6g, in each of %d releases: rho %.6g in zCDP", pr.Sigma, pr.Clip,
-			r.Rounds, pr.Rho)
-		return
+}
+
+// Forecast says what a private run will be worth, to members with the mean number of samples; nil without noise.
+func (p *Problem) Forecast() *sdk.Forecast {
+	sum := 0
+	for _, n := range p.Samples {
+		sum += n
 	}
-	if pr.AgainstAll != nil {
-		t.Row("", "%s: %s", cli.AgainstAll, cli.CostText(*pr.AgainstAll))
+	r, err := p.Fleet.Forecast(sum / len(p.Samples))
+	if err != nil { // not private; that a fleet is valid is known
+		return nil
 	}
-	t.Row("", "%s: rho %.6g in zCDP", pr.noiseText(r.Rounds), pr.Rho)
+	return r
+}
+
+// WriteBeginning says, before a run, what was chosen for the user and what the run will be worth.
+func (p *Problem) WriteBeginning(w io.Writer) {
+	p.WriteChosen(w)
+	if p.Fleet.Privacy.NonPrivate {
+		fmt.Fprintln(w, "NOT PRIVATE: nothing is clipped and no noise is added")
+	}
+	if r := p.Forecast(); r != nil {
+		fmt.Fprintf(w, "forecast: %s\n", ForecastText(p.Fleet, r))
+	}
+}
+
+// ForecastText says in a sentence what a run will be worth, and what would make it good.
+func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
+	pr := f.Privacy
+	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
+	var cures []string
+	if r.Members > 0 {
+		cures = append(cures, fmt.Sprintf("%d nodes", r.Members))
+	}
+	if r.Epsilon > 0 {
+		cures = append(cures, fmt.Sprintf("epsilon %v", r.Epsilon))
+	}
+	if r.Share {
+		cures = append(cures, "-colluders 1 (noise that neighbors share)")
+	}
+	would := ""
+	if n := len(cures) - 1; n >= 0 {
+		would = "; " + strings.Join(cures[:n], ", ") + strings.Repeat(" or ", min(n, 1)) + cures[n] + " would do"
+	}
+	noise := fmt.Sprintf("%.2g of the noise", r.Signal)
+	switch r.Worth {
+	case sdk.Good:
+		return "good: most of what the run would bring without noise; what is learned is " + noise
+	case sdk.Weak:
+		return fmt.Sprintf("weak: less than without noise, and often much less; what is learned is %s%s", noise, would)
+	default:
+		return fmt.Sprintf("%d nodes are too few at epsilon %.3g: expect little better than guessing; "+
+			"what is learned is %s%s", len(f.Members), epsilon, noise, would)
+	}
 }

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
@@ -9,6 +10,50 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
+
+// MakeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
+func (p *Problem) MakeFleet(name string, dim int) error {
+	o := &p.Opt
+	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
+	for i := len(f.Members); i < o.Nodes; i++ {
+		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
+	}
+	for _, e := range p.Graph.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	known := o.Known(dim, p.Samples)
+	err := p.shareNoise(&known, f.Members)
+	if err != nil {
+		return err
+	}
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	if err == nil && o.linear() && !o.Given["mu"] {
+		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
+		f.Method, f.Privacy, err = sdk.Suggest(known)
+	}
+	if err != nil {
+		return AsUsage(err)
+	}
+	if o.Given["directions"] {
+		f.Method.Directions = o.Asked.Method.Directions
+	}
+	if err := p.coversAll(f); err != nil {
+		return err
+	}
+	if !o.Limited {
+		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
+	}
+	f.Wire = o.Asked.Wire
+	p.Fleet = f
+	if o.HiddenLayer() {
+		p.Choose("hidden", o.ModelSpec().Hidden)
+	}
+	if !f.Privacy.NonPrivate && !o.Given["sigma"] {
+		p.Choose("epsilon", o.Asked.Privacy.EpsilonLimit)
+	}
+	p.chooseSettings()
+	return AsUsage(f.Validate())
+}
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.
 func (o *Options) sharingConflicts(f *cli.Faults) {
@@ -44,19 +89,14 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 			lonely = i
 		}
 	}
-	if n, pr := len(p.Graph.Neighbors(lonely)), o.Asked.Privacy; n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
-		flags, would := fmt.Sprintf("-colluders %d", pr.Colluders), "more neighbors (-graph)"
+	pr := o.Asked.Privacy
+	if n := len(p.Graph.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+		flags := fmt.Sprintf("-colluders %d", pr.Colluders)
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		switch {
-		case n > 1 && pr.Absent > 0:
-			would += fmt.Sprintf(", or -colluders and -absent with a sum of %d or less", n-1)
-		case n > 1:
-			would += fmt.Sprintf(", or -colluders %d or fewer", n-1)
-		}
 		return cli.AsUsageError(fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
-			"that it shares; what would do: %s", flags, members[lonely], n, would))
+			"that it shares; want more neighbors (-graph), or fewer that may collude or vanish", flags, members[lonely], n))
 	}
 	if o.Given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		var err error

@@ -1,2 +1,0 @@
-// Package privacy has the command that plans noise, verifies certificates and looks after ledgers.
-package privacy
