@@ -96,7 +96,7 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 type Observer struct {
 	// Released is called after every release, 1 to Rounds+Cooldown, before it is sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a recovery round is 0.
+	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a takeover round is 0.
 	Waiting func(round int, neighbors []string)
 }
 

@@ -364,7 +364,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
-		"as spent, and going on would release a round twice: restore the state, recover it from the neighbors, or start the "+
+		"as spent, and going on would release a round twice: restore the state, let a device take the place of this one, or start the "+
 		"fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err

@@ -298,3 +298,48 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 		}
 	})
 }
+
+// A device that takes over proves where it starts: a start that it has not signed, or has signed of another place,
+// round or device, is refused, and the right one taken.
+func TestStartsAreProved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, n := newPuppet(t, func(*sdk.Config) {})
+		defer p.meet(n)()
+		_, m := p.release(0, nil, 1)
+		p.send(m)
+		for p.await(admm.Release).Round < 2 {
+		}
+		own, m := p.release(1, nil, 3)
+		start := func(change func(*admm.Message)) *admm.Message {
+			s := &admm.Message{Kind: admm.Start, Round: 3, Generation: 1, Vector: slices.Clone(m.Vector),
+				Signed: admm.Signed{Own: own.Append(nil)}}
+			change(s)
+			return s
+		}
+		wrong := []func(*admm.Message){
+			func(m *admm.Message) { m.Signed.Own = nil },
+			func(m *admm.Message) { m.Vector[0]++ },
+			func(m *admm.Message) { m.Round = 4 },
+			func(m *admm.Message) { m.Generation = 2 },
+			func(m *admm.Message) {
+				forged := *own
+				forged.Sign(memberKey("a"), p.scope("b"))
+				m.Signed.Own = forged.Append(nil)
+			},
+		}
+		for _, change := range wrong {
+			p.send(start(change))
+		}
+		synctest.Wait()
+		if at := n.Status(); at.Refused != int64(len(wrong)) || at.Round != 2 || at.Neighbors[0].Quarantine.Release != 0 {
+			t.Errorf("%+v", at)
+		}
+		p.send(start(func(*admm.Message) {}))
+		if answer := p.await(admm.Start); answer.Round != 3 || answer.Generation != 0 {
+			t.Errorf("it answers %+v", answer)
+		}
+		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for release 4 of the replacement
+			t.Errorf("%+v", at)
+		}
+	})
+}

@@ -18,7 +18,7 @@ type secretKeeper interface {
 // secrets is what a node agrees on with its neighbors. It belongs to the goroutine of Run.
 type secrets struct {
 	keeper  secretKeeper // nil: nothing outlives the process
-	kept    *pair.Kept   // nil before a recovery, and once the run is over
+	kept    *pair.Kept   // nil before a takeover, and once the run is over
 	offer   []byte       // what neighbors are told; there exactly if kept is
 	changed bool         // since it was last kept
 }
@@ -71,7 +71,7 @@ func (n *Node) loadSecrets(release int) error {
 		return nil
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
-		"ones of this device: bring them back, or recover the device from the neighbors in an empty folder", release)
+		"ones of this device: bring them back, or let the device take the place of a lost one, in an empty folder", release)
 }
 
 // newSecrets makes a key pair for the releases from one on, and keeps it: no neighbor has heard of it before.

@@ -51,7 +51,7 @@ type stops struct {
 	known []signed.Stop // of different members, by round and then by member, at most as many as count
 	text  []byte        // of known; it is replaced and never changed
 	fresh bool          // the machine has not been told
-	blind bool          // the node recovers its state, and does not know where the fleet is
+	blind bool          // the node takes over, and does not know where the fleet is
 }
 
 // loadStops takes over what the store has.
@@ -162,7 +162,7 @@ func (n *Node) Stop(last int) (int, error) {
 	case !n.claims.signing():
 		return refuse("its members have no keys, so anybody could ask in their name")
 	case n.stops.blind:
-		return refuse("the node recovers its state, and cannot tell where the others are")
+		return refuse("the node takes the place of a lost device, and cannot tell yet where the others are")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.known {

@@ -62,7 +62,7 @@ type Config struct {
 	// so that it ends with a [RollbackError]. In a private run no release of a generation other than 0 touches data: the
 	// lost device may have made it.
 	Generation uint16
-	// Average computes the mean of all releases so far (after a recovery: from State.Recovered on). This is
+	// Average computes the mean of all releases so far (after a takeover: from State.Recovered on). This is
 	// post-processing, with much less noise than the last release.
 	Average bool
 

@@ -227,7 +227,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkPayload(msg); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining || since > 0 && msg.Round <= since && m.round >= since {
+	if since := m.began(e.index); e.joining || since > 0 && msg.Round <= since {
 		return nil // a straggler of a device that was replaced
 	}
 	if msg.Round < m.round {

@@ -34,7 +34,7 @@ type EdgeState struct {
 	// the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
 	Base       []int32
 	Generation uint16 // the latest generation of the neighbor that was heard of
-	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a recovery, which counts anew
+	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a takeover, which counts anew
 	Moved []float32
 	Cut   float32 // how much was cut off from that, in all; 0 or more
 	Quiet float32 // bits of evidence that the neighbor's releases have too little noise; 0 or more
@@ -158,7 +158,7 @@ func (m *Machine) check(s State) error {
 	grid := m.cfg.GridStep != 0
 	list := []bounds{
 		{"it is of release %d, want %d to %d", s.Round, 1, m.last()},
-		{"it was recovered after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
+		{"it took over after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
 		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
 	}
 	length := func(what string, n, want int) {

@@ -115,6 +115,33 @@ func TestWrongStarts(t *testing.T) {
 	}
 }
 
+// A client that has said where it stands takes no release of the lost device, until a device of that name starts or a
+// connection opens.
+func TestStandingHolds(t *testing.T) {
+	for name, again := range map[string]func(m *Machine) error{
+		"a connection opens": func(m *Machine) error { m.Reached(2); return nil },
+		"a device starts": func(m *Machine) error {
+			return m.Receive(Message{From: 2, To: 3, Kind: Probe, Round: 4, Incarnation: 5})
+		},
+	} {
+		net, _ := afterRounds(t, 4, replaceable)
+		j := net.machines[3]
+		if s := j.Standing(2); s.Round != 4 || s.Held != 4 || len(s.At.Grid) != 5 {
+			t.Errorf("%s: it stands at %+v", name, s)
+		}
+		release := Message{From: 2, To: 3, Kind: Release, Round: 5, Grid: make([]int32, 5)}
+		if err := j.Receive(release); err != nil || j.Heard(2) != 4 {
+			t.Errorf("%s: release %d is taken, %v", name, j.Heard(2), err)
+		}
+		if err := again(j); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Receive(release); err != nil || j.Heard(2) != 5 {
+			t.Errorf("%s: release %d is held after that, %v", name, j.Heard(2), err)
+		}
+	}
+}
+
 // wasteland is a network that loses, repeats and reorders messages, whose members crash, and one of whose devices is lost
 // for good, perhaps twice. What a member has on its disk are the states of its last two releases.
 type wasteland struct {
@@ -311,8 +338,8 @@ func (w *wasteland) lose() {
 	w.machines[i], w.finished[i] = m, false
 	w.keep(i, m.State())
 	w.tell("%d takes over after release %d: %+v", i, m.round, list)
-	if m.round > w.cfgs[i].Learning() && m.round > 1 && w.cfgs[i].Cooldown == 0 {
-		w.failf("release %d is beyond the last one", m.round)
+	if m.round < m.cfg.Learning() && m.round%(1+m.cfg.Mixing) != 0 {
+		w.failf("release %d is within a block of mixing", m.round)
 	}
 }
 
