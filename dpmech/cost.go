@@ -16,9 +16,8 @@ type Cost struct {
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
 	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
-	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large. JSON leaves it out
-	// where it is 0.
-	EpsilonZeroOut float64 `json:"epsilon_zero_out,omitempty"`
+	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large.
+	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
 	// AgainstAll is the spend against all other members together, who know all the noise that is shared; nil where none
 	// is, and the two are the same.
 	AgainstAll *Cost `json:"against_all,omitempty"`
@@ -73,10 +72,6 @@ func (c Cost) verify(t Total) error {
 		least := f.want
 		if i > 1 { // an epsilon near 0 has fewer digits
 			least -= float64(1e-11*f.want) + 1e-12
-		}
-		if f.name == "epsilon_zero_out" && f.have == 0 && least > 0 { // it is left out where it is 0
-			wrong.want(false, "field %s is missing: it is %v", f.name, f.want)
-			continue
 		}
 		wrong.want(f.have >= least, "%s is stated as %v, and is %v", f.name, f.have, f.want)
 		wrong.want(!(f.have >= least) || f.have <= f.want+float64(1e-6*f.want)+1e-12,

@@ -24,7 +24,6 @@ var mayImport = map[string][]string{
 	"transport":                   {},
 	"transport/internal/endpoint": {"transport"},
 	"transport/mem":               {"transport", "transport/internal/endpoint"},
-	"transport/internal/fakes":    {},
 	"transport/internal/proxy":    {"transport"},
 	"transport/ws":                {"transport", "transport/internal/endpoint", "transport/internal/proxy"},
 	"sdk/admm":                    {"zoest", "zoest/vec", "zoest/setting", "dpmech"},

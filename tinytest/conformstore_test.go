@@ -19,20 +19,35 @@ func CheckStore(open OpenStore, size int) error {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
 	}
 	c := &storeTrial{open: open, size: size}
-	// The rules build on each other: what one leaves in the store the next one finds. The last one leaves it broken.
-	err := tryRules("store", []rule{
+	// The rules build on each other: what one leaves in the store the next one finds, so none is tried after a lostError.
+	// The last one leaves it broken.
+	rules := []rule{
 		{"a fresh store has no states", c.fresh},
 		{"Load finds the last two saves, newest first, at once and after a restart", c.lastTwo},
 		{"states of any bytes and length, and notes of up to MaxNote bytes, come back as they were", c.contents},
 		{"what Load returns belongs to the caller, and what Save is given is not kept", c.ownership},
 		{"a further Close returns nil", c.closes},
 		{"an error of Save is final, and leaves what was saved before", c.final},
-	})
+	}
+	lost := false
+	for i, r := range rules {
+		rules[i].check = func() (err error) {
+			if !lost {
+				err = r.check()
+				lost = errors.As(err, new(lostError))
+			}
+			return err
+		}
+	}
+	err := tryRules("store", rules)
 	if c.store != nil {
 		_ = c.store.Close()
 	}
 	return err
 }
+
+// lostError leaves what is on trial in an unknown state.
+type lostError struct{ error }
 
 // storeTrial is a store on trial.
 type storeTrial struct {

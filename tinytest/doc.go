@@ -4,12 +4,12 @@
 // Networks. [Network] is one definition of a network, for a simulation and for nodes over any transports.
 //
 // Faults. A fault schedule decides what happens to a message, as a pure function of a seed, the edge and the message's
-// number on it: [Drop], [GilbertElliott], [Delay], [Reorder], [Duplicate], [Partition], and several of them by [Chain].
-// The same schedules serve a simulation (Sim.Faults) and a transport ([Faulty]). [Markov] lets clients fall asleep.
-// [CrashAt], [TornWrite] and [LyingSync] wrap what opens a store ([OpenStore]).
+// number on it: [Drop], [Delay], [Reorder], [Duplicate], [Partition], and several of them by [Chain]. The same schedules
+// serve a simulation (Sim.Faults) and a transport ([Faulty]). [CrashAt] and [TornWrite] wrap what opens a store
+// ([OpenStore]).
 //
 // Conformance. [TestTransport] and [TestOracle] check an implementation against what the interface's comments promise, and
 // return one error that explains each broken rule.
 //
-// Losses from 0 to 1 with a known gradient and minimizer: [SquaredProbability], [BoundedNonconvex].
+// Losses from 0 to 1 with a known minimizer: [SquaredProbability], [BoundedNonconvex].
 package tinytest

@@ -22,13 +22,13 @@ var (
 
 // The kinds of draws, each with random numbers of its own. Package sim uses 8.
 const (
-	kindDrop = iota + 1
-	kindChannel
+	kindDrop    = iota + 1
+	kindChannel // of GilbertElliott in bursts_test.go, as is kindBurst
 	kindBurst
 	kindDelay
 	kindReorder
 	kindDuplicate
-	kindAsleep
+	kindAsleep // of Markov
 )
 
 // draw returns the random numbers of a fault schedule for one message.
@@ -60,20 +60,6 @@ func Delay(seed uint64, p float64, ticks int) sim.FaultSchedule {
 // Duplicate makes a message arrive twice with probability p.
 func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
-}
-
-// GilbertElliott loses messages in bursts. Each edge, in each direction, is a channel that is good or bad; a message is
-// lost with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
-// worsen, and a bad one good with probability improve. It starts in the stationary distribution. (Gilbert, "Capacity of
-// a burst-noise channel", 1960; Elliott, 1963.)
-func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
-	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
-	return func(from, to, seq int) []int {
-		if markovState(seed, kindChannel, from, to, seq, worsen, improve) {
-			return bad(from, to, seq)
-		}
-		return good(from, to, seq)
-	}
 }
 
 // Reorder delays every message by 0 to ticks ticks, all equally likely, so that messages overtake each other.
@@ -110,34 +96,6 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 		}
 		return delays
 	}
-}
-
-// Markov returns when clients sleep, for Sim.Asleep: each on its own falls asleep with probability fall from one tick
-// to the next, and wakes up with probability wake. It starts in the stationary distribution.
-func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
-	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
-}
-
-// markovState returns the n-th state of a stationary Markov chain of two states that turns true with probability up and
-// false with probability down. Each step uses one random number of its own. Some numbers lead to the same state from
-// either state, so it is enough to look back to the last of those.
-func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
-	up, down = min(max(0, up), 1), min(max(0, down), 1)
-	low, high := min(up, 1-down), max(up, 1-down)
-	turns := false // whether the steps looked at so far turn the state around
-	for ; n > 0; n-- {
-		u := draw(seed, kind, a, b, n).Float64()
-		switch {
-		case u < low: // true, from either state
-			return !turns
-		case u >= high:
-			return turns
-		case up > 1-down:
-			turns = !turns
-		}
-	}
-	first := float64(draw(seed, kind, a, b, 0).Float64()*(up+down)) < up
-	return first != turns
 }
 
 // Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. members are

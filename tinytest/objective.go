@@ -10,14 +10,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Objective is an oracle of which everything is known: a function of d parameters for each of m samples, with its
-// gradient, and where its mean is least. Its values lie from 0 to 1. It is the same to the bit on every processor, never changes, and
-// is safe for concurrent use.
+// Objective is an oracle with a known minimum: a function of d parameters for each of m samples. Its values lie from 0 to
+// 1. It is the same to the bit on every processor, never changes, and is safe for concurrent use.
 type Objective struct {
 	rows  [][]float64 // by sample
 	least []float64   // the minimizer of the mean
-	// at returns the loss of a sample, and adds its gradient to grad, if that is not nil.
-	at func(x []float32, sample int, grad []float64) float64
+	at    func(x []float32, sample int) float64
 }
 
 // everybody is the number under which what all clients share is drawn.
@@ -55,17 +53,12 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 		}
 		target = append(target, sigmoid(z))
 	}
-	l.at = func(x []float32, sample int, grad []float64) float64 {
+	l.at = func(x []float32, sample int) float64 {
 		a, z := l.rows[sample], 0.0
 		for i := range a {
 			z += float64(a[i] * float64(x[i]))
 		}
-		p := sigmoid(z)
-		off := p - target[sample]
-		slope := 2 * float64(float64(off*p)*(1-p))
-		for i := range grad {
-			grad[i] += float64(slope * a[i])
-		}
+		off := sigmoid(z) - target[sample]
 		return float64(off * off)
 	}
 	return l
@@ -82,17 +75,13 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	for i, c := range steepness {
 		steepness[i] = 1 + c/2
 	}
-	l.at = func(x []float32, sample int, grad []float64) float64 {
+	l.at = func(x []float32, sample int) float64 {
 		c, q := steepness[sample], 0.0
 		for i, least := range l.least {
 			off := float64(x[i]) - least
 			q += float64(off * off)
 		}
 		q = float64(c * q)
-		slope := 2 * c / float64((1+q)*(1+q))
-		for i := range grad {
-			grad[i] += float64(slope * (float64(x[i]) - l.least[i]))
-		}
 		return q / (1 + q)
 	}
 	return l
@@ -104,28 +93,16 @@ func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, e
 		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want 0..%d and %d",
 			sample, len(x), len(l.rows)-1, len(l.least))
 	}
-	return l.at(x, sample, nil), nil
+	return l.at(x, sample), nil
 }
 
 // Mean returns the mean loss of all samples at x, which has length d.
 func (l *Objective) Mean(x []float32) float64 {
 	sum := 0.0
 	for h := range l.rows {
-		sum += l.at(x, h, nil)
+		sum += l.at(x, h)
 	}
 	return sum / float64(len(l.rows))
-}
-
-// Gradient returns the gradient of Mean at x, which has length d.
-func (l *Objective) Gradient(x []float32) []float64 {
-	grad := make([]float64, len(l.least))
-	for h := range l.rows {
-		l.at(x, h, grad)
-	}
-	for i := range grad {
-		grad[i] /= float64(len(l.rows))
-	}
-	return grad
 }
 
 // Minimizer returns a copy of the point where Mean is least.

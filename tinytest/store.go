@@ -152,26 +152,6 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// LyingSync confirms saves from the nth on without making them durable: this process sees them, and when it ends, as if
-// with the power, they are lost.
-func LyingSync(open OpenStore, nth int) OpenStore {
-	saves := 0
-	return wrap(open, func(s *wrapped) {
-		var cache []state.Record
-		s.save = func(r state.Record) error {
-			if saves++; saves < nth {
-				return s.Store.Save(r)
-			}
-			cache = lastTwo(copyOf([]state.Record{r}), cache)
-			return nil
-		}
-		s.load = func() ([]state.Record, error) {
-			kept, err := s.Store.Load()
-			return lastTwo(copyOf(cache), kept), err
-		}
-	})
-}
-
 // wrap returns an OpenStore whose stores have some methods of their own, set for each process.
 func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	return func() (state.Store, error) {

@@ -45,23 +45,16 @@ type rule struct {
 	check func() error
 }
 
-// tryRules returns an error with a line for each rule that is broken. It stops after one of type lostError.
+// tryRules returns an error with a line for each rule that is broken.
 func tryRules(of string, rules []rule) error {
 	var errs []error
 	for _, r := range rules {
 		if err := r.check(); err != nil {
 			errs = append(errs, fmt.Errorf("tinytest: %s: rule %q: %w", of, r.name, err))
-			if errors.As(err, new(lostError)) {
-				errs = append(errs, fmt.Errorf("tinytest: %s: the rules that follow could not be tried", of))
-				break
-			}
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// lostError leaves what is on trial in an unknown state.
-type lostError struct{ error }
 
 // oracleTrial is an oracle on trial.
 type oracleTrial struct {

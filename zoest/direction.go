@@ -1,7 +1,6 @@
 package zoest
 
 import (
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -31,18 +30,7 @@ func (d Distribution) MarshalText() ([]byte, error) { return distributions.Text(
 func (d *Distribution) UnmarshalText(name []byte) error { return distributions.Parse((*int)(d), name) }
 
 // direction is one drawn vector u of d coordinates +1 or -1, as packed signs.
-type direction struct{ signs []uint64 }
-
-func newDirection(d int) direction { return direction{make([]uint64, vec.SignWords(d))} }
-
-// draw replaces u by the draw at the start of a stream.
-func (u *direction) draw(s rng.Stream) { s.Fill(u.signs) }
+type direction []uint64
 
 // add adds a*u to y, for len(y) coordinates beginning with the one at from, a multiple of 64.
-func (u *direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u.signs[from/64:]) }
-
-// dot returns the product of u with x.
-func (u *direction) dot(x []float32) float64 { return vec.SignDot(x, u.signs) }
-
-// scale sets y = a*u for len(y) coordinates of u beginning with the one at from, a multiple of 64.
-func (u *direction) scale(y []float32, from int, a float32) { vec.SignScale(y, a, u.signs[from/64:]) }
+func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }

@@ -8,7 +8,16 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
+
+func newDirection(d int) direction { return make(direction, vec.SignWords(d)) }
+
+// draw replaces u by the draw at the start of a stream.
+func (u direction) draw(s rng.Stream) { s.Fill(u) }
+
+// scale sets y = a*u.
+func (u direction) scale(y []float32, a float32) { vec.SignScale(y, a, u) }
 
 // sampler draws the i-th direction into u.
 type sampler func(u []float32, i int)
@@ -18,7 +27,7 @@ func drawn(d int) sampler {
 	dir := newDirection(d)
 	return func(u []float32, i int) {
 		dir.draw(rng.New(9, rng.Address{Purpose: rng.Table, Component: uint32(i)}))
-		dir.scale(u, 0, 1)
+		dir.scale(u, 1)
 	}
 }
 
@@ -131,7 +140,7 @@ func TestDirectionsApart(t *testing.T) {
 	for _, a := range append(addresses, base) {
 		dir.draw(rng.New(5, a))
 		u := make([]float32, d)
-		dir.scale(u, 0, 1)
+		dir.scale(u, 1)
 		us = append(us, u)
 	}
 	for i := range us {
@@ -159,7 +168,7 @@ func TestDirectionArithmetic(t *testing.T) {
 	dir := newDirection(d)
 	dir.draw(rng.New(6, rng.Address{Purpose: rng.Step}))
 	u, x, y := make([]float32, d), make([]float32, d), make([]float32, d)
-	dir.scale(u, 0, 1)
+	dir.scale(u, 1)
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
@@ -172,7 +181,7 @@ func TestDirectionArithmetic(t *testing.T) {
 			t.Fatalf("add gives %v at %d, want %v", y[i], i, want)
 		}
 	}
-	dir.scale(y, 0, a)
+	dir.scale(y, a)
 	for i := range y {
 		if want := float32(float64(a) * float64(u[i])); y[i] != want {
 			t.Fatalf("scale gives %v at %d, want %v", y[i], i, want)

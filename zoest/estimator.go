@@ -127,7 +127,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	words := (vec.SignWords(cfg.Dim) + 1) &^ 1 // whole blocks of the generator
 	e.signs = make([]uint64, collect*words)
 	for i := range e.dirs {
-		e.dirs[i].signs = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
+		e.dirs[i] = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
 	}
 	e.room = make([]float32, window*cfg.Dim)
 	for i := range window {
@@ -136,7 +136,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Directions == Walsh {
 		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
 	}
-	e.table = newTable(cfg, e.redraw)
+	e.table = newTable(cfg)
 	own := cfg.Memory()
 	if own > 0 {
 		e.whole = make([]float32, own)
@@ -156,29 +156,10 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 }
 
 // piece is how many coordinates are worked on at a time: three vectors of them fill half of a 48 KiB cache. It is a
-// multiple of 64, see direction.scale.
+// multiple of 64, the coordinates of a word of signs.
 const piece = 2048
 
-// address returns the draws of a component's direction in a stage of the present round: 0 fills the table, t+1 is local
-// step t.
-func (e *Estimator) address(h int, stage uint32) rng.Stream {
-	if stage == 0 {
-		return e.fills.At(e.round, 0, uint32(h))
-	}
-	return e.steps.At(e.round, stage-1, uint32(h))
-}
-
-// redraw draws the direction of a row of a seeded table again.
-func (e *Estimator) redraw(u *direction, h int, s seededRow) {
-	if e.walsh == nil {
-		u.draw(e.address(h, s.stage))
-		return
-	}
-	e.walsh.signs(u.signs, e.round, s.stage)
-	hadamard(u.signs, u.signs, e.table.rows[h], e.walsh.bits)
-}
-
-// stage returns the number of the stage in progress, as address counts.
+// stage returns the number of the stage in progress: 0 fills the table, t+1 is local step t.
 func (e *Estimator) stage() uint32 {
 	if e.filling {
 		return 0
@@ -196,7 +177,7 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	if e.cfg.Kind == Tracking {
 		e.begin(x, true, nil)
 		e.model.round()
-		e.table.mean(e.abar, e.cfg.Samples)
+		e.mean()
 		return
 	}
 	e.begin(x, true, e.batch.all())
@@ -207,14 +188,10 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
 // has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
-	todo := e.batch.items // in order, if that is the batch
-	if !e.batch.whole() {
-		s := e.batches.At(e.round, e.step, 0)
-		todo = e.batch.draw(&s)
-	}
-	e.begin(phi, false, todo)
+	s := e.batches.At(e.round, e.step, 0)
+	e.begin(phi, false, e.batch.draw(&s))
 	if e.stale >= e.renew {
-		e.table.mean(e.abar, e.cfg.Samples)
+		e.mean()
 		e.stale = 0
 	}
 	copy(e.v, e.abar)
@@ -264,7 +241,7 @@ func (e *Estimator) draw() {
 	if e.walsh != nil {
 		e.walsh.number(e.rows[:len(todo)], e.count)
 		for i, row := range e.rows[:len(todo)] {
-			hadamard(e.dirs[i].signs, e.walsh.common, row, e.walsh.bits)
+			hadamard(e.dirs[i], e.walsh.common, row, e.walsh.bits)
 		}
 		return
 	}
@@ -293,7 +270,7 @@ func (e *Estimator) Answer(losses ...float64) error {
 		case Centered:
 			e.last[h], c = c, c-e.last[h]
 		case Tracking:
-			c, e.bends[len(e.held)] = e.model.take(h, e.table.at(h), &e.dirs[len(e.held)], e.mu, c)
+			c, e.bends[len(e.held)] = e.model.take(h, e.row(h), e.dirs[len(e.held)], e.mu, c)
 		}
 		e.held = append(e.held, c)
 	}
@@ -323,34 +300,31 @@ func (e *Estimator) apply() {
 		e.stale += len(rows)
 	}
 	if e.table.flat != nil && e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
-		signs, done := e.signsOf(0, len(rows)), true
-		if e.filling {
-			done = vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
+		if signs := e.signsOf(0, len(rows)); e.filling {
+			vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
 		} else {
 			vec.SignReplaceRows(e.table.flat, rows, e.v, e.abar, e.held, signs, byB, byM)
 		}
-		if done {
-			e.held = e.held[:0]
-			return
-		}
+		e.held = e.held[:0]
+		return
 	}
 	for from := 0; from < e.cfg.Dim; from += e.piece {
 		to := min(from+e.piece, e.cfg.Dim)
 		abar, v := e.abar[from:to], e.v[from:to]
 		for i, c := range e.held {
-			u := &e.dirs[i]
+			u := e.dirs[i]
 			switch {
 			case e.cfg.Kind == Tracking:
 				u.add(v, from, c*byB)
 				u.add(abar, from, e.bends[i]*byM)
-				u.add(e.table.at(rows[i])[from:to], from, e.bends[i])
+				u.add(e.row(rows[i])[from:to], from, e.bends[i])
 			case e.filling:
 				u.add(abar, from, c)
 				if e.table.seeds == nil {
-					u.scale(e.table.at(rows[i])[from:to], from, c)
+					vec.SignScale(e.row(rows[i])[from:to], c, u[from/64:])
 				}
 			default:
-				vec.SignReplace(e.table.at(rows[i])[from:to], v, abar, c, u.signs[from/64:], byB, byM)
+				vec.SignReplace(e.row(rows[i])[from:to], v, abar, c, u[from/64:], byB, byM)
 			}
 		}
 	}

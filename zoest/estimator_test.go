@@ -139,8 +139,8 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 			}
 			rows := make([][]float64, cfg.Samples)
 			for h := range rows {
-				rows[h] = wide(e.table.at(h))
-				if err := compare(fmt.Sprintf("a_%d", h), e.table.at(h), ref.a[h], 60); err != nil {
+				rows[h] = wide(e.row(h))
+				if err := compare(fmt.Sprintf("a_%d", h), e.row(h), ref.a[h], 60); err != nil {
 					return fmt.Errorf("round %d, step %d: %w", k, s, err)
 				}
 			}

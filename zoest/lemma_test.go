@@ -391,7 +391,7 @@ func TestNoisyQueries(t *testing.T) {
 				}
 			}
 			for h := range p.a {
-				for _, x := range e.table.at(h) {
+				for _, x := range e.row(h) {
 					rows += float64(x) * float64(x) / float64(n*len(p.a))
 				}
 			}

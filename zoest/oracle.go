@@ -52,9 +52,6 @@ func (q Query) fault(err error) error {
 // of up to a hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// unanswered reports whether a loss cannot be the answer to a query.
-func unanswered(loss float64) bool { return !Usable(loss) }
-
 // Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same
 // length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. A
 // query that still has no answer gets NaN in losses, and the error of the first such query is returned. If ctx ends,
@@ -66,7 +63,7 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 	var failed, first error // of the whole batch; of a query
 	if many {
 		failed = askAll(ctx, batch, queries, losses)
-		if failed == nil && !slices.ContainsFunc(losses, unanswered) {
+		if failed == nil && !slices.ContainsFunc(losses, func(f float64) bool { return !Usable(f) }) {
 			return ctx.Err()
 		}
 	}

@@ -5,14 +5,12 @@ import "github.com/spade-dfl/spade-edge/zoest/vec"
 // table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
 // rows, a seeded one holds what it takes to compute them again. Both give the same bits.
 type table struct {
-	d    int
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
 
-	seeds  []seededRow // seeded
-	rows   []uint32    // and with Walsh directions the numbers of their rows
-	row    []float32   // room for one row
-	dir    direction   // and for its direction
-	redraw func(u *direction, h int, s seededRow)
+	seeds []seededRow // seeded
+	rows  []uint32    // and with Walsh directions the numbers of their rows
+	row   []float32   // room for one row
+	dir   direction   // and for its direction
 }
 
 // seededRow names the direction of a row by the stage of the round that drew it.
@@ -21,12 +19,11 @@ type seededRow struct {
 	coefficient float32
 }
 
-func newTable(cfg Config, redraw func(u *direction, h int, s seededRow)) table {
-	t := table{d: cfg.Dim, redraw: redraw}
+func newTable(cfg Config) (t table) {
 	switch {
 	case cfg.Seeded:
 		t.seeds, t.row = make([]seededRow, cfg.Samples), make([]float32, cfg.Dim)
-		t.dir = newDirection(cfg.Dim)
+		t.dir = make(direction, vec.SignWords(cfg.Dim))
 		if cfg.Directions == Walsh {
 			t.rows = make([]uint32, cfg.Samples)
 		}
@@ -36,27 +33,32 @@ func newTable(cfg Config, redraw func(u *direction, h int, s seededRow)) table {
 	return t
 }
 
-// at returns row h, in a seeded table a copy that is valid until the next call.
-func (t *table) at(h int) []float32 {
-	if t.seeds != nil {
-		return t.again(h)
+// row returns row h of the table, in a seeded table a copy that is valid until the next call.
+func (e *Estimator) row(h int) []float32 {
+	t, d := &e.table, e.cfg.Dim
+	if t.seeds == nil {
+		return t.flat[h*d : (h+1)*d]
 	}
-	return t.flat[h*t.d : (h+1)*t.d]
-}
-
-// again computes a row of a seeded table.
-func (t *table) again(h int) []float32 {
 	s := t.seeds[h]
-	t.redraw(&t.dir, h, s)
-	t.dir.scale(t.row, 0, s.coefficient)
+	if e.walsh != nil {
+		e.walsh.signs(t.dir, e.round, s.stage)
+		hadamard(t.dir, t.dir, t.rows[h], e.walsh.bits)
+	} else {
+		stream := e.fills.At(e.round, 0, uint32(h))
+		if s.stage > 0 {
+			stream = e.steps.At(e.round, s.stage-1, uint32(h))
+		}
+		stream.Fill(t.dir)
+	}
+	vec.SignScale(t.row, s.coefficient, t.dir)
 	return t.row
 }
 
-// mean stores the mean of all rows, summed from first to last.
-func (t *table) mean(abar []float32, m int) {
-	clear(abar)
-	for h := range m {
-		vec.Axpy(abar, 1, t.at(h))
+// mean sets abar to the mean of all rows, summed from first to last.
+func (e *Estimator) mean() {
+	clear(e.abar)
+	for h := range e.cfg.Samples {
+		vec.Axpy(e.abar, 1, e.row(h))
 	}
-	vec.Scale(abar, 1/float32(m))
+	vec.Scale(e.abar, 1/float32(e.cfg.Samples))
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/setting"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Kind says what an [Estimator] remembers of a component. For each kind the estimate has the same conditional mean.
@@ -141,10 +142,10 @@ func (m *model) end() {
 
 // take takes the loss of component h at phi + mu*u, moves its level, and returns the residual and by how many u its
 // slope, which is the row, is to move.
-func (m *model) take(h int, row []float32, u *direction, mu, loss float32) (residual, slope float32) {
+func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
 	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))
-	along := float64(mu) * u.dot(row)
+	along := float64(mu) * vec.SignDot(row, u)
 	m.both += float64(off * along)
 	m.self += float64(along * along)
 	level := loss

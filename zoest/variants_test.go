@@ -34,7 +34,7 @@ func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float
 		}
 	}
 	for h := range cfg.Samples {
-		vs = append(vs, slices.Clone(e.table.at(h)))
+		vs = append(vs, slices.Clone(e.row(h)))
 	}
 	return vs
 }
@@ -172,7 +172,7 @@ func TestMeanDoesNotDrift(t *testing.T) {
 			drive(t, e, ask)
 		}
 		got := slices.Clone(e.abar)
-		e.table.mean(e.abar, m)
+		e.mean()
 		var worst float64
 		for j := range got {
 			worst = max(worst, math.Abs(float64(got[j]-e.abar[j]))/2)

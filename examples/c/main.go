@@ -15,6 +15,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/spade-dfl/spade-edge/examples/c/host"
@@ -30,8 +31,11 @@ type node struct {
 	one  sync.Mutex  // held while line is called
 }
 
-// table holds the open nodes by their handles.
-var table handles[*node]
+// open holds the open nodes, each a *node, by their handles: numbers in place of pointers.
+var (
+	open sync.Map
+	last atomic.Int32 // handle given out
+)
 
 // loss is the host's. One query is asked at a time, by the goroutine that runs the node.
 type loss struct {
@@ -75,11 +79,11 @@ func result(call func() (int64, error)) C.int64_t {
 // with is result of a call for an open node.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
-		n, err := table.get(int32(handle))
-		if err != nil {
-			return 0, err
+		n, ok := open.Load(int32(handle))
+		if !ok {
+			return 0, host.Usagef("%d is no open node", handle)
 		}
-		return call(n)
+		return call(n.(*node))
 	})
 }
 
@@ -124,14 +128,16 @@ func spade_go_open(
 			l := &loss{call: call, user: user}
 			oracle = host.OneByOne{OracleFunc: l.ask, End: l.end}
 		}
-		if samples > math.MaxInt32 {
-			return 0, host.Usagef("there are %d samples, want 1..%d", samples, math.MaxInt32)
-		}
-		n, err := host.Open(files, oracle, int(samples))
+		n, err := host.Open(files, oracle, uint64(samples))
 		if err != nil {
 			return 0, err
 		}
-		return table.put(&node{Node: n})
+		number := last.Add(1)
+		if number <= 0 {
+			return 0, host.Usagef("all %d handles of this process have been used", math.MaxInt32)
+		}
+		open.Store(number, &node{Node: n})
+		return int64(number), nil
 	}))
 }
 
@@ -212,7 +218,7 @@ func spade_certificate(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
 //export spade_close
 func spade_close(handle C.int32_t) C.int32_t {
 	return C.int32_t(with(handle, func(n *node) (int64, error) {
-		table.remove(int32(handle))
+		open.Delete(int32(handle))
 		n.Stop()
 		return 0, nil
 	}))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -70,29 +71,26 @@ func open(name, dir, python string) (*hospital, error) {
 }
 
 // connect opens the connections of all hospitals. They exchange their public keys once, over a channel that people
-// trust. Whoever has an address is dialed: city calls the others, and needs no open port.
+// trust. Each calls those that come after it in the list, so city needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
-	for i, h := range all {
+	for i, h := range slices.Backward(all) {
 		cfg := ws.Config{Name: h.name, Key: h.key, Hello: fleet.Hello(h.name), CheckHello: fleet.CheckHello(h.name)}
 		if i > 0 {
 			cfg.Listen = "127.0.0.1:0"
 		}
 		for _, peer := range all {
-			if peer != h {
-				key := peer.key.Public().(ed25519.PublicKey)
-				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer.name, Keys: []ed25519.PublicKey{key}})
+			if peer == h {
+				continue
 			}
+			p := ws.Peer{Name: peer.name, Keys: []ed25519.PublicKey{peer.key.Public().(ed25519.PublicKey)}}
+			if peer.link != nil {
+				p.Addresses = []string{peer.link.Addr()}
+			}
+			cfg.Peers = append(cfg.Peers, p)
 		}
 		var err error
 		if h.link, err = ws.New(cfg); err != nil {
 			return err
-		}
-	}
-	for i, h := range all {
-		for _, peer := range all[i+1:] {
-			if err := h.link.SetAddresses(peer.name, peer.link.Addr()); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

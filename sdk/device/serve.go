@@ -109,7 +109,7 @@ func (d *Device) report(ctx context.Context) {
 	for {
 		st := d.monitor.Status()
 		d.manager.setStatus(d.prefix() + Summary(&st))
-		if w := d.manager.watchdog; w > 0 && d.monitor.Stalled() < w/2 {
+		if w := d.manager.watchdog; w > 0 && st.Stalled < w.Seconds()/2 {
 			d.manager.send("WATCHDOG=1")
 		}
 		select {

@@ -72,13 +72,10 @@ func handler(s source) http.Handler {
 func join(all []Status, wrong func(Status) string) error {
 	var errs []error
 	for _, one := range all {
-		text := wrong(one)
-		switch {
-		case text == "":
-		case len(all) == 1:
-			errs = append(errs, errors.New(text))
-		default:
+		if text := wrong(one); text != "" && len(all) > 1 {
 			errs = append(errs, errors.New(one.Name+": "+text))
+		} else if text != "" {
+			errs = append(errs, errors.New(text))
 		}
 	}
 	return errors.Join(errs...)

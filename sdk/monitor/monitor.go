@@ -274,7 +274,10 @@ func (m *Monitor) Status() Status {
 	f, st, now := m.cfg.Fleet, m.last, m.now()
 	out := NewStatus(f, m.cfg.Name)
 	out.Running, out.Phase, out.Seconds = !m.ended, m.phase, now.Sub(m.since).Seconds()
-	out.Stalled, out.Uptime = m.stalled(now).Seconds(), now.Sub(m.started).Seconds()
+	out.Uptime = now.Sub(m.started).Seconds()
+	if m.node != nil && !m.ended && m.phase == Querying {
+		out.Stalled = now.Sub(m.progressed).Seconds()
+	}
 	out.Waiting = append(out.Waiting, st.Waiting...)
 	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
 	out.Compared, out.Evidence = st.Compared, NewEvidence(st.Evidence)
@@ -336,23 +339,6 @@ func (m *Monitor) history() history {
 	defer m.mu.Unlock()
 	m.refresh()
 	return m.hist.snapshot()
-}
-
-// Stalled returns for how long the node has done nothing although it was its turn: its oracle does not answer, or its
-// disk does not take a release. It is 0 while the node waits for a neighbor, and where there is no run. A watchdog may
-// end a process that has been stalled for longer than any answer of the oracle takes.
-func (m *Monitor) Stalled() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.refresh()
-	return m.stalled(m.now())
-}
-
-func (m *Monitor) stalled(now time.Time) time.Duration {
-	if m.node == nil || m.ended || m.phase != Querying {
-		return 0
-	}
-	return now.Sub(m.progressed)
 }
 
 // obstacle returns what keeps the node from taking part, empty if nothing: its run has not begun, or is over, or it

@@ -195,7 +195,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 	w.mon.mu.Lock()
 	now = now.Add(time.Minute)
 	w.mon.mu.Unlock()
-	if s := w.mon.Stalled(); s != time.Minute {
+	if s := w.mon.Status().Stalled; s != 60 {
 		t.Errorf("stalled for %v", s)
 	}
 	close(answer)

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -52,13 +53,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Value) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*v = Unknown()
-		return nil
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	*v = Value(f)
-	return err
+	*v = Unknown() // which null leaves as it is
+	return json.Unmarshal(text, (*float64)(v))
 }
 
 // Status is where a node stands: what /status serves, and what "spade-edge status -json" prints.
@@ -68,11 +64,14 @@ type Status struct {
 	Name       string `json:"name"`
 	NonPrivate bool   `json:"non_private"`
 
-	Running bool     `json:"running"` // the rest comes from the node itself, not from what it has left on disk
-	Ready   bool     `json:"ready"`   // as /readyz has it
-	Phase   Phase    `json:"phase"`
-	Seconds float64  `json:"phase_seconds"`   // for how long; 0 if that is not known
-	Stalled float64  `json:"stalled_seconds"` // see Monitor.Stalled
+	Running bool    `json:"running"` // the rest comes from the node itself, not from what it has left on disk
+	Ready   bool    `json:"ready"`   // as /readyz has it
+	Phase   Phase   `json:"phase"`
+	Seconds float64 `json:"phase_seconds"` // for how long; 0 if that is not known
+	// Stalled is for how long the node has done nothing although it was its turn: its oracle does not answer, or its disk
+	// does not take a release. It is 0 while the node waits for a neighbor, and where there is no run. A watchdog may end a
+	// process that has been stalled for longer than any answer of the oracle takes.
+	Stalled float64  `json:"stalled_seconds"`
 	Uptime  float64  `json:"uptime_seconds"`  // since the monitor was made
 	Waiting []string `json:"waiting_for"`     // neighbors whose messages hold the round up; never null
 	Fault   string   `json:"fault,omitempty"` // why the run has failed, or the state is damaged

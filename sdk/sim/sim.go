@@ -180,12 +180,3 @@ func (s *Sim) Queries() (asked, failed int64) {
 	}
 	return asked, failed
 }
-
-// Influences returns what a client knows of each of its neighbors.
-func (s *Sim) Influences(client int) (all []admm.Influence) {
-	c := s.members[client]
-	for i := range c.neighbors {
-		all = append(all, c.machine.Influence(i))
-	}
-	return all
-}

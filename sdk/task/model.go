@@ -179,7 +179,7 @@ func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float6
 }
 
 // linearLosses is Losses for up to sixteen queries to a linear model of two classes or a target. It reports false, and
-// does nothing, if Loss would fail for one of them or takes no longer.
+// does nothing, if Loss would fail for one of them.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
 	var samples [16]int

@@ -40,12 +40,8 @@ func newDialer(ctx context.Context, cfg *Config) *dialer {
 func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.timeout)
 	defer cancel()
-	via := ""
-	if u, _ := d.For(addr); u != nil {
-		via = proxy.Name(u)
-	}
+	conn, via, err := d.Dialer.Dial(ctx, network, addr)
 	d.via.Store(via)
-	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func TestTinyproxy(t *testing.T) {
 	for _, test := range []struct{ conf, who, want string }{
 		{"BasicAuth joe " + secret + "\n", "", "407"},
 		{"BasicAuth joe " + secret + "\n", "joe:" + secret, ""},
-		{"BasicAuth joe " + secret + "\n", "joe:wr0ng", "answers \"40"},
+		{"BasicAuth joe " + secret + "\n", "joe:wr0ng", "answers 40"},
 		{"ConnectPort 443\n", "", "403"},
 	} {
 		a, err := Probe(t.Context(), member("a", "c", start(test.conf), test.who))

@@ -206,8 +206,8 @@ func TestBrokenProxy(t *testing.T) {
 		fault func(net.Conn, *http.Request) bool
 		want  []string
 	}{
-		{"407", say("HTTP/1.1 407 Who are you\r\n\r\n"), []string{named, "407 Who are you", "does not accept the user"}},
-		{"403", say("HTTP/1.1 403 No\r\n\r\n"), []string{named, "403 No", "it does not allow that"}},
+		{"407", say("HTTP/1.1 407 Who are you\r\n\r\n"), []string{named, "answers 407", "does not accept the user"}},
+		{"403", say("HTTP/1.1 403 No\r\n\r\n"), []string{named, "answers 403", "it does not allow that"}},
 		{"garbage", say("220 mail.example ready\r\n"), []string{named, "is no HTTP proxy"}},
 		{"echo", func(c net.Conn, head *http.Request) bool {
 			io.WriteString(c, "HTTP/1.1 403 "+head.Header.Get("Proxy-Authorization")+" "+secret+"\r\n\r\n")

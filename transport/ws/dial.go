@@ -103,43 +103,30 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	return t.serve(p, c, address, func() { stop() })
 }
 
-// connect makes a connection with a peer over which both ends have proved their keys. It ends with ctx.
+// connect makes a connection with a peer over which both ends have proved their keys. It ends with ctx. With an error the
+// link names the proxy, if there is one, and is of no other use.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {
 		return link{}, err
 	}
-	raw, err := t.dialer.DialContext(ctx, "tcp", hostPort)
+	raw, via, err := t.dialer.Dial(ctx, "tcp", hostPort)
 	if err != nil {
-		return link{}, err
+		return link{via: via}, err
 	}
 	tcp := newTCP(raw)
 	tcp.countFor(&p.traffic)
-	via := t.via(address)
 	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
 	cfg.ServerName = host // a pass-through proxy routes by it
 	cfg.NextProtos = t.tokens(p)
 	secure := tls.Client(tcp, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return link{}, t.explainRefusal(err)
+		return link{via: via}, t.explainRefusal(err)
 	}
 	l := newLink(p, secure, tcp)
 	l.via = via
 	return l, nil
-}
-
-// via returns the proxy through which an address is dialed; empty if there is none.
-func (t *Transport) via(address string) string {
-	_, hostPort, err := transport.ParseAddress(address)
-	if err != nil {
-		return ""
-	}
-	u, err := t.dialer.For(hostPort)
-	if err != nil || u == nil {
-		return ""
-	}
-	return proxy.Name(u)
 }
 
 func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {

@@ -82,7 +82,9 @@ func (t *Transport) receive(by *caller) {
 	}
 	secure := tls.Server(tcp, cfg)
 	if err := secure.HandshakeContext(t.ctx); err != nil {
-		t.refused(from, t.handshakes.reason(by, t.explainRefusal(err)))
+		if t.ctx.Err() == nil { // transport.Limited keeps such callers from filling the log
+			t.cfg.Logger.Warn("caller refused", "at", from, "reason", t.handshakes.reason(by, t.explainRefusal(err)))
+		}
 		drain(raw)
 		return
 	}

@@ -185,11 +185,3 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	level := endpoint.Level(repeated)
 	t.cfg.Logger.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
 }
-
-// refused logs that an unknown caller was turned away. [transport.Limited] keeps such callers from filling the log.
-func (t *Transport) refused(from string, err error) {
-	if t.ctx.Err() != nil {
-		return
-	}
-	t.cfg.Logger.Warn("caller refused", "at", from, "reason", err)
-}

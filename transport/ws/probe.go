@@ -49,11 +49,11 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 		wg.Go(func() {
 			for _, address := range p.config.Load().Addresses {
 				start := time.Now()
-				err := t.probe(ctx, p, address)
+				via, err := t.probe(ctx, p, address)
 				if answers[i].Refused && err != nil {
 					continue // the first refusal tells more than an absent peer
 				}
-				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: t.via(address),
+				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: via,
 					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
 						errors.As(err, new(tls.RecordHeaderError))}
 				if err == nil {
@@ -66,20 +66,21 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	return answers, nil
 }
 
-func (t *Transport) probe(ctx context.Context, p *peer, address string) error {
+// probe also returns the proxy on the way, empty if there is none.
+func (t *Transport) probe(ctx context.Context, p *peer, address string) (via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()
 	l, err := t.connect(ctx, p, address)
 	if err != nil {
-		return err
+		return l.via, err
 	}
 	defer l.tcp.Close()
 	defer context.AfterFunc(ctx, func() { l.tcp.Close() })()
 	err = t.exchange(l.secure, p, address)
 	if ctx.Err() != nil && !errors.Is(err, errHello) && !errors.As(err, new(pinError)) {
-		return fmt.Errorf("no answer: %w", ctx.Err())
+		err = fmt.Errorf("no answer: %w", ctx.Err())
 	}
-	return err
+	return l.via, err
 }
 
 // exchange swaps hellos over an authenticated connection.

@@ -17,14 +17,42 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/internal/fakes"
 )
+
+// serve accepts connections on a loopback port until the test ends, and leaves each to handle. It closes a connection
+// when handle returns or the test ends, and the test ends when all calls of handle have returned.
+func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(t.Context(), func() { c.Close() })()
+				handle(c)
+			})
+		}
+	})
+	return l.Addr().String()
+}
 
 // forward accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
 // and returns what to use in its place.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
-	return fakes.Serve(t, func(in net.Conn) {
+	return serve(t, func(in net.Conn) {
 		near, far, err := open(in)
 		if err != nil {
 			return

@@ -9,6 +9,6 @@ func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride in
 func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int) {
 }
 
-func signFillRows([]float32, []int, []float32, []float32, []uint64) bool { return false }
+func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []uint64, stride int) {}
 
-func dotRows([]float64, [][]float32, []float32, []int) bool { return false }
+func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int) {}

@@ -1,6 +1,9 @@
 package vec
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // Each function cuts the other slices to the length of the first (with a capacity, so that what lies behind a slice's
 // length does not count) and checks for overlaps where it writes. Then it calls the Go of generic.go, or assembly,
@@ -127,18 +130,50 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 }
 
 // SignFillRows sets rows of a table, one after the other, to c[i]*s and adds each to sum: [SignScale] of row rows[i], of the
-// length of sum, and [SignAxpy] of sum. It reports false, and does nothing, where these two are as fast.
-func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) bool {
-	if !rowsAVX512(len(sum)) {
-		return false
+// length of sum, and [SignAxpy] of sum.
+func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) {
+	d, words := len(sum), SignWords(len(sum))
+	c = c[:len(rows)]
+	if len(rows) == 0 {
+		return
 	}
-	return signFillRows(table, rows, sum, c[:len(rows)], signs)
+	if overlap(table, sum) {
+		panic(overlaps)
+	}
+	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
+	if rowsAVX512(d) {
+		if !there(rows, table, d) {
+			panic(notThere)
+		}
+		signFillRowsAVX512(table, rows, sum, c, signs, stride)
+		return
+	}
+	for i, row := range rows {
+		s := signs[i*stride:][:words:words]
+		signScale(table[row*d:row*d+d], c[i], s)
+		signAxpy(sum, c[i], s)
+	}
 }
 
 // DotRows stores in z[i] the product of x[i] with row rows[i] of a table: [Dot]. It reports false, and does nothing, if a row
-// is not there or a vector has another length than the first, and where Dot is as fast.
+// is not there or a vector has another length than the first.
 func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
-	return dotRows(z, x[:len(z)], table, rows[:len(z)])
+	x, rows = x[:len(z)], rows[:len(z)]
+	if len(z) == 0 {
+		return true
+	}
+	d := len(x[0])
+	if slices.ContainsFunc(x, func(x []float32) bool { return len(x) != d }) || !there(rows, table, d) {
+		return false
+	}
+	if rowsAVX512(d) {
+		dotRowsAVX512(z, x, table, rows)
+		return true
+	}
+	for i, row := range rows {
+		z[i] = dot(x[i], table[row*d:row*d+d])
+	}
+	return true
 }
 
 // there reports whether a table has all of some rows of d numbers.

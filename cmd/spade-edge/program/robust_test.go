@@ -180,11 +180,19 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 			return 0, 0, err
 		}
 	}
+	running := slices.Repeat([]*admm.Machine{nil}, len(clients))
+	released := network.OnRelease
+	network.OnRelease = func(client int, m *admm.Machine) {
+		if running[client] = m; released != nil {
+			released(client, m)
+		}
+	}
 	if err := network.Run(ctx, nil); err != nil {
 		return 0, 0, err
 	}
 	for i := range honest {
-		for _, in := range network.Influences(i) {
+		for n := range clients[i].Config.Neighbors {
+			in := running[i].Influence(n)
 			clipped += in.Clipped
 			want := in.Still
 			switch {

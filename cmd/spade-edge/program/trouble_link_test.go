@@ -99,10 +99,10 @@ var linkTroubles = map[string]provocation{
 		b.plain.write(t, "nowhere.txt", lines)
 		return said("init", b.plain.path("new"), "-members", b.plain.path("nowhere.txt"), "-graph", "complete", "-dim", "3")
 	},
-	`proxy http://... answers "407 ..." to CONNECT ...: it wants a user and a password, and there are none`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 407 to CONNECT ...: it wants a user and a password, and there are none`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "407 Who are you")
 	},
-	`proxy http://... answers "403 ..." to CONNECT ...: it does not allow that, and has to be told to`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 403 to CONNECT ...: it does not allow that, and has to be told to`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "403 Filtered")
 	},
 	"credentials of a proxy ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {

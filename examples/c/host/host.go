@@ -78,7 +78,7 @@ func (o OneByOne) Close() error {
 
 // Open reads the files of a node. It locks nothing and connects to nobody: a node that is never run needs no end. With
 // a loss, which has so many samples, what the node file says of its oracle does not count.
-func Open(files Files, loss Loss, samples int) (*Node, error) {
+func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 	var file *fleetfile.Node
 	var err error
 	if files.Path != "" {
@@ -105,7 +105,7 @@ func Open(files Files, loss Loss, samples int) (*Node, error) {
 	}
 	d.Guest = true
 	if loss != nil {
-		d.Source = fleetfile.External(loss, samples)
+		d.Source = fleetfile.External(loss, int(samples))
 		d.Source.Window, d.Source.Close = sdk.Window(d.Fleet.Fleet.Dim), loss.Close
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) {

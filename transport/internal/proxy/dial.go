@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -22,8 +21,8 @@ import (
 const (
 	// patience is how long a proxy has to connect and answer.
 	patience = 10 * time.Second
-	// maxAnswer limits the header of an answer, and maxShown what of it is quoted, in bytes.
-	maxAnswer, maxShown = 16 << 10, 80
+	// maxAnswer limits the header of an answer, in bytes.
+	maxAnswer = 16 << 10
 )
 
 // ErrRefused is what [errors.Is] finds in an error of a proxy that has answered, and does not want to connect. One that
@@ -38,7 +37,7 @@ func (r refused) Is(target error) bool { return target == ErrRefused }
 // Dialer makes connections, through a proxy where there is one. Its methods may be called from several goroutines.
 type Dialer struct {
 	// Proxy is the proxy, which must pass [transport.CheckProxy]; nil leaves that to the environment, see
-	// [Dialer.For].
+	// [Dialer.Dial].
 	Proxy *url.URL
 
 	// Environment returns the proxy of a request that the environment names, as [http.ProxyFromEnvironment] does.
@@ -57,9 +56,9 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
 }
 
-// For returns the proxy through which "host:port" is dialed, nil for none: that of the dialer, or else the one that
+// choose returns the proxy through which "host:port" is dialed, nil for none: that of the dialer, or else the one that
 // HTTPS_PROXY names for what NO_PROXY does not except.
-func (d *Dialer) For(addr string) (*url.URL, error) {
+func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil
 	}
@@ -76,25 +75,24 @@ func (d *Dialer) For(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// DialContext connects to "host:port". An error names the proxy if it is the cause, and never contains credentials. Ctx
-// bounds the making of the connection, not what comes after.
-func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	u, err := d.For(addr)
+// Dial connects to "host:port". It also returns the URL of the proxy, without credentials and even with an error; empty
+// if there is none. An error names the proxy if it is the cause, and never contains credentials. Ctx bounds the making
+// of the connection, not what comes after.
+func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
+	u, err := d.choose(addr)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if u == nil {
-		return d.Direct(ctx, network, addr)
+		conn, err = d.Direct(ctx, network, addr)
+		return conn, "", err
 	}
-	conn, err := d.through(ctx, u, network, addr)
-	if err != nil {
-		return nil, fmt.Errorf("proxy %s %w", Name(u), err)
+	via = u.Scheme + "://" + u.Host
+	if conn, err = d.through(ctx, u, network, addr); err != nil {
+		err = fmt.Errorf("proxy %s %w", via, err)
 	}
-	return conn, nil
+	return conn, via, err
 }
-
-// Name returns a proxy's URL without credentials.
-func Name(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, d.Patience)
@@ -133,15 +131,13 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn,
 	return conn, connect(conn, u.User, addr)
 }
 
-// connect asks an HTTP proxy.
+// connect asks an HTTP proxy. An error quotes nothing of the answer, which may hold the credentials.
 func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
-	var secrets []string
 	if user != nil {
 		password, _ := user.Password()
 		token := base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
 		r.Header.Set("Proxy-Authorization", "Basic "+token)
-		secrets = []string{token, password}
 	}
 	if err := r.Write(conn); err != nil {
 		return err
@@ -152,7 +148,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), r)
 	if err != nil {
-		return refused{fmt.Errorf("is no HTTP proxy: it answers %s", shown(string(head), secrets))}
+		return refused{errors.New("is no HTTP proxy: it answers something else")}
 	}
 	why, absent := "", false
 	switch resp.StatusCode {
@@ -170,7 +166,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	default:
 		why = "want 200"
 	}
-	err = fmt.Errorf("answers %s to CONNECT %s: %s", shown(resp.Status, secrets), addr, why)
+	err = fmt.Errorf("answers %d to CONNECT %s: %s", resp.StatusCode, addr, why)
 	if absent {
 		return err
 	}
@@ -178,7 +174,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 }
 
 // header reads to the empty line, and nothing of what comes after: that is the other end's. An answer that does not
-// begin as HTTP is returned after its first bytes, since no empty line may ever come.
+// begin as HTTP is returned after its first byte that does not, since no empty line may ever come.
 func header(conn net.Conn) ([]byte, error) {
 	const begin = "HTTP/"
 	var head []byte
@@ -188,23 +184,11 @@ func header(conn net.Conn) ([]byte, error) {
 		}
 		head = append(head, b[0])
 		if n := min(len(head), len(begin)); string(head[:n]) != begin[:n] {
-			more := make([]byte, maxShown)
-			n, _ := conn.Read(more)
-			return append(head, more[:n]...), nil
+			return head, nil
 		}
 		if bytes.HasSuffix(head, []byte("\n\r\n")) || bytes.HasSuffix(head, []byte("\n\n")) {
 			return head, nil
 		}
 	}
 	return nil, fmt.Errorf("answers with a header of more than %d bytes", maxAnswer)
-}
-
-// shown quotes what a proxy says, cut to a length and without secrets.
-func shown(text string, secrets []string) string {
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "...")
-		}
-	}
-	return fmt.Sprintf("%.*q", maxShown, text)
 }

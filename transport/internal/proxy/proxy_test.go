@@ -15,11 +15,39 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/spade-dfl/spade-edge/transport/internal/fakes"
 )
+
+// serve accepts connections on a loopback port until the test ends, and leaves each to handle. It closes a connection
+// when handle returns or the test ends, and the test ends when all calls of handle have returned.
+func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(t.Context(), func() { c.Close() })()
+				handle(c)
+			})
+		}
+	})
+	return l.Addr().String()
+}
 
 // dialer returns one for a proxy, without an environment.
 func dialer(t *testing.T, proxy string) *Dialer {
@@ -66,9 +94,9 @@ func check(t *testing.T, conn net.Conn) {
 }
 
 func TestConnect(t *testing.T) {
-	target := fakes.Serve(t, greeter)
+	target := serve(t, greeter)
 	var auth, asked string
-	proxy := fakes.Serve(t, func(c net.Conn) {
+	proxy := serve(t, func(c net.Conn) {
 		br := bufio.NewReader(c)
 		r, err := http.ReadRequest(br)
 		if err != nil {
@@ -77,11 +105,14 @@ func TestConnect(t *testing.T) {
 		auth, asked = r.Header.Get("Proxy-Authorization"), r.Method+" "+r.Host
 		pass(c, br, target, "HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\n")
 	})
-	conn, err := dialer(t, "http://user:pass%3Aword@"+proxy).DialContext(t.Context(), "tcp", "b.example:7443")
+	conn, via, err := dialer(t, "http://user:pass%3Aword@"+proxy).Dial(t.Context(), "tcp", "b.example:7443")
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(t, conn)
+	if want := "http://" + proxy; via != want {
+		t.Errorf("through %q, want %q", via, want)
+	}
 	if want := "CONNECT b.example:7443"; asked != want {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
@@ -101,8 +132,8 @@ func TestConnectOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	proxy := fakes.Serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
-	_, err = dialer(t, "https://"+proxy).DialContext(t.Context(), "tcp", "b:1")
+	proxy := serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
+	_, _, err = dialer(t, "https://"+proxy).Dial(t.Context(), "tcp", "b:1")
 	if err == nil || !strings.Contains(err.Error(), "cannot be trusted") {
 		t.Errorf("an unknown certificate of the proxy: %v", err)
 	}
@@ -124,26 +155,26 @@ func TestRefusals(t *testing.T) {
 		handle func(net.Conn)
 		want   string
 	}{
-		"407":        {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), `answers "407 Who" to CONNECT b:1: it wants a user and a p`},
+		"407":        {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), "answers 407 to CONNECT b:1: it wants a user and a p"},
 		"407 user":   {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "does not accept the user and the password"},
 		"401 user":   {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "does not accept the user and the password"},
-		"403":        {"http://", say("HTTP/1.0 403 Filtered\n\n"), `answers "403 Filtered" to CONNECT b:1: it does not allow`},
+		"403":        {"http://", say("HTTP/1.0 403 Filtered\n\n"), "answers 403 to CONNECT b:1: it does not allow"},
 		"502":        {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
 		"302":        {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},
-		"garbage":    {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), `is no HTTP proxy: it answers "SSH-2.0-\x1b[31mOpen\x00"`},
+		"garbage":    {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), "is no HTTP proxy"},
 		"bad status": {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is no HTTP proxy"},
-		"echo":       {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), `"403 ... ..."`},
+		"echo":       {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), "answers 403 to CONNECT b:1: it does not allow"},
 		"too long":   {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
 		"nothing":    {"http://", wait, "has not answered for 50ms"},
 		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closes the connection before it has answered"},
 		"closes":     {"http://", func(net.Conn) {}, ""}, // closed or reset, as it comes
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := dialer(t, test.scheme+fakes.Serve(t, test.handle))
+			d := dialer(t, test.scheme+serve(t, test.handle))
 			if strings.Contains(test.want, "50ms") {
 				d.Patience = 50 * time.Millisecond
 			}
-			conn, err := d.DialContext(t.Context(), "tcp", "b:1")
+			conn, _, err := d.Dial(t.Context(), "tcp", "b:1")
 			if err == nil {
 				conn.Close()
 				t.Fatal("no error")
@@ -163,13 +194,13 @@ func TestRefusals(t *testing.T) {
 // TestEnds leaves no connection behind when its caller gives up, and names a proxy that is not there.
 func TestEnds(t *testing.T) {
 	gone := make(chan error, 1)
-	d := dialer(t, "http://"+fakes.Serve(t, func(c net.Conn) {
+	d := dialer(t, "http://"+serve(t, func(c net.Conn) {
 		_, err := io.Copy(io.Discard, c)
 		gone <- err
 	}))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := d.DialContext(ctx, "tcp", "b:1"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := d.Dial(ctx, "tcp", "b:1"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want the context's", err)
 	}
 	<-gone
@@ -178,13 +209,14 @@ func TestEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	_, err = dialer(t, "http://u:secret@"+l.Addr().String()).DialContext(t.Context(), "tcp", "b:1")
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), "secret") {
+	_, via, err := dialer(t, "http://u:secret@"+l.Addr().String()).Dial(t.Context(), "tcp", "b:1")
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") ||
+		strings.Contains(err.Error()+via, "secret") {
 		t.Errorf("no proxy there: %v", err)
 	}
 }
 
-func TestFor(t *testing.T) {
+func TestChoose(t *testing.T) {
 	of := func(text string) func(*http.Request) (*url.URL, error) {
 		return func(r *http.Request) (*url.URL, error) {
 			if r.URL.Scheme != "https" || r.URL.Host != "b:1" {
@@ -208,10 +240,10 @@ func TestFor(t *testing.T) {
 	} {
 		d := New(test.own, nil)
 		d.Environment = of(test.env)
-		u, err := d.For("b:1")
+		u, err := d.choose("b:1")
 		got := ""
 		if u != nil {
-			got = Name(u)
+			got = u.Scheme + "://" + u.Host
 		}
 		if err != nil || got != test.want {
 			t.Errorf("%+v: goes through %q (%v), want %q", test, got, err, test.want)
@@ -220,7 +252,7 @@ func TestFor(t *testing.T) {
 	for _, bad := range []string{"ftp://u:secret@p", "http://u:secret@%%", "http://", "socks5://p:1080", "http://u:secret@p/path"} {
 		d := New(nil, nil)
 		d.Environment = of(bad)
-		if u, err := d.For("b:1"); err == nil || strings.Contains(err.Error(), "secret") {
+		if u, err := d.choose("b:1"); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("HTTPS_PROXY=%s: %v, %v", bad, u, err)
 		}
 	}

@@ -1,0 +1,23 @@
+package tinytest
+
+import "github.com/spade-dfl/spade-edge/sdk/state"
+
+// LyingSync confirms saves from the nth on without making them durable: this process sees them, and when it ends, as if
+// with the power, they are lost.
+func LyingSync(open OpenStore, nth int) OpenStore {
+	saves := 0
+	return wrap(open, func(s *wrapped) {
+		var cache []state.Record
+		s.save = func(r state.Record) error {
+			if saves++; saves < nth {
+				return s.Store.Save(r)
+			}
+			cache = lastTwo(copyOf([]state.Record{r}), cache)
+			return nil
+		}
+		s.load = func() ([]state.Record, error) {
+			kept, err := s.Store.Load()
+			return lastTwo(copyOf(cache), kept), err
+		}
+	})
+}
