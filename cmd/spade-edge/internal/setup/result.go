@@ -120,7 +120,11 @@ func (p *Problem) NewResult(simulated bool) *Result {
 		Chosen:      p.ChosenValues(),
 	}
 	if !f.Privacy.NonPrivate {
-		r.Privacy = NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.Set.Fitted)
+		var conditional []string
+		if p.Set != nil { // the data are here
+			conditional = p.Set.Fitted
+		}
+		r.Privacy = NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, conditional)
 	}
 	return r
 }
