@@ -237,6 +237,11 @@ func (h *host) took() bool {
 	return strings.Contains(h.log.String(), "takes the place of the lost one")
 }
 
+// alone reports whether a device has nobody left to work with: it ends once it has told so for a while.
+func (h *host) alone() bool {
+	return !slices.ContainsFunc(h.node.Status().Neighbors, func(n sdk.Neighbor) bool { return n.Quarantine.Release == 0 })
+}
+
 // going reports whether a device is not at the end of the run.
 func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
@@ -357,7 +362,7 @@ func TestTwoDevicesAtWork(t *testing.T) {
 			w := newWreck(t, uint64(seed), seed%3 == 0)
 			lost, spare := w.wakeUp()
 			over := func(h *host) bool {
-				return !h.going() || errors.Is(h.err, sdk.ErrQuarantine) || h == spare && errors.Is(h.err, sdk.ErrRecovery)
+				return !h.going() || h.alone() || errors.Is(h.err, sdk.ErrQuarantine) || h == spare && errors.Is(h.err, sdk.ErrRecovery)
 			}
 			for i, h := range w.hosts {
 				if !over(h) && !(h == spare && !lost.going()) {
@@ -428,7 +433,7 @@ func (w *wreck) wakeUp() (lost, spare *host) {
 	w.wait(time.Duration(1+9*w.chance.IntN(2)) * time.Millisecond)
 	lost.side.wake()
 	dial(lost)
-	over := func(h *host) bool { return h.ended() && h.err != nil || !h.going() }
+	over := func(h *host) bool { return h.ended() && h.err != nil || !h.going() || h.alone() }
 	for range 20_000 {
 		if over(lost) && !slices.ContainsFunc(w.hosts, func(h *host) bool { return !over(h) && h != spare }) &&
 			(over(spare) || !lost.going()) {

@@ -43,8 +43,10 @@ type peerClaims struct {
 	evidence    *signed.Evidence // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
 	asked       bool             // the neighbor was asked since the last tick what it holds
-	corrected   bool             // a device of its name that another has replaced has been told since the last tick
-	request     uint64           // the last takeover in which a device of its name has asked where this node stands
+	ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
+	times       int
+	corrected   bool   // a device of its name that another has replaced has been told since the last tick
+	request     uint64 // the last takeover in which a device of its name has asked where this node stands
 }
 
 // newClaims returns the claims of a node at its start.

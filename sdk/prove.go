@@ -277,7 +277,8 @@ func (r *run) correct(to int, peer *peerClaims) {
 
 // wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
 // can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
-// What its answer shows decides, see [run.confront].
+// What its answer shows decides, see [run.confront]. A replaced device whose neighbor has gone on with another one will
+// never get what it waits for: their edge is dropped.
 func (r *run) wonder(m *admm.Message) error {
 	peer, next := r.claims.peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -285,6 +286,16 @@ func (r *run) wonder(m *admm.Message) error {
 		return nil
 	}
 	peer.asked = true
+	if peer.ahead != next {
+		peer.ahead, peer.times = next, 0
+	}
+	in := r.machine.Received(m.From, r.status.Round)
+	if peer.times++; r.generation > 0 && peer.times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
+			"with another device", peer.name, m.Round, r.status.Round)
+		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
+		return err
+	}
 	probe := admm.Message{Kind: admm.Probe, To: m.From, Round: r.status.Round, Held: r.machine.Heard(m.From),
 		Generation: r.generation, Incarnation: r.claims.incarnation}
 	r.attach(&probe)

@@ -139,6 +139,10 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	if err == nil && notice.From > r.cfg.Fleet.Method.Last()+2 {
 		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.From, r.cfg.Fleet.Method.Last()+2)
 	}
+	if err == nil && r.joining == nil && notice.Generation < r.machine.Generation(m.From) {
+		r.correct(m.From, peer)
+		err = errors.New("sdk: a quarantine by a device that another has replaced")
+	}
 	if err != nil {
 		return err
 	}

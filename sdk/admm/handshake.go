@@ -54,6 +54,9 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		}
 		// A replacement does not go on from all that is known of the device before it.
 		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
+		if m.began(e.index) > 0 && m.round > m.began(e.index) {
+			m.since[e.index] = 0 // see unstarted
+		}
 	}
 	if msg.Held > m.round {
 		return m.rolledBack(e, msg.Held)

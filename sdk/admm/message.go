@@ -227,7 +227,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkPayload(msg); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining || since > 0 && msg.Round <= since {
+	if since := m.began(e.index); e.joining || m.unstarted(e) || since > 0 && msg.Round <= since {
 		return nil // a straggler of a device that was replaced
 	}
 	if msg.Round < m.round {
@@ -333,7 +333,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) || m.began(e.index) >= round {
+	if m.suppressed(e) || m.dropped(e.index) || m.unstarted(e) || m.began(e.index) >= round {
 		return
 	}
 	msg := m.Posted(e.index, round)

@@ -69,6 +69,10 @@ func (m *Machine) began(i int) int {
 	return m.since[i]
 }
 
+// unstarted reports whether a neighbor's device was replaced, and the replacement has not shown where their edge begins
+// anew. Until then nothing is said of releases: each end could take those of another edge for those of this one.
+func (m *Machine) unstarted(e *edge) bool { return e.generation > 0 && m.began(e.index) == 0 }
+
 // beginAfter makes an edge begin anew after a release.
 func (m *Machine) beginAfter(i, release int) {
 	if m.since == nil {
@@ -234,16 +238,23 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Round == since && (m.round > since || m.local || m.due): // what it lacks may be this client's start
 		m.answerStart(e)
 		return nil
+	case msg.Round > since && msg.Generation == 0: // it answers a device that has taken this client's place
+		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.begunRound()}
-	case msg.Round > since && msg.Generation == 0:
-		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	}
 	e.joining = false
 	if msg.Generation > e.generation {
 		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
 	}
-	m.beginAfter(e.index, msg.Round)
+	if since != msg.Round {
+		m.beginAfter(e.index, msg.Round)
+		for at, round := range e.have { // what the lost device made after that is of another edge
+			if round > msg.Round {
+				e.have[at] = 0
+			}
+		}
+	}
 	if old, there := m.starts[e.index]; there && old.generation == msg.Generation && since == msg.Round && !old.Equal(at) {
 		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
 	}
