@@ -77,12 +77,10 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks a neighbor where it stands, or with -1 all that have not answered.
+// join asks a neighbor where it stands, or with -1 all. Those that have answered are asked again, so that they wait.
 func (r *run) join(neighbor int) {
 	for _, j := range r.neighbors {
-		_, heard := r.joining.standing[j]
-		_, absent := r.joining.absent[j]
-		if heard || absent || neighbor >= 0 && neighbor != j {
+		if _, absent := r.joining.absent[j]; absent || neighbor >= 0 && neighbor != j {
 			continue
 		}
 		_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // it always fits

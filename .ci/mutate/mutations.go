@@ -252,7 +252,7 @@ var mutations = []mutation{
 	{"an edge that begins anew at one end's place", "sdk/admm/takeover.go",
 		"(x + z[c])", "(x + x)", replace},
 	{"a neighbor that goes on with the lost device once it has said where it stands", "sdk/admm/message.go",
-		"e.joining || m.unstarted(e)", "m.unstarted(e)", replace},
+		"e.joining > 0 || m.unstarted(e)", "m.unstarted(e)", replace},
 	{"an edge that begins anew after a release that is made without it", "sdk/admm/takeover.go",
 		"m.round > msg.Round || m.round == msg.Round && (m.local || m.due)", "false", replace},
 	{"a takeover in the middle of mixing", "sdk/admm/takeover.go",

@@ -73,7 +73,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if reply {
 		e.probed, e.announce = true, false
 	} else {
-		e.joining = false
+		e.joining = 0
 		m.replyTo(msg, e.heard)
 		if m.cfg.Generation > 0 { // j has just started, and may have forgotten which generation is the latest
 			e.announce = true

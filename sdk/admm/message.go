@@ -114,7 +114,7 @@ type edge struct {
 	probed     bool   // j has said which release of this client it holds
 	grid       uint8  // bit n: release have[n] is a change on the grid
 	generation uint16 // the latest generation of j that has been heard of
-	joining    bool   // a device that replaces j's has asked where this client stands
+	joining    uint8  // for so many ticks: a device that replaces j's has asked where this client stands
 	announce   bool   // j has started again, and is probed until it has answered
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
@@ -227,7 +227,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkPayload(msg); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining || m.unstarted(e) || since > 0 && msg.Round <= since {
+	if since := m.began(e.index); e.joining > 0 || m.unstarted(e) || since > 0 && msg.Round <= since {
 		return nil // a straggler of a device that was replaced
 	}
 	if msg.Round < m.round {
@@ -290,7 +290,7 @@ func (m *Machine) Tick() {
 // Reached says that the connection to a neighbor has just opened: what may have got lost is sent again to it at once.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
-		e.joining = false
+		e.joining = 0
 		m.repeat(e)
 	}
 }
@@ -301,6 +301,7 @@ func (m *Machine) repeat(e *edge) {
 		return
 	}
 	e.answered = 0
+	e.joining -= min(e.joining, 1)
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
 	}

@@ -33,13 +33,14 @@ type Standing struct {
 }
 
 // Standing returns what a neighbor's replacement device needs to know of this client. From here on the client takes no
-// release of the lost device, so that it does not get farther than it has said, until a device of that name starts or
-// [Machine.Reached] reports a new connection. The slices are the machine's, and valid until its next call.
+// release of the lost device, so that it does not get farther than it has said, until a device of that name starts,
+// [Machine.Reached] reports a new connection, or the third Tick: the replacement asks again as long as it waits for
+// others. The slices are the machine's, and valid until its next call.
 func (m *Machine) Standing(peer int) Standing {
 	s := Standing{Round: m.round, At: m.place(m.round)}
 	if e := m.edge(peer); e != nil {
 		s.Held = max(e.heard, m.began(e.index))
-		e.joining = true
+		e.joining = 3
 	}
 	return s
 }
@@ -243,7 +244,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.begunRound()}
 	}
-	e.joining = false
+	e.joining = 0
 	if msg.Generation > e.generation {
 		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
 	}

@@ -115,11 +115,17 @@ func TestWrongStarts(t *testing.T) {
 	}
 }
 
-// A client that has said where it stands takes no release of the lost device, until a device of that name starts or a
-// connection opens.
+// A client that has said where it stands takes no release of the lost device, until a device of that name starts, a
+// connection opens, or a while has passed.
 func TestStandingHolds(t *testing.T) {
 	for name, again := range map[string]func(m *Machine) error{
 		"a connection opens": func(m *Machine) error { m.Reached(2); return nil },
+		"time passes": func(m *Machine) error {
+			for range 3 {
+				m.Tick()
+			}
+			return nil
+		},
 		"a device starts": func(m *Machine) error {
 			return m.Receive(Message{From: 2, To: 3, Kind: Probe, Round: 4, Incarnation: 5})
 		},
@@ -157,7 +163,8 @@ type wasteland struct {
 	looked   int64                // queries of devices that have taken over
 	keys     map[[4]int]int       // how often a device asked for a key: member, peer, release, generation
 	finished []bool
-	crashes  int // to come
+	crashes  int  // to come
+	asked    bool // a device that takes over has asked, and no time passes meanwhile
 }
 
 func (w *wasteland) tell(format string, args ...any) {
@@ -318,6 +325,8 @@ func (w *wasteland) lose() {
 		w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i })
 	}
 	var list []Standing
+	w.asked = true
+	defer func() { w.asked = false }()
 	for _, j := range w.cfgs[i].Neighbors {
 		m := w.machines[j]
 		s := m.Standing(i)
@@ -352,7 +361,7 @@ func (w *wasteland) step() {
 	case luck < 390:
 		w.drive(i)
 	case luck < 399:
-		if w.machines[i] != nil {
+		if w.machines[i] != nil && !w.asked {
 			w.machines[i].Tick()
 		}
 	case w.machines[i] != nil && w.crashes > 0 && (i != w.lost || w.cfgs[i].Generation == 0 || len(w.disks[i]) > 0):
