@@ -38,7 +38,6 @@ type peerClaims struct {
 	name        string
 	scope       signed.Scope
 	held        signed.Chain
-	known       uint16           // the generation of the newest that was held at this node's last release
 	ledger      []byte           // id of the ledger that it named when it started
 	countersign []byte           // of this node's last release
 	evidence    *signed.Evidence // of a double of it
@@ -47,9 +46,7 @@ type peerClaims struct {
 	ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
 	times       int
 	corrected   bool   // a device of its name that another has replaced has been told since the last tick
-	recovering  bool   // a device of its name asks for its state, on the connection that there is
-	request     uint64 // the last incarnation in which a device of its name has asked for its state
-	recovered   uint64 // the last of those that has its state by now
+	request     uint64 // the last takeover in which a device of its name has asked where this node stands
 }
 
 // newClaims returns the claims of a node at its start.
@@ -86,17 +83,7 @@ func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) (err er
 	}
 	r.Sign(c.key, c.scope)
 	c.own = c.own.Add(r)
-	c.know()
 	return nil
-}
-
-// know notes which devices the neighbors have: their numbers may rise by [admm.MaxRise] from here.
-func (c *claims) know() {
-	for _, peer := range c.peers {
-		if newest := peer.held.Last(); newest != nil {
-			peer.known = newest.Generation
-		}
-	}
 }
 
 // resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
@@ -134,7 +121,6 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 			peer.held = peer.held.Add(r)
 		}
 	}
-	c.know()
 	return nil
 }
 
@@ -164,14 +150,11 @@ func (c *claims) attach(m *admm.Message, l *state.Ledger) {
 		return
 	}
 	switch m.Kind {
-	case admm.EdgeMessage, admm.Release:
+	case admm.EdgeMessage, admm.Release, admm.Start:
 		m.Signed.Own = encoded(c.own.Of(m.Round))
 		return
 	case admm.Probe:
 		m.Signed.Own = encoded(c.own.Last())
-		if before := c.own.Of(m.Round - 1); before != nil && before.Generation == m.Generation && m.Generation > 0 {
-			m.Signed.Other = before.Digest[:] // see run.beside
-		}
 		if l != nil {
 			m.Signed.Ledger, _ = hex.DecodeString(l.Head().ID)
 		}
@@ -214,9 +197,9 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 	if err := r.Verify(peer.scope, c.keys(peer.name)); err != nil {
 		return nil, err
 	}
-	if r.Generation > peer.known && r.Generation-peer.known > admm.MaxRise {
-		return nil, fmt.Errorf("sdk: signed release %d is of generation %d, and %d is known: want a rise of at most %d between "+
-			"two releases of this node", r.Round, r.Generation, peer.known, admm.MaxRise)
+	if r.Generation > admm.MaxTakeovers {
+		return nil, fmt.Errorf("sdk: signed release %d is of generation %d, want at most %d replaced devices", r.Round,
+			r.Generation, admm.MaxTakeovers)
 	}
 	for i := range peer.held {
 		if before := &peer.held[i]; before.Contradicts(&r) {
@@ -252,7 +235,7 @@ func (c *claims) mine(b []byte) (*signed.Release, error) {
 
 // release checks the signature of a release that a message carries. It is outdated if a device has made it that another
 // has replaced.
-func (c *claims) release(peer *peerClaims, m *admm.Message, lacks bool) (outdated bool, err error) {
+func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("sdk: release %d is not signed, want the signature of %q", m.Round, peer.name)
 	}
@@ -271,25 +254,7 @@ func (c *claims) release(peer *peerClaims, m *admm.Message, lacks bool) (outdate
 	if err != nil {
 		return false, err
 	}
-	// What a lost device made before another took over is still right, whoever brings it, unless that one has made it anew.
-	// Who recovers anew brings what a device has made that it had replaced, and by which another neighbor has gone on.
-	newest, made, before := peer.held.Last(), peer.held.Of(took.Round), peer.held.Of(took.Round-1)
-	follows := peer.recovering && before != nil &&
-		(before.Generation == newest.Generation || before.Generation == took.Generation)
-	if made == nil {
-		made = took
-	}
-	if outdated = took.Generation < newest.Generation; outdated && !follows && (took.Round > newest.Round ||
-		made.Digest != took.Digest || made.Generation == took.Generation && lacks) {
-		err = fmt.Errorf("sdk: release %d is of generation %d, which generation %d has replaced", m.Round, took.Generation,
-			newest.Generation)
-	}
-	return outdated, err
-}
-
-// Signed is theirs for the number of a neighbor.
-func (c *claims) Signed(neighbor int, b []byte) (*signed.Release, error) {
-	return c.theirs(c.peers[neighbor], b)
+	return took.Generation < peer.held.Last().Generation, nil
 }
 
 // Proof checks what a message says of this node's releases, up to held.

@@ -33,8 +33,10 @@ type Config struct {
 
 	// Store keeps the node's state: after a crash the node goes on where it was, with the same bits and no release twice.
 	// With nil a node that is made again stops if its Ledger or a neighbor knows of releases; a neighbor may lie.
-	Store   state.Store
-	Recover bool          // gets a lost device's state back from the neighbors; with PayloadRelease and an empty Store
+	Store state.Store
+	// Recover makes this device take the place of a lost one, if Store is empty; with PayloadRelease. In a private run it
+	// makes no release with the data, which the lost device may have made, and charges the whole run.
+	Recover bool
 	Ledger  *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
 
 	// Key is the member's secret key, which signs every release. Keys returns a member's public keys that count: present,
@@ -45,7 +47,7 @@ type Config struct {
 	Heads *state.Heads // what neighbors have signed of their ledgers over all runs; nil remembers this run's
 
 	// Without names neighbors to go on without, as they are silent for good: they are in quarantine from the start of Run to
-	// the end of the run, whatever they send. Not all neighbors, and not with Recover: who is given up may hold what is lost.
+	// the end of the run, whatever they send. Not all neighbors.
 	Without []string
 
 	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way: at least 2 minutes.
@@ -94,7 +96,7 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 type Observer struct {
 	// Released is called after every release, 1 to Rounds+Cooldown, before it is sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a recovery round is 0.
+	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a takeover round is 0.
 	Waiting func(round int, neighbors []string)
 }
 
@@ -120,12 +122,12 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		}
 		w := f.wire()
 		refuse(c.Recover && w.Payload != PayloadRelease,
-			"Recover is set, and the fleet's payload is %q: from messages a neighbor knows neither a release nor the other "+
-				"end's z to the bit, want payload %q", w.Payload, PayloadRelease)
+			"Recover is set, and the fleet's payload is %q: both ends of an edge can begin it anew with payload %q only", w.Payload,
+			PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
-			"Recover is set, and Store is nil: what comes back has to be stored before it is used")
+			"Recover is set, and Store is nil: where the device starts has to be stored before it is shown")
 		refuse(c.Recover && p != nil && member && len(p.graph.Neighbors(p.number[c.Name])) == 0,
-			"Recover is set, and %q has no neighbors: nobody else knows its state", c.Name)
+			"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
 		if p != nil && member {
 			all, left := p.graph.Neighbors(p.number[c.Name]), 0
 			for _, j := range all {
@@ -133,8 +135,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 					left++
 				}
 			}
-			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all) || c.Recover),
-				"%w: Without is %q, want neighbors of %q, not all of them, and none with Recover", ErrWithout, c.Without, c.Name)
+			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all)),
+				"%w: Without is %q, want neighbors of %q, and not all of them", ErrWithout, c.Without, c.Name)
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
 		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+

@@ -99,7 +99,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		before = &snaps[1].State
 	}
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
-		return leadsNowhere(err, round, n.recovered)
+		return err
 	}
 	if err := n.mark(round); err != nil { // the crash may have come before that
 		return err
@@ -168,26 +168,24 @@ func (n *Node) enterReleased() error {
 }
 
 // checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of
-// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. What the lost
-// device before this one has made of the two releases after those that came back is no obstacle: they are made without
-// data.
+// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. A device that
+// has replaced another makes no release with data, and its ledger has the whole run.
 func (n *Node) checkLast(round int) error {
-	m, blank := n.method(), 0
 	if n.generation > 0 {
-		blank = n.recovered + 2
+		return nil
 	}
-	return checkLast(n.cfg.Store != nil, m.Data(round), m.Data(blank), n.reserved, n.marked)
+	return checkLast(n.cfg.Store != nil, n.method().Data(round), n.reserved, n.marked)
 }
 
-// checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data. blank is the
-// last release that a device makes without data, since the one that it replaces may have made it; 0 if it replaces none.
-func checkLast(stored bool, round, blank, reserved, marked int) error {
-	const advice = "restore the state, recover it from the neighbors, or start the fleet anew under another run id"
+// checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data.
+func checkLast(stored bool, round, reserved, marked int) error {
+	const advice = "restore the state, let this device take the place of a lost one, or start the fleet anew under another " +
+		"run id"
 	if !stored && marked > 0 {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
 			marked, state.ErrRollback, advice)
 	}
-	if err := dpmech.CheckResume(max(round, blank), reserved, marked); err != nil {
+	if err := dpmech.CheckResume(round, reserved, marked); err != nil {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
 			reserved, round, state.ErrRollback, advice, err)
 	}
@@ -206,7 +204,7 @@ func (n *Node) inLedger() (reserved, marked int) {
 // mark tells the ledger that a release is about to be sent, and those before it.
 func (n *Node) mark(release int) error {
 	round := n.method().Data(release)
-	if n.cfg.Ledger == nil || round < 1 {
+	if n.cfg.Ledger == nil || round < 1 || n.generation > 0 {
 		return nil
 	}
 	if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round); err != nil {
@@ -240,7 +238,6 @@ func (n *Node) record() error {
 // save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Generation: n.generation}
-	n.past = nil
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
@@ -279,8 +276,11 @@ func (n *Node) save(s *admm.State) error {
 }
 
 // reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
-// nowhere; a crash between the two can only count too much.
+// nowhere; a crash between the two can only count too much. A device that has taken over charged the whole run then.
 func (n *Node) reserve(round int) error {
+	if n.generation > 0 {
+		return nil
+	}
 	g := n.cfg.Fleet.Privacy.gaussian()
 	if err := n.filter.Check(round, g); err != nil {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
@@ -313,10 +313,13 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	defer n.mu.Unlock()
 	conditions := n.cfg.ConditionalOn
 	if n.generation > 0 {
-		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took over from a lost one after release %d, "+
-			"the last that its neighbors hold; releases %d and %d are counted and were made without its data, since the lost "+
-			"device may have made them; this is right if one neighbor was honest about its own number of releases", n.recovered,
-			n.recovered+1, n.recovered+2))
+		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
+			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
+			n.recovered))
+		if n.cfg.Ledger != nil {
+			conditions = append(conditions, "the figure for all runs counts what the lost device released in earlier runs only if "+
+				"this is still its ledger")
+		}
 	}
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
@@ -361,7 +364,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
-		"as spent, and going on would release a round twice: restore the state, recover it from the neighbors, or start the "+
+		"as spent, and going on would release a round twice: restore the state, let a device take the place of this one, or start the "+
 		"fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err

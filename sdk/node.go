@@ -16,26 +16,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg      Config
-	machine  *admm.Machine  // belongs to Run
-	filter   *dpmech.Filter // of this run, changed under mu; nil if it is not private
-	hash     [sha256.Size]byte
-	reserved int    // the last release of this run that the ledger had when the node was made
-	marked   int    // the last one of them that may have been sent
-	encoded  []byte // scratch of record
-	// what the store holds, for neighbors that recover; nil: not looked up since the last record
-	past       []wire.Snapshot
+	cfg        Config
+	machine    *admm.Machine  // belongs to Run
+	filter     *dpmech.Filter // of this run, changed under mu; nil if it is not private
+	hash       [sha256.Size]byte
+	reserved   int    // the last release of this run that the ledger had when the node was made
+	marked     int    // the last one of them that may have been sent
+	encoded    []byte // scratch of record
 	generation uint16 // how many devices of this name were lost before this one
 	recovered  int    // the release after which this device took over, 0 if none
-	tookOver   bool   // it did so since the node was made
-	// what a machine is made of once its state has come back; nil if there is nothing to recover
+	// what the machine of a device that takes over is made of; nil if there is nothing to take over
 	toRecover *admm.Config
 	number    map[string]int // of every member
 	neighbors []int

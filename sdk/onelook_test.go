@@ -254,17 +254,16 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A device that has taken the place of a lost one has its ledger too. The ledger may have the two releases after the
-// last one that came back, which are made anew without data: that is no obstacle when the device is started again
-// before it has come there.
+// A device that takes the place of a lost one may have its ledger, with any of the releases of the run in it. It is
+// charged for the rest, and started again in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
 		left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
 		defer stop()
 		open := tinytest.MemStore()
-		cfg := left(tinytest.CrashAt(open, 1), path) // with release 3, as it came back
-		run, hash := cfg.Fleet.Run, cfg.Fleet.Hash()
+		cfg := left(tinytest.CrashAt(open, 1), path) // once it has stored where it starts
+		run, hash, rounds := cfg.Fleet.Run, cfg.Fleet.Hash(), cfg.Fleet.Method.Rounds
 		for round := 1; round <= 6; round++ {
 			if err := cfg.Ledger.Reserve(run, hash, "a", round,
 				dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}); err != nil {
@@ -284,7 +283,7 @@ func TestReplacedDeviceStartsAgain(t *testing.T) {
 		if cfg.Store, err = open(); err != nil {
 			t.Fatal(err)
 		}
-		if saved, err := cfg.Store.Load(); err != nil || len(saved) != 1 || saved[0].Round != 3 {
+		if saved, err := cfg.Store.Load(); err != nil || len(saved) != 1 || saved[0].Round != 4 {
 			t.Fatalf("%d states, %v", len(saved), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -297,12 +296,16 @@ func TestReplacedDeviceStartsAgain(t *testing.T) {
 		if n, err = sdk.New(cfg); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.Run(ctx); !errors.Is(err, context.Canceled) || n.Status().Recovered != 3 {
-			t.Errorf("recovered %d, %v", n.Status().Recovered, err)
+		if err := n.Run(ctx); !errors.Is(err, context.Canceled) || n.Status().Recovered != 4 || n.Status().Round < 6 {
+			t.Errorf("%+v, %v", n.Status(), err)
 		}
-		round, marked, last := n.Status().Round, cfg.Ledger.Marked(run, hash, "a"), cfg.Ledger.Last(run, hash, "a")
-		if round < 6 || marked != round || last < round || cfg.Ledger.Head().Seq != last {
-			t.Errorf("after release %d: release %d is marked of %d in %d lines", round, marked, last, cfg.Ledger.Head().Seq)
+		marked, last := cfg.Ledger.Marked(run, hash, "a"), cfg.Ledger.Last(run, hash, "a")
+		if marked != rounds || last != rounds || cfg.Ledger.Head().Seq != rounds {
+			t.Errorf("release %d is marked of %d in %d lines, want %d", marked, last, cfg.Ledger.Head().Seq, rounds)
+		}
+		if c, err := n.Certificate(); err != nil || c.Rho != cfg.Fleet.Rho() ||
+			!strings.Contains(strings.Join(c.ConditionalOn, "; "), "took the place of a lost one after release 4") {
+			t.Errorf("%+v, %v", c, err)
 		}
 	})
 }

@@ -77,10 +77,13 @@ func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*
 		return err
 	}
 	reserved, marked := l.Last(f.Run, hash, cfg.Name), l.Marked(f.Run, hash, cfg.Name)
-	err := checkLast(true, kept.Round, kept.Blank, reserved, marked)
+	if kept.Replaced {
+		return l.Covers(f.Run, hash, cfg.Name, f.Method.Rounds, f.Privacy.gaussian())
+	}
+	err := checkLast(true, kept.Round, reserved, marked)
 	if err != nil && r.Kept != nil { // a running node may have gone on since the state was read
 		if now, e := read(); e == nil {
-			err = checkLast(true, now.Round, now.Blank, reserved, marked)
+			err = checkLast(true, now.Round, reserved, marked)
 		}
 	}
 	if err != nil {

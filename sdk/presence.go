@@ -131,7 +131,7 @@ func (r *run) arrive(from string, frame []byte) bool {
 }
 
 // loses gives up a neighbor that has been silent for too long. The last one that is left is waited for, and so is
-// everybody in a recovery, who may hold what is lost, and when the model is final.
+// everybody in a takeover, and when the model is final.
 func (r *run) loses(name string) {
 	left := 0
 	for _, j := range r.neighbors {
@@ -139,7 +139,7 @@ func (r *run) loses(name string) {
 			left++
 		}
 	}
-	if r.recovery != nil || left < 2 || r.machine.Status().Complete {
+	if r.joining != nil || left < 2 || r.machine.Status().Complete {
 		r.presence.again(name, time.Now())
 		return
 	}

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -16,20 +15,20 @@ type ending struct{ error }
 func (e ending) Unwrap() error { return e.error }
 
 // check refuses a message that says something of releases and does not show the signature of whoever has made them. A
-// message that shows a double, of its sender or of this node, is dealt with.
-func (r *run) check(m *admm.Message) error {
+// message that shows a double, of its sender or of this node, is dealt with. A release of a device that was replaced is
+// outdated, and counts no more.
+func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.peers[m.From]
 	if !r.claims.signing() || peer == nil {
-		return nil
+		return false, nil
 	}
-	var err error
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release:
-		var outdated bool
-		lacks := m.Round >= r.status.Round && !r.has(from, m.Round)
-		if outdated, err = r.claims.release(peer, m, lacks); outdated || errors.As(err, new(fork)) {
+		if outdated, err = r.claims.release(peer, m); outdated || errors.As(err, new(fork)) {
 			r.correct(from, peer)
 		}
+	case admm.Start:
+		err = r.checkStart(peer, m)
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
@@ -49,26 +48,16 @@ func (r *run) check(m *admm.Message) error {
 	if errors.As(err, &two) {
 		r.accuse(from, peer, signed.NewEvidence(peer.name, &two.first, &two.second))
 	}
-	return err
+	return outdated, err
 }
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
-	peer.recovering = false
-	if other := r.beside(peer, m); other != nil {
-		_ = r.post(m.From, &admm.Message{Kind: admm.ProbeReply, Round: r.status.Round, Held: other.Round,
-			Generation: m.Generation, Incarnation: m.Incarnation, Signed: admm.Signed{Proof: other.Append(nil)}})
-		return fmt.Errorf("sdk: the sender is generation %d and has made release %d, and this node goes on from release %d of "+
-			"generation %d: it was recovered beside another device", m.Generation, m.Round, other.Round, other.Generation)
-	}
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
 	if m.Round > 0 || m.Generation > 0 {
 		if len(m.Signed.Own) == 0 {
 			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature "+
 				"of it", m.Generation, m.Round)
-		}
-		if m.Generation > r.machine.Generation(m.From) {
-			peer.recovered = peer.request
 		}
 		own, err := r.claims.theirs(peer, m.Signed.Own)
 		if err != nil {
@@ -82,57 +71,11 @@ func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 	return r.checkHeld(peer, m)
 }
 
-// beside returns the release on which this node goes on, if the sender is a later device that stands elsewhere: it was
-// recovered beside the one that made that release, or that one came back when this node had forgotten the sender. The
-// sender must recover anew, and is shown the release. Nothing that it has signed is kept: the one after it may have its
-// number.
-func (r *run) beside(peer *peerClaims, m *admm.Message) *signed.Release {
-	newest := peer.held.Last()
-	if newest == nil || m.Generation <= newest.Generation {
-		return nil
-	}
-	own, err := signed.Parse(m.Signed.Own)
-	if err != nil || own.Verify(peer.scope, r.claims.keys(peer.name)) != nil {
-		return nil // what follows says so
-	}
-	if m.Round+1 < r.status.Round {
-		return newest
-	}
-	first := m.Round
-	if len(m.Signed.Other) > 0 { // with two releases a device is as far as one that took over a release later
-		first--
-	}
-	for round := first; round <= r.status.Round+1; round++ {
-		var made []byte // by the sender
-		if round < m.Round {
-			made = m.Signed.Other
-		} else if round == m.Round {
-			made = own.Digest[:]
-		}
-		held := peer.held.Of(round)
-		if used := round < r.status.Round || r.has(m.From, round); held != nil && used &&
-			!bytes.Equal(held.Digest[:], made) {
-			return held
-		}
-	}
-	return nil
-}
-
-// has reports whether a neighbor's release of a round is here.
-func (r *run) has(neighbor, round int) bool {
-	in := r.machine.Received(neighbor, round)
-	return len(in.Vector)+len(in.Grid) > 0
-}
-
 // checkHeld checks the proof of the release of this node that the sender says it holds.
 func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Held)
 	if err != nil || shown == nil {
 		return err
-	}
-	// Who takes this device's word shows what it has signed, and all that is older was told in the recovery.
-	if m.Kind == admm.ProbeReply && shown.Generation < r.generation && shown.Round > r.recovered && r.early() {
-		return ending{r.overtaken(peer.name, shown)}
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
@@ -140,6 +83,10 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 	if shown.Round < m.Held {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
+	}
+	if shown.Generation < r.generation && m.Held > r.status.Round { // it works with the lost device, which has come back
+		r.correct(m.From, peer)
+		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
 	}
 	return nil
 }
@@ -155,37 +102,19 @@ func (r *run) confront(from int, by string, shown *signed.Release) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	if shown.Generation < r.generation { // of the lost device, with a ledger of its own
-		if shown.Round > max(r.recovered+2, r.machine.Status().Round) {
-			return ending{r.overtaken(by, shown)}
-		}
+	if shown.Generation < r.generation { // of the lost device, with a ledger of its own: all that it made is charged
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
 	// what was signed was released, and counts, whatever ledger this is
 	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
-		// Both have taken the place of one, and the other was faster. Who finds it in that place at once leaves it there.
-		if r.recovered > 0 && !(r.tookOver && at == r.recovered) {
-			lost = fmt.Errorf("%w; %w", lost, ErrRecoverAnew)
-		}
 		return ending{errors.Join(lost, behind)}
 	}
 	if behind != nil {
 		return ending{behind}
 	}
 	return nil
-}
-
-// early reports whether another device in the place of the lost one may have made the releases that this one has made
-// since it took over: with a third one, it has had a release of every neighbor that rests on its first.
-func (r *run) early() bool { return r.status.Round <= r.recovered+2 }
-
-// overtaken is the end of a device that took over from one which has made more since than it can have made before.
-func (r *run) overtaken(by string, shown *signed.Release) error {
-	return fmt.Errorf("sdk: %q goes on from release %d of generation %d, and this is generation %d, which took over after "+
-		"release %d: the lost device has come back, or another one was faster; %w", by, shown.Round, shown.Generation,
-		r.generation, r.recovered, ErrRecoverAnew)
 }
 
 // compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
@@ -232,7 +161,7 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 			m.Round)
 	}
 	if shown.Generation < r.generation && r.machine.Status().Round < m.Round {
-		return ending{r.overtaken(peer.name, shown)}
+		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
 		return err
@@ -348,8 +277,8 @@ func (r *run) correct(to int, peer *peerClaims) {
 
 // wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
 // can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
-// What its answer shows decides, see [run.confront]. A node that has just taken the place of a lost one, and still waits
-// for a release that the neighbor has left behind, ends: it would wait for ever.
+// What its answer shows decides, see [run.confront]. A replaced device whose neighbor has gone on with another one will
+// never get what it waits for: their edge is dropped.
 func (r *run) wonder(m *admm.Message) error {
 	peer, next := r.claims.peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -360,11 +289,12 @@ func (r *run) wonder(m *admm.Message) error {
 	if peer.ahead != next {
 		peer.ahead, peer.times = next, 0
 	}
-	peer.times++
-	if r.recovered > 0 && r.early() && peer.times > 3 && !r.has(m.From, r.status.Round) {
-		return ending{fmt.Errorf("sdk: %q has made release %d, and so it has release %d of this node, whose own state ends with "+
-			"%d: another device in the place of the lost one was faster; %w", peer.name, m.Round, m.Round-1, r.status.Round,
-			ErrRecoverAnew)}
+	in := r.machine.Received(m.From, r.status.Round)
+	if peer.times++; r.generation > 0 && peer.times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
+			"with another device", peer.name, m.Round, r.status.Round)
+		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
+		return err
 	}
 	probe := admm.Message{Kind: admm.Probe, To: m.From, Round: r.status.Round, Held: r.machine.Heard(m.From),
 		Generation: r.generation, Incarnation: r.claims.incarnation}

@@ -139,26 +139,32 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	if err == nil && notice.From > r.cfg.Fleet.Method.Last()+2 {
 		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.From, r.cfg.Fleet.Method.Last()+2)
 	}
+	if err == nil && r.joining == nil && notice.Generation < r.machine.Generation(m.From) {
+		r.correct(m.From, peer)
+		err = errors.New("sdk: a quarantine by a device that another has replaced")
+	}
 	if err != nil {
 		return err
 	}
 	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
 		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.name, notice.From,
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
-	if r.recovery != nil {
-		r.recovery.Without(m.From)
-		r.absent[m.From] = q
+	if r.joining != nil {
+		r.joining.absent[m.From] = q
+		delete(r.joining.standing, m.From)
 		return nil
 	}
 	r.quarantine(m.From, q)
 	return nil
 }
 
+const toldToGoOn = "this node was told to go on without it"
+
 // giveUp ends the work with the neighbors of Config.Without.
 func (r *run) giveUp() {
 	for _, name := range r.cfg.Without {
 		if !r.status.Done {
-			r.quarantine(r.number[name], state.Quarantine{Why: "this node was told to go on without it"})
+			r.quarantine(r.number[name], state.Quarantine{Why: toldToGoOn})
 		}
 	}
 }
@@ -169,7 +175,7 @@ func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
 		var end ending
-		if err := r.check(m); errors.As(err, &end) {
+		if _, err := r.check(m); errors.As(err, &end) {
 			return err
 		}
 	}
@@ -183,12 +189,13 @@ func (r *run) outside(m *admm.Message) error {
 func (r *run) condemn(in received, err error) {
 	j, member := r.number[in.from]
 	peer := r.claims.peers[j]
-	if err == nil || !member || peer == nil || !r.claims.signing() || r.recovery != nil {
+	if err == nil || !member || peer == nil || !r.claims.signing() || r.joining != nil {
 		return
 	}
 	q := state.Quarantine{Why: err.Error(), Frames: []state.Frame{state.NewFrame(in.frame)}}
 	var two *contradiction
 	var impossible *admm.ImpossibleError
+	var late *admm.LateError
 	switch newest := peer.held.Last(); {
 	case errors.As(err, &two):
 		// A device that has replaced another does not answer for a copy of that one.
@@ -196,8 +203,9 @@ func (r *run) condemn(in received, err error) {
 			return
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.first.Append(nil)))
-	case !errors.As(err, &impossible) || r.message.Kind != admm.Release: // a message to one neighbor is not signed itself
-		return
+	case errors.As(err, &late):
+	case !errors.As(err, &impossible) || r.message.Kind != admm.Release && r.message.Kind != admm.Start:
+		return // a message to one neighbor is not signed itself
 	}
 	r.quarantine(j, q)
 }

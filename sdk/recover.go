@@ -3,199 +3,263 @@ package sdk
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/recovery"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrRecovery says that the state of the lost device cannot be had from its neighbors, see [Config].Recover. Nothing
-// was stored, and the same node may try again.
-var ErrRecovery = recovery.ErrFailed
+// A takeover, see [Config].Recover. A device that replaces a lost one asks every neighbor where it stands (Join, Stand),
+// enters the run after a release that none of them has passed, and begins the edge to each of them anew (Start); the
+// machine does the rest, see [admm.TakeOver]. In a private run it makes no release with data, and the whole run is
+// charged at once. So it does not matter which releases the lost device made, which of them are known, what neighbors
+// say of it, or whether it is still at work.
 
-// ErrRecoverAnew says that the state which a recovery has kept leads no further: it does not fit what neighbors have,
-// for another device in this one's place was faster, or what they told was wrong. All that was released is charged. A
-// node with an empty [Config].Store may recover once more.
-var ErrRecoverAnew = errors.New("the state that was recovered leads no further: it can be given up, and recovered anew")
+// ErrRecovery says that this device cannot take the place of the lost one, see [Config].Recover. Nothing was stored,
+// and the same node may try again.
+var ErrRecovery = errors.New("the lost device cannot be replaced")
 
-// leadsNowhere marks an error of a state that a recovery has just put together.
-func leadsNowhere(err error, round, recovered int) error {
-	if err != nil && recovered > 0 && round == recovered {
-		return fmt.Errorf("%w; %w", err, ErrRecoverAnew)
-	}
-	return err
+// joining is what a device that takes over has heard. It belongs to the goroutine of Run.
+type joining struct {
+	incarnation uint64                // tells answers to this takeover from those to another
+	standing    map[int]admm.Standing // by neighbor
+	generation  uint16                // the latest that a neighbor has shown
+	faults      map[int]error         // why the last answer of a neighbor does not count
+	absent      map[int]state.Quarantine
 }
 
-// recover gets the node's state back from its neighbors, and stores it.
+// recover takes the place of a lost device.
 func (r *run) recover() error {
-	cfg := recovery.Config{Name: r.cfg.Name, Machine: *r.toRecover, Incarnation: newIncarnation(), Send: r.post}
-	for _, j := range r.neighbors {
-		cfg.Names = append(cfg.Names, r.cfg.Fleet.Members[j])
+	r.joining = &joining{incarnation: newIncarnation(), standing: map[int]admm.Standing{}, faults: map[int]error{},
+		absent: map[int]state.Quarantine{}}
+	defer func() { r.joining = nil }()
+	for j, q := range r.cases.of {
+		r.joining.absent[j] = *q
 	}
-	if r.claims.signing() {
-		cfg.Claims = r.claims
+	for _, name := range r.cfg.Without {
+		r.joining.absent[r.number[name]] = state.Quarantine{Why: toldToGoOn}
 	}
-	r.recovery = recovery.New(cfg)
-	defer func() { r.recovery = nil }()
 	r.stopEarly()
-	for j := range r.cases.of {
-		r.recovery.Without(j)
-	}
-	r.log.Info("asking the neighbors for the state of the lost device")
+	r.log.Info("asking the neighbors where they stand, to take the place of the lost device")
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
-	missing := ""
-	for {
-		done, err := r.recovery.Step()
+	said := ""
+	for r.join(-1); ; {
+		waiting, text := r.awaited()
 		switch {
-		case errors.Is(err, recovery.ErrConflict):
-			return r.fatal(fmt.Errorf("sdk: %w: %w", err, ErrClone))
-		case err != nil:
-			return fmt.Errorf("sdk: %w", err)
-		case done:
+		case len(r.joining.absent) == len(r.neighbors):
+			return fmt.Errorf("sdk: %w: %w", ErrRecovery, ErrQuarantine)
+		case len(waiting) == 0:
 			return r.takeOver()
 		}
 		ticked, err := r.wait(tick.C)
-		if ticked {
-			waiting, text := r.recovery.Tick()
-			r.mu.Lock()
-			r.status.Waiting = waiting
-			r.mu.Unlock()
-			if text != missing && text != "" {
-				r.log.Info("recovering", "waiting", text)
-				if r.cfg.Observer.Waiting != nil {
-					r.cfg.Observer.Waiting(0, waiting)
-				}
-			}
-			missing = text
-		}
 		if err != nil {
 			return err
+		}
+		if !ticked {
+			continue
+		}
+		r.join(-1)
+		r.mu.Lock()
+		r.status.Waiting = waiting
+		r.mu.Unlock()
+		if text != said {
+			said = text
+			r.log.Info("taking over", "waiting", text)
+			if r.cfg.Observer.Waiting != nil {
+				r.cfg.Observer.Waiting(0, waiting)
+			}
 		}
 	}
 }
 
-// takeOver makes what has come together the state of the node: it charges what neighbors have seen, and stores it.
+// join asks a neighbor where it stands, or with -1 all. Those that have answered are asked again, so that they wait.
+func (r *run) join(neighbor int) {
+	for _, j := range r.neighbors {
+		if _, absent := r.joining.absent[j]; absent || neighbor >= 0 && neighbor != j {
+			continue
+		}
+		_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // it always fits
+	}
+}
+
+// awaited returns the neighbors that have not answered, and says in words what is missing.
+func (r *run) awaited() (names []string, text string) {
+	var all []string
+	for _, j := range r.neighbors {
+		name := r.cfg.Fleet.Members[j]
+		_, heard := r.joining.standing[j]
+		if _, absent := r.joining.absent[j]; heard || absent {
+			continue
+		}
+		names = append(names, name)
+		if fault := r.joining.faults[j]; fault != nil {
+			all = append(all, fmt.Sprintf("%q gives no answer that counts: %v", name, fault))
+		} else {
+			all = append(all, fmt.Sprintf("%q has not answered", name))
+		}
+	}
+	return names, strings.Join(all, "; ")
+}
+
+// hearStanding takes a neighbor's answer. In a fleet with keys the neighbor proves what it says: with its own signature
+// how far it is, and with the lost device's how far that one was and how often it was replaced.
+func (r *run) hearStanding(m *admm.Message) error {
+	peer := r.claims.peers[m.From]
+	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
+		return nil // the neighbor will send it again
+	}
+	s := admm.Standing{Round: m.Round, Held: m.Held,
+		At: admm.Payload{Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}}
+	err := r.machine.CheckStanding(s)
+	if err == nil {
+		err = r.checkStanding(peer, m)
+	}
+	r.joining.faults[m.From] = err
+	if err != nil {
+		return err
+	}
+	r.joining.generation = max(r.joining.generation, m.Generation)
+	r.joining.standing[m.From] = s
+	return nil
+}
+
+func (r *run) checkStanding(peer *peerClaims, m *admm.Message) error {
+	if !r.claims.signing() {
+		return nil
+	}
+	if m.Round > 0 {
+		own, err := r.claims.theirs(peer, m.Signed.Own)
+		if err != nil {
+			return err
+		}
+		if own.Round != m.Round {
+			return fmt.Errorf("sdk: %q says that it has made release %d, and has signed release %d", peer.name, m.Round, own.Round)
+		}
+	}
+	shown, err := r.claims.Proof(m, m.Held)
+	switch {
+	case err != nil:
+		return err
+	case shown == nil && m.Generation > 0:
+		return fmt.Errorf("sdk: %q says that this device was replaced %d times, and shows no signature of it", peer.name,
+			m.Generation)
+	case shown != nil && (shown.Round < m.Held || shown.Generation < m.Generation):
+		return fmt.Errorf("sdk: %q speaks of release %d and generation %d of this member, and shows the signature of release "+
+			"%d and generation %d", peer.name, m.Held, m.Generation, shown.Round, shown.Generation)
+	}
+	return nil
+}
+
+// takeOver makes this device the next one of its member: it charges the run, and stores where it starts.
 func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
-	result, err := r.recovery.Result()
-	if err != nil {
-		return fmt.Errorf("sdk: %w", err)
+	cfg.Generation = r.joining.generation + 1
+	if r.joining.generation >= admm.MaxTakeovers {
+		return fmt.Errorf("sdk: %w: %d devices of %q were replaced in this run, which is the most; its data is back in the next "+
+			"run", ErrRecovery, r.joining.generation, n.cfg.Name)
 	}
-	newest := 0
-	if result.State != nil {
-		newest = result.State.Round
+	var list []admm.Standing
+	for _, j := range r.neighbors {
+		if s, heard := r.joining.standing[j]; heard {
+			list = append(list, s)
+		}
 	}
-	// Two releases may have been sent and not received, which are made anew without data, and one more reserved and not
-	// sent.
-	if err := dpmech.CheckResume(cfg.Data(newest+2), n.reserved, n.marked); err != nil {
-		return fmt.Errorf("sdk: %w: the ledger has release %d of this run, and neighbors know of no more than %d: they were "+
-			"set back, or are wrong (%w)", ErrRecovery, n.reserved, result.Held, err)
-	}
-	cfg.Generation = result.Generation
-	var m *admm.Machine
-	if result.State == nil {
-		m, err = admm.New(cfg)
-	} else {
-		m, err = admm.Restore(cfg, *result.State, nil)
-	}
+	m, err := admm.TakeOver(cfg, list)
 	if err != nil {
 		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 	}
 	if n.filter != nil {
-		for round := 1; round <= cfg.Data(result.Held); round++ {
-			if err := n.reserve(round); err != nil {
-				return err
-			}
-			n.reserved = max(n.reserved, round)
-		}
-		if err := n.mark(result.Held); err != nil { // it has been seen, whatever becomes of this device
+		if err := n.chargeAll(); err != nil {
 			return err
 		}
-		n.marked = max(n.marked, cfg.Data(result.Held))
 	}
-	n.machine, n.generation, n.recovered, n.toRecover = m, result.Generation, newest, nil
-	for j := range n.cases.of {
-		n.machine.Quarantine(j)
-	}
-	for j, q := range r.absent {
-		r.quarantine(j, q)
-	}
-	n.tookOver = true
-	if result.Signed != nil {
-		n.claims.own = signed.Chain{*result.Signed} // the new device signs it again, as the first link of its own chain
-	}
-	if err := n.newSecrets(newest + 3); err != nil {
+	n.machine, n.generation, n.recovered, n.toRecover = m, cfg.Generation, m.Status().Round, nil
+	if err := n.newSecrets(n.recovered + 1); err != nil {
 		return n.fatal(err)
 	}
-	if newest > 0 {
-		if err := n.record(); err != nil {
-			return n.fatal(err)
+	if err := n.record(); err != nil {
+		return n.fatal(err)
+	}
+	for _, j := range r.neighbors {
+		q, absent := r.joining.absent[j]
+		switch {
+		case r.cases.of[j] != nil:
+			n.machine.Quarantine(j)
+		case absent:
+			r.quarantine(j, q)
 		}
-	} else if n.claims.signing() { // nothing is stored, and the device has to be told from the one before
-		if err := n.claims.sign(&admm.State{X: n.machine.Model()}, n.generation, n.cfg.Ledger); err != nil {
-			return err
-		}
-		n.disclose()
 	}
 	n.publish()
 	n.mu.Lock()
-	n.stops.blind = false
-	n.stops.fresh = true // the machine is another
+	n.stops.blind, n.stops.fresh = false, true // the machine is another
 	n.mu.Unlock()
-	n.log.Warn("recovered what the lost device has released; from here on this device goes on in its place",
-		"release", newest, "generation", n.generation)
+	n.log.Warn("this device takes the place of the lost one", "after_release", n.recovered, "device", n.generation+1,
+		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }
 
-// respond answers a neighbor that has lost its state.
-func (r *run) respond(request *admm.Message, name string) error {
-	if _, known := r.outbox[request.From]; !known {
-		return errors.New("sdk: the sender asks for its state and is no neighbor")
+// chargeAll charges every release of the run that has a cost: the lost device may have made any of them.
+func (n *Node) chargeAll() error {
+	rounds := n.cfg.Fleet.Method.Rounds
+	for round := 1; round <= rounds; round++ {
+		if err := n.reserve(round); err != nil {
+			return err
+		}
+		n.reserved = max(n.reserved, round)
 	}
-	if !r.releases {
-		return fmt.Errorf("sdk: the sender asks for its state, and the fleet's payload is not %q", PayloadRelease)
-	}
-	peer := r.claims.peers[request.From]
-	peer.recovering = request.Incarnation != peer.recovered // the frame may be late
-	if peer.request != request.Incarnation {
-		peer.request = request.Incarnation
-		if r.recovery != nil {
-			r.log.Error("a neighbor has lost its state as well: what only the two of them knew is lost, and neither can "+
-				"recover it", "neighbor", name)
-		} else {
-			r.log.Warn("a neighbor has lost its state and asks for what is known of it here", "neighbor", name)
+	if n.cfg.Ledger != nil {
+		if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, rounds); err != nil {
+			return fmt.Errorf("sdk: %w", err)
 		}
 	}
-	if r.recovery != nil {
-		return nil
-	}
-	response := recovery.Respond(request, recovery.Node{
-		Machine: r.machine, Own: r.claims.own, Held: r.claims.peers[request.From].held,
-		Stored: func(round int) (admm.State, bool) { return r.stored(round, name) },
-	})
-	r.attachStops(response)
-	return r.post(request.From, response)
+	n.marked = rounds
+	return nil
 }
 
-// stored returns the state that was stored with a release, if the store has it still, for a neighbor that asks.
-func (r *run) stored(round int, name string) (admm.State, bool) {
-	if r.past == nil && r.cfg.Store != nil {
-		var err error
-		if r.past, err = r.load(); err != nil {
-			r.log.Error("a neighbor cannot be told what it has lost", "neighbor", name, "err", err)
-			return admm.State{}, false
-		}
+// respond answers a device that replaces a neighbor's lost one.
+func (r *run) respond(request *admm.Message, name string) error {
+	switch {
+	case r.outbox[request.From] == nil:
+		return errors.New("sdk: the sender asks where this node stands and is no neighbor")
+	case !r.releases:
+		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
+	case r.joining != nil:
+		return nil // it has nothing to stand on yet, and will be asked again
 	}
-	for i := range r.past {
-		if r.past[i].State.Round == round {
-			return r.past[i].State, true
-		}
+	peer := r.claims.peers[request.From]
+	if peer.request != request.Incarnation {
+		peer.request = request.Incarnation
+		r.log.Warn("another device asks to take the place of a neighbor's lost one", "neighbor", name)
 	}
-	return admm.State{}, false
+	s := r.machine.Standing(request.From)
+	m := admm.Message{Kind: admm.Stand, To: request.From, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid,
+		Generation: r.machine.Generation(request.From), Incarnation: request.Incarnation,
+		Signed: admm.Signed{Own: encoded(r.claims.own.Last()), Proof: encoded(peer.held.Last())}}
+	if shown := peer.held.Last(); shown != nil { // what it cannot prove it does not say
+		m.Held, m.Generation = max(m.Held, shown.Round), shown.Generation
+	}
+	r.attachStops(&m)
+	return r.post(request.From, &m)
+}
+
+// checkStart checks the signature of a device that takes over, or of a neighbor that answers it.
+func (r *run) checkStart(peer *peerClaims, m *admm.Message) error {
+	own, err := r.claims.theirs(peer, m.Signed.Own)
+	switch {
+	case err != nil:
+		return err
+	case own.Round != m.Round || own.Generation != m.Generation:
+		return fmt.Errorf("sdk: %q starts after release %d as generation %d, and shows the signature of release %d and "+
+			"generation %d", peer.name, m.Round, m.Generation, own.Round, own.Generation)
+	case m.Generation > 0 && r.recovered != m.Round && own.Digest != signed.Digest(m.Vector, m.Grid):
+		return fmt.Errorf("sdk: %q starts after release %d from another place than it has signed", peer.name, m.Round)
+	}
+	return nil
 }
 
 // load returns the snapshots that the store holds, the newest first.

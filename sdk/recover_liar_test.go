@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -38,7 +38,7 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	v.mu.Lock()
 	var f admm.Message
 	err := v.codec.Decode(frame, &f)
-	if err == nil && f.Kind == admm.StateResponse {
+	if err == nil && f.Kind == admm.Stand {
 		v.lie(&f)
 		frame, err = v.codec.Append(nil, &f)
 	}
@@ -143,95 +143,59 @@ func spareLedger(t *testing.T) string {
 	return path
 }
 
-// A neighbor that does not say what another one says is found out, with the name of the other; nothing is kept and
-// nothing charged. What it alone knows is believed. In a fleet with keys a claim that shows no signature is refused,
-// and costs nothing: the node goes on with what others can show, or waits and names the neighbor. Without keys a
-// release that it claims to have held costs its price.
-func TestRecoveryFromLiars(t *testing.T) {
+// A neighbor that says of itself or of the lost device what it cannot show, or stands where nobody can stand, is named
+// and waited for; nothing is kept and nothing charged. What it alone knows is believed: it decides when the device
+// enters the run, and no more, since the whole run is charged and no release has data.
+func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
+	const works = "it works"
 	for _, c := range []struct {
-		name string
-		lie  func(f *admm.Message)
-		want []string // of the error without keys; none: it works
-		keys []string // of what is waited for in a fleet with keys; none: it is as without
+		name        string
+		lie         func(f *admm.Message)
+		keys, plain string // what it waits for, or works: in a fleet with keys, and without
+		entry       int    // the release after which it then enters; without keys
 	}{
-		{"truth", func(f *admm.Message) {}, nil, nil},
-		{"another release", func(f *admm.Message) {
-			if f.Part == admm.SentRelease && len(f.Grid) > 0 {
-				f.Grid[0]++
-			}
-		}, []string{`"b" and "c" disagree about release 3 of "a"`}, []string{works}},
+		{"truth", func(f *admm.Message) {}, works, works, 4},
+		{"another place", func(f *admm.Message) { f.Grid[0] += 100 }, works, works, 4},
 		{"its own signature", func(f *admm.Message) {
 			if len(f.Signed.Proof) > 0 {
 				r, _ := signed.Parse(f.Signed.Proof)
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}
-		}, nil, []string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: ` +
-			`signed: release 3: the signature is by none`}},
-		{"a device that never was", func(f *admm.Message) { f.Generation = 65535 },
-			[]string{"neighbors have seen 65536 devices of this name"},
-			[]string{`shows the signature of release 3 and generation 0`}},
-		{"another place", func(f *admm.Message) {
-			if f.Part == admm.RequesterBase && f.Round == 3 && len(f.Grid) > 0 {
-				f.Grid[0]++
-			}
-		}, []string{`"b" and "c" disagree about the place of release 2 of "a"`}, nil},
-		{"a release that it cannot show", func(f *admm.Message) { f.Held = 4 }, nil,
-			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 4 and generation 0, and shows ` +
-				`the signature of release 3 and generation 0`}},
-		{"a release far ahead", func(f *admm.Message) { f.Held = 9 },
-			[]string{`"c" has made release 4, and "b" holds release 9`, "never more than one round apart"},
-			[]string{`"b" gives no answer that counts: recovery: the sender speaks of release 9`}},
-		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil }, nil,
-			[]string{`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows ` +
-				`no signature of it`}},
-		{"it is far ahead itself", func(f *admm.Message) {
-			if f.Part == admm.Progress {
-				f.Round = 7
-			}
-		}, []string{`"b" has made release 7`},
-			[]string{`"b" gives no answer that counts: recovery: the sender says that it has made release 7, and has signed ` +
-				`release 4`}},
-		{"it has forgotten its z", func(f *admm.Message) {
-			if f.Part == admm.RequesterZ {
-				f.Vector = nil
-			}
-		}, []string{`"b" has no state of its own release 3`}, nil},
-		{"it has forgotten where the grid stood", func(f *admm.Message) {
-			if f.Part == admm.RequesterBase {
-				f.Grid = nil
-			}
-		}, []string{`"b" has no state of its own release 3`}, nil},
-		{"a z beyond all measure", func(f *admm.Message) {
-			if f.Part == admm.RequesterZ && len(f.Vector) > 0 {
-				f.Vector[0] = 3e38
-			}
-		}, []string{"what neighbors have told of release 3 could take coordinate 0 of the model to", "due to neighbor 1"}, nil},
-		{"its own place at the end of the grid", func(f *admm.Message) {
-			if f.Part == admm.ResponderBase && len(f.Grid) > 0 {
-				f.Grid[2] = 1<<30 - 1
-			}
-		}, []string{"could take coordinate 2 of the model to", "due to neighbor 1"}, nil},
+		}, `"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: ` +
+			`signed: release 3: the signature is by none`, works, 4},
+		{"devices that never were", func(f *admm.Message) { f.Generation = 65535 },
+			`speaks of release 3 and generation 65535 of this member, and shows the signature of release 3 and generation 0`,
+			`65535 devices of "a" were replaced`, 0},
+		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
+			`"b" speaks of release 6 and generation 0 of this member, and shows the signature of release 3`, works, 7},
+		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },
+			`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows no signature`,
+			works, 4},
+		{"it is far ahead itself", func(f *admm.Message) { f.Round = 7 },
+			`"b" says that it has made release 7, and has signed release 4`, works, 7},
+		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "stands at release 99", "stands at release 99", 0},
+		{"off the grid", func(f *admm.Message) { f.Grid[2] = 1<<31 - 1 },
+			`coordinate 2 of the model after release 4 is step 2147483647`, `coordinate 2 of the model after release 4`, 0},
+		{"off the grid, in numbers", func(f *admm.Message) { f.Vector, f.Grid = make([]float32, len(f.Grid)), nil },
+			"numbers and 0 grid steps", "numbers and 0 grid steps", 0},
 	} {
 		check := func(t *testing.T, keys bool) {
 			ledger := spareLedger(t)
 			synctest.Test(t, func(t *testing.T) {
 				left, made, stop := triangle(t, 3, keys, c.lie)
 				defer stop()
-				open := tinytest.MemStore()
-				cfg := left(open, ledger)
+				cfg := left(tinytest.MemStore(), ledger)
 				said := new(journal)
 				cfg.Logger = slog.New(slog.NewTextHandler(said, nil))
-				recovered := -1
+				entered := -1
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				var n *sdk.Node
 				cfg.Observer.Released = func(round int, _ []float32) {
-					if round == 4 {
-						recovered = n.Status().Recovered
-						cancel()
-					}
+					entered = n.Status().Recovered
+					cancel()
 				}
 				n, err := sdk.New(cfg)
 				if err != nil {
@@ -240,30 +204,24 @@ func TestRecoveryFromLiars(t *testing.T) {
 				err = n.Run(ctx)
 				charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a")
 				saved, _ := cfg.Store.Load()
-				if keys && len(c.keys) > 0 && c.keys[0] != works {
-					if text := strings.ReplaceAll(said.String(), `\"`, `"`); !errors.Is(err, context.DeadlineExceeded) ||
-						!strings.Contains(text, c.keys[0]) {
-						t.Errorf("%v, want it to wait and say %s; it said:\n%s", err, c.keys[0], text)
-					}
-					if charged != 0 || len(saved) != 0 || n.Spend().Rho != 0 {
-						t.Errorf("charged %d, %d states, spent %v", charged, len(saved), n.Spend().Rho)
+				want, entry := c.plain, c.entry
+				if keys {
+					want, entry = c.keys, 4
+				}
+				if want == works {
+					if !errors.Is(err, context.Canceled) || entered != entry || made() != 3 || charged != cfg.Fleet.Method.Rounds ||
+						len(saved) != 2 {
+						t.Errorf("it entered after release %d, want %d (%d were made), charged %d, %d states, %v", entered, entry, made(),
+							charged, len(saved), err)
 					}
 					return
 				}
-				if c.want == nil || keys && len(c.keys) > 0 {
-					if !errors.Is(err, context.Canceled) || recovered != 3 || made() != 3 || charged < 4 || len(saved) != 2 {
-						t.Errorf("recovered after release %d of %d, charged %d, %d states, %v", recovered, made(), charged, len(saved),
-							err)
-					}
-					return
+				text := fmt.Sprint(err, strings.ReplaceAll(said.String(), `\"`, `"`))
+				if err == nil || !strings.Contains(text, want) {
+					t.Errorf("%v, want it to say %s; it said:\n%s", err, want, said)
 				}
-				for _, want := range c.want {
-					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("%v, want it to say %s", err, want)
-					}
-				}
-				if !errors.Is(err, sdk.ErrRecovery) || charged != 0 || len(saved) != 0 || n.Spend().Rho != 0 {
-					t.Errorf("%v, charged %d, %d states, spent %v", err, charged, len(saved), n.Spend().Rho)
+				if charged != 0 || len(saved) != 0 || n.Spend().Rho != 0 {
+					t.Errorf("charged %d, %d states, spent %v", charged, len(saved), n.Spend().Rho)
 				}
 			})
 		}
@@ -272,8 +230,6 @@ func TestRecoveryFromLiars(t *testing.T) {
 	}
 }
 
-const works = "it works"
-
 func privateHash() [32]byte {
 	f := privateRing()
 	f.Members = f.Members[:3]
@@ -281,14 +237,16 @@ func privateHash() [32]byte {
 	return f.Hash()
 }
 
-// What was seen is charged before anything is made: with a store that fails at its first save, the ledger has it all
-// the same.
-func TestRecoveryChargesFirst(t *testing.T) {
+// The run is charged before anything is made: with a store that fails at its first save, the ledger has it all the
+// same, and nothing is charged again when the device takes over after that.
+func TestTakeoverChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
 		left, _, stop := triangle(t, 3, true, func(f *admm.Message) {})
 		defer stop()
-		cfg := left(tinytest.CrashAt(tinytest.MemStore(), 1), ledger)
+		open := tinytest.MemStore()
+		cfg := left(tinytest.CrashAt(open, 1), ledger)
+		rounds := cfg.Fleet.Method.Rounds
 		n, err := sdk.New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -296,52 +254,33 @@ func TestRecoveryChargesFirst(t *testing.T) {
 		if err := n.Run(t.Context()); !errors.Is(err, tinytest.ErrCrashed) {
 			t.Errorf("%v, want a crash", err)
 		}
-		if charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"); charged != 3 {
-			t.Errorf("charged %d releases, want 3", charged)
+		last := func() (reserved, marked int) {
+			return cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"), cfg.Ledger.Marked("test", cfg.Fleet.Hash(), "a")
 		}
-		if marked := cfg.Ledger.Marked("test", cfg.Fleet.Hash(), "a"); marked != 3 {
-			t.Errorf("release %d is marked, want 3: a neighbor has seen it", marked)
+		if reserved, marked := last(); reserved != rounds || marked != rounds {
+			t.Errorf("charged %d releases and marked %d, want %d", reserved, marked, rounds)
+		}
+		if cfg.Store, err = open(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cfg.Observer.Released = func(int, []float32) { cancel() }
+		if n, err = sdk.New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Run(ctx); !errors.Is(err, context.Canceled) || n.Status().Recovered != 4 {
+			t.Errorf("it entered after release %d, %v", n.Status().Recovered, err)
+		}
+		if seq := cfg.Ledger.Head().Seq; seq != rounds || cfg.Ledger.Lifetime(1e-5).Rho != cfg.Fleet.Rho() {
+			t.Errorf("the ledger has %d lines and a cost of %v, want %d and %v", seq, cfg.Ledger.Lifetime(1e-5).Rho, rounds,
+				cfg.Fleet.Rho())
 		}
 	})
 }
 
-// A ledger that was saved from the lost device knows more than neighbors who were set back, all of them. They hold
-// release 3, so it can have sent releases 4 and 5, which are made anew without data, and have reserved a sixth.
-func TestRecoveryAgainstLedger(t *testing.T) {
-	for in, fine := range map[[2]int]bool{{6, 5}: true, {5, 5}: true, {6, 0}: true, {7, 5}: false, {6, 6}: false} {
-		reserved, marked := in[0], in[1]
-		ledger := spareLedger(t)
-		synctest.Test(t, func(t *testing.T) {
-			left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
-			defer stop()
-			cfg := left(tinytest.MemStore(), ledger)
-			g := dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}
-			for round := 1; round <= reserved; round++ {
-				if err := cfg.Ledger.Reserve("test", cfg.Fleet.Hash(), "a", round, g); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if marked > 0 {
-				if err := cfg.Ledger.Mark("test", cfg.Fleet.Hash(), "a", marked); err != nil {
-					t.Fatal(err)
-				}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			cfg.Observer.Released = func(int, []float32) { cancel() }
-			n, err := sdk.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := n.Run(ctx); errors.Is(err, sdk.ErrRecovery) == fine {
-				t.Errorf("the ledger has %d releases, %d of them marked: %v", reserved, marked, err)
-			}
-		})
-	}
-}
-
 // A neighbor that does not answer is waited for and named; an end of the wait leaves no trace.
-func TestRecoveryWaits(t *testing.T) {
+func TestTakeoverWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
 		left, _, stop := triangle(t, 2, true, func(*admm.Message) {})
@@ -372,8 +311,8 @@ func TestRecoveryWaits(t *testing.T) {
 	})
 }
 
-// Where nothing can be recovered, New says so, and why.
-func TestRecoveryRefused(t *testing.T) {
+// Where no device can be replaced, New says so, and why.
+func TestTakeoverRefused(t *testing.T) {
 	store, err := tinytest.MemStore()()
 	if err != nil {
 		t.Fatal(err)

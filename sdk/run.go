@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/recovery"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -72,15 +70,14 @@ type run struct {
 	opened     <-chan string
 	workers    sync.WaitGroup // the receiver
 	senders    sync.WaitGroup
-	message    admm.Message             // scratch of decoding
-	losses     []float64                // scratch of asking
-	failing    bool                     // losses could not be had, which has been logged
-	recovery   *recovery.Recovery       // nil but while the node has no state
-	absent     map[int]state.Quarantine // neighbors that a recovery goes without
-	remembered bool                     // what neighbors have signed of their ledgers has been written down in this Run
-	idle       int                      // frames taken since the node has last got on
-	waiting    int                      // the round of which the observer knows that it stands still, plus 1
-	final      time.Time                // when the model became final
+	message    admm.Message // scratch of decoding
+	losses     []float64    // scratch of asking
+	failing    bool         // losses could not be had, which has been logged
+	joining    *joining     // nil but while the node takes over and has no state
+	remembered bool         // what neighbors have signed of their ledgers has been written down in this Run
+	idle       int          // frames taken since the node has last got on
+	waiting    int          // the round of which the observer knows that it stands still, plus 1
+	final      time.Time    // when the model became final
 }
 
 // received is a frame from a neighbor, or the reason why there will be no more.
@@ -101,7 +98,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r := &run{
 		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]*outbox{}, absent: map[int]state.Quarantine{},
+		inbox: make(chan received, 4), outbox: map[int]*outbox{},
 	}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
@@ -194,7 +191,7 @@ func (r *run) loop() error {
 		if r.machine.Alone() && duties.Reserve > 0 { // nothing is charged for what reaches nobody
 			continue
 		}
-		if err = leadsNowhere(err, r.status.Round, r.recovered); err == nil {
+		if err == nil {
 			err = r.perform(duties)
 		}
 		if err != nil {
@@ -295,12 +292,12 @@ func (r *run) rest(p *pace) (over bool, err error) {
 // reached sends what a neighbor may lack, now that the way to it has opened.
 func (r *run) reached(name string) {
 	j := r.number[name]
-	if r.recovery != nil {
-		r.recovery.Reached(j)
+	if r.joining != nil {
+		r.join(j)
 		return
 	}
 	if peer := r.claims.peers[j]; peer != nil {
-		peer.told, peer.corrected, peer.recovering = false, false, false
+		peer.told, peer.corrected = false, false
 		if newest := peer.held.Last(); newest != nil && newest.Generation > 0 {
 			r.correct(j, peer)
 		}
@@ -390,7 +387,7 @@ const (
 	pause = time.Millisecond
 )
 
-// take hands a frame to the machine, or to the recovery. Only evidence of this node's own key ends the run.
+// take hands a frame to the machine, or to the takeover. Only evidence of this node's own key ends the run.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
@@ -447,18 +444,18 @@ func (r *run) deliver(in received) error {
 		r.hear(in.from, m)
 	}
 	switch {
-	case r.cases.of[from] != nil && r.recovery == nil:
+	case r.cases.of[from] != nil:
 		return r.outside(m)
 	case isNotice(m):
 		return r.takeNotice(m, in.frame)
-	case m.Kind == admm.StateRequest:
+	case m.Kind == admm.Join:
 		return r.respond(m, in.from)
-	case r.recovery != nil:
-		return r.recovery.Receive(m)
-	case m.Kind == admm.StateResponse: // too late: this node has what it asked for
+	case r.joining != nil:
+		return r.hearStanding(m)
+	case m.Kind == admm.Stand: // too late: this node has what it asked for
 		return nil
 	}
-	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
+	if outdated, err := r.check(m); err != nil || outdated || m.Kind == admm.Conflict {
 		return err
 	}
 	if err := r.wonder(m); err != nil {

@@ -18,7 +18,7 @@ type secretKeeper interface {
 // secrets is what a node agrees on with its neighbors. It belongs to the goroutine of Run.
 type secrets struct {
 	keeper  secretKeeper // nil: nothing outlives the process
-	kept    *pair.Kept   // nil before a recovery, and once the run is over
+	kept    *pair.Kept   // nil before a takeover, and once the run is over
 	offer   []byte       // what neighbors are told; there exactly if kept is
 	changed bool         // since it was last kept
 }
@@ -71,7 +71,7 @@ func (n *Node) loadSecrets(release int) error {
 		return nil
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
-		"ones of this device: bring them back, or recover the device from the neighbors in an empty folder", release)
+		"ones of this device: bring them back, or let the device take the place of a lost one, in an empty folder", release)
 }
 
 // newSecrets makes a key pair for the releases from one on, and keeps it: no neighbor has heard of it before.
@@ -142,14 +142,14 @@ func (n *Node) dropSecrets() {
 func (n *Node) attach(m *admm.Message) {
 	n.claims.attach(m, n.cfg.Ledger)
 	n.attachStops(m)
-	if n.secrets != nil && (m.Kind == admm.Probe || m.Kind == admm.ProbeReply) {
+	if n.secrets != nil && (m.Kind == admm.Probe || m.Kind == admm.ProbeReply || m.Kind == admm.Start) {
 		m.Signed.Offer = n.secrets.offer
 	}
 }
 
 // offered checks what a neighbor offers. It returns nil if a message offers nothing that is new and counts.
 func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
-	probe := m.Kind == admm.Probe
+	probe := m.Kind == admm.Probe || m.Kind == admm.Start // whose Generation is the sender's
 	switch {
 	case r.secrets == nil || r.secrets.kept == nil || r.secrets.kept.Private == nil || !probe && m.Kind != admm.ProbeReply:
 		return nil, nil
@@ -158,9 +158,7 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 	case !probe && (m.Generation != r.generation || m.Incarnation != r.claims.incarnation): // it was not checked
 		return nil, nil
 	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
-		// A device that recovers a lost one answers before it has a key, and has to: it may wait for this node's next
-		// release. One whose run is over has none any more.
-		return nil, nil
+		return nil, nil // whose run is over has none any more
 	}
 	peer := r.claims.peers[m.From]
 	if peer == nil {
@@ -183,12 +181,8 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 		return nil, fmt.Errorf("sdk: the sender is generation %d, and offers a key of generation %d", m.Generation,
 			o.Generation)
 	}
-	if heard := r.machine.Generation(m.From); o.Generation > heard && o.Generation-heard > admm.MaxRise {
-		return nil, fmt.Errorf("sdk: %q offers a key of generation %d, and %d is known: want a rise of at most %d", peer.name,
-			o.Generation, heard, admm.MaxRise)
-	}
-	// A device that took over after some release begins three later.
-	if least, most := 3, m.Round+3; o.Generation == 0 && o.From != 1 || o.Generation > 0 && (o.From < least || o.From > most) {
+	// A device that took over after some release begins with the next one.
+	if least, most := 2, m.Round+1; o.Generation == 0 && o.From != 1 || o.Generation > 0 && (o.From < least || o.From > most) {
 		return nil, fmt.Errorf("sdk: generation %d of %q offers a key from release %d on, want 1 of generation 0, and %d to %d "+
 			"of another", o.Generation, peer.name, o.From, least, most)
 	}

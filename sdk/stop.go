@@ -51,7 +51,7 @@ type stops struct {
 	known []signed.Stop // of different members, by round and then by member, at most as many as count
 	text  []byte        // of known; it is replaced and never changed
 	fresh bool          // the machine has not been told
-	blind bool          // the node recovers its state, and does not know where the fleet is
+	blind bool          // the node takes over, and does not know where the fleet is
 }
 
 // loadStops takes over what the store has.
@@ -162,7 +162,7 @@ func (n *Node) Stop(last int) (int, error) {
 	case !n.claims.signing():
 		return refuse("its members have no keys, so anybody could ask in their name")
 	case n.stops.blind:
-		return refuse("the node recovers its state, and cannot tell where the others are")
+		return refuse("the node takes the place of a lost device, and cannot tell yet where the others are")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.known {
@@ -243,7 +243,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {
 		return err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.recovery == nil // which has missed what went before
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // which has missed what went before
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Last).Learning() < first {
 		return fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
@@ -254,7 +254,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	return r.keepStop(s)
 }
 
-// stopEarly tells the machine, or the recovery, of a round that enough members have asked for.
+// stopEarly tells the machine, or the one that a takeover will make, of a round that enough members have asked for.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.agreed(r.cfg.Fleet.enough())
@@ -266,9 +266,9 @@ func (r *run) stopEarly() {
 	r.mu.Unlock()
 	switch {
 	case !fresh || last == 0:
-	case r.recovery != nil:
+	case r.joining != nil:
+		r.machine.Stop(last) // so that it knows where neighbors may stand
 		r.toRecover.End, r.end = last, last
-		r.recovery.EndAt(last)
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
 			r.end = 0

@@ -126,8 +126,7 @@ func TestWithoutIsChecked(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			c.Without, c.Recover = []string{"b"}, true
-			_, err = sdk.New(c)
+			continue
 		}
 		if !errors.Is(err, sdk.ErrWithout) {
 			t.Errorf("%q: %v", without, err)

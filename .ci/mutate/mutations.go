@@ -15,7 +15,7 @@ var (
 	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
 	resume  = suite{"./dpmech", "CheckResume"}
-	claims  = suite{"./sdk", "LiesCostNothing|RecoveryFromLiars|DoubleLeaves|BesideTheLost|EndedByAWord|AnewBrings|NotTakenUnseen|HeardByOne"}
+	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
 	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
@@ -30,6 +30,7 @@ var (
 	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods  = suite{"./transport/ws", "Useless"}
 	words   = suite{"./sdk", "Outbox|LastWord"}
+	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -240,21 +241,22 @@ var mutations = []mutation{
 	{"a claim about another release than the signed one", "sdk/claims.go",
 		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Digest {",
 		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
-	{"a successor that is only asked for its last release", "sdk/prove.go",
-		"if len(m.Signed.Other) > 0 {", "if len(m.Signed.Other) > 256 {", claims},
-	{"a neighbor that overlooks what came early of the lost device", "sdk/prove.go",
-		"round <= r.status.Round+1; round++ {", "round <= m.Round+1; round++ {", claims},
-	{"a recovered device that a neighbor's word ends", "sdk/prove.go",
-		"return r.status.Round <= r.recovered+2 }", "return true }", claims},
-	{"a replaced release that is taken for its successor's", "sdk/prove.go",
-		"!r.has(from, m.Round)\n", "false\n", claims},
-	{"a late question of a recovery that is over", "sdk/recover.go",
-		"request.Incarnation != peer.recovered", "true", claims},
-	{"a recovery that brings only the first release after its own", "sdk/claims.go",
-		" || before.Generation == took.Generation)", ")", claims},
-	{"a neighbor that shows only what has come furthest", "sdk/recovery/respond.go",
-		"latest.Generation > shown.Generation", "latest.Round > shown.Round", claims},
-	{"a recovered z of any size", "sdk/admm/state.go", "!(far <= most)", "far < 0", claims},
+	{"a replacement whose number nobody has signed", "sdk/recover.go",
+		"shown == nil && m.Generation > 0", "shown == nil && m.Generation > 9", claims},
+	{"a start from another place than the signed one", "sdk/recover.go",
+		"own.Digest != signed.Digest(m.Vector, m.Grid)", "own.Digest == [32]byte{}", claims},
+	{"a takeover that is charged for one release", "sdk/recover.go",
+		"	rounds := n.cfg.Fleet.Method.Rounds\n", "	rounds := 1\n", order},
+	{"a replacement that looks at the data", "sdk/admm/round.go",
+		"return !m.cfg.NonPrivate && m.cfg.Generation > 0 }", "return m.cfg.Generation > MaxTakeovers }", replace},
+	{"an edge that begins anew at one end's place", "sdk/admm/takeover.go",
+		"(x + z[c])", "(x + x)", replace},
+	{"a neighbor that goes on with the lost device once it has said where it stands", "sdk/admm/message.go",
+		"e.joining > 0 || m.unstarted(e)", "m.unstarted(e)", replace},
+	{"an edge that begins anew after a release that is made without it", "sdk/admm/takeover.go",
+		"m.round > msg.Round || m.round == msg.Round && (m.local || m.due)", "false", replace},
+	{"a takeover in the middle of mixing", "sdk/admm/takeover.go",
+		"block := 1 + cfg.Mixing;", "block := 1;", replace},
 	{"a claim that has a double", "sdk/claims.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
 	{"a mark before the state", "sdk/durable.go",
@@ -269,10 +271,6 @@ var mutations = []mutation{
 		"	if err := n.mark(round); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.mark(e.Held))", "err", order},
-	{"marks of the lost device that stop its successor", "sdk/durable.go",
-		"dpmech.CheckResume(max(round, blank),", "dpmech.CheckResume(round,", order},
-	{"a recovered release that is not marked", "sdk/recover.go",
-		"n.mark(result.Held)", "n.mark(0)", order},
 
 	{"shared: both ends add", "sdk/admm/round.go",
 		"Subtract: m.client() > peer}", "Subtract: false}", sums},
@@ -281,8 +279,6 @@ var mutations = []mutation{
 		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		peer", sums},
 	{"shared: the keys of the release before", "sdk/admm/round.go",
 		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
-	{"shared: by a device whose releases the lost one may have made", "sdk/admm/round.go",
-		"	if m.blank() || len", "	if len", sums},
 	{"shared: own noise only in a blank release", "sdk/admm/round.go",
 		"Shared.Absent {\n		return g.Alone(), nil", "Shared.Absent {\n		return g, nil", sums},
 	{"shared: own noise only without a key", "sdk/admm/round.go",

@@ -5,11 +5,6 @@ import "fmt"
 // With Config.Probe a client that starts asks every neighbor which release of this client it holds, and makes no
 // release and no answer before it knows: its state may have been set back, or its device replaced by another.
 
-// MaxRise is by how much the generation of a neighbor may rise between two releases of a client. More than one step is
-// what a neighbor has missed that was away while devices were lost. Without a bound one frame could use up the numbers,
-// and nobody could ever take the place of that device; with it, that takes thousands of rounds.
-const MaxRise = 16
-
 // RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set
 // back, by a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for
 // the same round would be a second look at the same data, so there is none. The releases up to Held have been seen and
@@ -53,16 +48,17 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
 	case msg.Generation > e.generation:
-		risen := int(e.risen) + int(msg.Generation-e.generation)
-		if risen > MaxRise {
-			return fmt.Errorf("admm: neighbor %d speaks as generation %d, and %d is known: want a rise of at most %d between two "+
-				"releases of this client, which has seen one of %d", msg.From, msg.Generation, e.generation, MaxRise, e.risen)
+		if msg.Generation > MaxTakeovers {
+			return fmt.Errorf("admm: neighbor %d speaks as generation %d, want at most %d replaced devices", msg.From,
+				msg.Generation, MaxTakeovers)
 		}
-		e.risen = uint8(risen)
-		// The successor of the generation before does not go on from all that is known of that one.
+		// A replacement does not go on from all that is known of the device before it.
 		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
+		if m.began(e.index) > 0 && m.round > m.began(e.index) {
+			m.since[e.index] = 0 // see unstarted
+		}
 	}
-	if msg.Held > m.round && !m.inherited(msg.Held) {
+	if msg.Held > m.round {
 		return m.rolledBack(e, msg.Held)
 	}
 	if reply && msg.Round <= e.lost && msg.Held < e.lost {
@@ -77,6 +73,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if reply {
 		e.probed, e.announce = true, false
 	} else {
+		e.joining = 0
 		m.replyTo(msg, e.heard)
 		if m.cfg.Generation > 0 { // j has just started, and may have forgotten which generation is the latest
 			e.announce = true
@@ -97,10 +94,6 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	}
 	return nil
 }
-
-// inherited reports whether a release that a neighbor claims to hold may be one of the lost device that this one has
-// replaced. Those of them that nobody could give back are made anew, without data.
-func (m *Machine) inherited(round int) bool { return m.cfg.Generation > 0 && round <= m.recovered+2 }
 
 // rolledBack takes a neighbor's word that it holds a release which this client does not know of.
 func (m *Machine) rolledBack(e *edge, held int) error {

@@ -47,8 +47,11 @@ type Machine struct {
 	cut       []int     // by edge: the first release without it, 0 while it is in use; nil if all are
 	verdicts  []Verdict // not yet handed over
 	recovered int       // the release after which this device took over from a lost one, 0 if none was lost
-	stop      int       // the least round that Stop was told; 0 for none
-	early     int       // the last release, if a neighbor's end brings it forward; 0 otherwise
+	// by edge: the release after which it begins, or began, anew at both ends, 0 if it never did; nil if none did
+	since  []int
+	starts map[int]start // by edge: where a neighbor stands after that release; until the edge begins
+	stop   int           // the least round that Stop was told; 0 for none
+	early  int           // the last release, if a neighbor's end brings it forward; 0 otherwise
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
@@ -160,13 +163,16 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// start probes the neighbors.
+// start probes the neighbors, and shows where this client stands to those with whom an edge begins anew.
 func (m *Machine) start() {
 	for i := range m.edges {
 		if m.cfg.Probe && !m.dropped(i) {
 			m.probe(&m.edges[i])
 		} else {
 			m.edges[i].probed = true
+		}
+		if since := m.began(i); since > 0 && m.edges[i].heard <= since {
+			m.postStart(&m.edges[i])
 		}
 	}
 }
@@ -280,7 +286,7 @@ func (m *Machine) Status() Status {
 		if m.dropped(i) {
 			continue
 		}
-		if e := &m.edges[i]; m.due && !m.begun && !e.probed || !m.due && !m.local && !e.holds(m.round) && !e.late {
+		if e := &m.edges[i]; m.due && !m.begun && !e.probed || !m.due && !m.local && !m.arrived(e) {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
@@ -330,7 +336,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case !m.all(func(e *edge) bool { return e.holds(m.round) || e.late }):
+		case !m.all(m.arrived):
 			return nil
 		case m.round == m.last():
 			m.compare()

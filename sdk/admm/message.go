@@ -12,63 +12,50 @@ import (
 type Kind uint8
 
 const (
-	EdgeMessage   Kind = 1 // m_ij of eq. (9) for one neighbor, in Vector
-	Done          Kind = 2 // the sender has all that it needs and is about to leave
-	Release       Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe         Kind = 4 // the sender has just started: where it is, and what it holds of the receiver
-	StateRequest  Kind = 5 // the sender has lost its state, and asks for a Part of what the receiver knows of it
-	StateResponse Kind = 6 // the answer to a StateRequest: a Vector, a Grid, or neither if it is not known
-	Conflict      Kind = 7 // evidence: two different releases of one round that the receiver has signed
-	ProbeReply    Kind = 8 // the answer to a Probe; on the wire a Probe that is marked as resent
+	EdgeMessage Kind = 1 // m_ij of eq. (9) for one neighbor, in Vector
+	Done        Kind = 2 // the sender has all that it needs and is about to leave
+	Release     Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
+	Probe       Kind = 4 // the sender has just started: where it is, and what it holds of the receiver
+	Join        Kind = 5 // the sender replaces a lost device, and asks where the receiver stands
+	Stand       Kind = 6 // the answer to a Join, see [Standing]
+	Conflict    Kind = 7 // evidence: two different releases of one round that the receiver has signed
+	ProbeReply  Kind = 8 // the answer to a Probe; on the wire a Probe that is marked as resent
+	Start       Kind = 9 // the edge begins anew after this release, and this is where the sender then stands
 )
 
 var kindNames = [...]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	StateRequest: "state request", StateResponse: "state response", Conflict: "conflict", ProbeReply: "probe reply"}
+	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start"}
 
 // String returns the name of a kind, or the number of an unknown one.
 func (k Kind) String() string {
-	if k < EdgeMessage || k > ProbeReply {
+	if k < EdgeMessage || k > Start {
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
 	return kindNames[k]
 }
-
-// Part says what a [StateRequest] asks for. All parts but Progress are of the state that the responder stored with its
-// release of the message's round, before it took in the releases of that round.
-type Part uint8
-
-const (
-	Progress      Part = 0 // how many releases the responder has made and holds; the round of the request does not matter
-	SentRelease   Part = 1 // the requester's release of the round as it was sent: a vector or a grid
-	RequesterZ    Part = 2 // the requester's z of the edge: a vector
-	ResponderZ    Part = 3 // the responder's z of the edge: a vector
-	RequesterBase Part = 4 // the requester's grid point before its release of the round: a grid
-	ResponderBase Part = 5 // the responder's grid point before its release of the round: a grid
-)
 
 // Message is what crosses an edge.
 type Message struct {
 	Kind     Kind
 	From, To int // client numbers; they do not travel, the transport knows both ends
 
-	// Round is the release that the message carries or is about, 1 to Rounds+Cooldown. Of Probe, ProbeReply, Done and the
-	// Progress part of a StateResponse it is how many releases the sender has made.
+	// Round is the release that the message carries or is about, 1 to Rounds+Cooldown. Of Probe, ProbeReply, Done and
+	// Stand it is how many releases the sender has made.
 	Round int
-	// Held is the highest release of the receiver that the sender holds, 0 for none: of Probe, ProbeReply and
-	// StateResponse.
+	// Held is the highest release of the receiver that the sender has held, 0 for none: of Probe, ProbeReply and Stand.
 	Held int
 	// Resent marks an EdgeMessage, a Release or a Done that answers one which showed that its sender lacks it. It is never
 	// answered.
 	Resent bool
-	// Generation and Incarnation are those of the one who asks: the sender's in a Probe and a StateRequest, the receiver's
-	// in a ProbeReply. A StateResponse has the Incarnation of the request, and the latest Generation of the receiver that
-	// the sender has heard of. See Config. An Incarnation has 48 bits on the wire.
+	// Generation and Incarnation are those of the one who asks: the sender's in a Probe and a Join, the receiver's in a
+	// ProbeReply. A Stand has the Incarnation of the Join, and the latest Generation of the receiver that the sender has
+	// heard of. A Start has the Generation of its sender. See Config. An Incarnation has 48 bits on the wire.
 	Generation  uint16
 	Incarnation uint64
-	Part        Part // of a StateRequest and a StateResponse
 
 	// Vector has length d: m_ij, or the sender's release x_j. In rounds whose releases lie on a grid it is empty and Grid
-	// is there instead: how many steps of the grid each coordinate has moved since the sender's release before.
+	// is there instead: how many steps of the grid each coordinate has moved since the sender's release before. A Stand
+	// and a Start carry the model itself in one of the two forms.
 	Vector []float32
 	Grid   []int32
 
@@ -79,14 +66,12 @@ type Message struct {
 type Signed struct {
 	Own   []byte // the sender's signed release, of this round or its last one
 	Proof []byte // the receiver's signed release, which shows what the message says of it
-	// Other is of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one; of a
-	// StateResponse the newest one, if an earlier device has come further; of a Probe the digest of the sender's release
-	// before its last one, if its device has taken the place of another and made both.
+	// Other is of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one.
 	Other       []byte
 	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
-	Offer       []byte // of a Probe and a ProbeReply: the sender's signed offer, in a run whose members share noise
-	Stops       []byte // of all but a StateRequest and a Conflict: the stops that the sender knows of, one after the other
+	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
+	Stops       []byte // of all but a Join and a Conflict: the stops that the sender knows of, one after the other
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.
@@ -129,7 +114,7 @@ type edge struct {
 	probed     bool   // j has said which release of this client it holds
 	grid       uint8  // bit n: release have[n] is a change on the grid
 	generation uint16 // the latest generation of j that has been heard of
-	risen      uint8  // by how much generation has risen since this client's last release
+	joining    uint8  // for so many ticks: a device that replaces j's has asked where this client stands
 	announce   bool   // j has started again, and is probed until it has answered
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
@@ -200,6 +185,8 @@ func (m *Machine) Receive(msg Message) error {
 		return m.receiveProbe(e, msg)
 	case Done:
 		return m.receiveDone(e, msg)
+	case Start:
+		return m.receiveStart(e, &msg)
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
@@ -239,6 +226,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	}
 	if err := m.checkPayload(msg); err != nil {
 		return err
+	}
+	if since := m.began(e.index); e.joining > 0 || m.unstarted(e) || since > 0 && msg.Round <= since {
+		return nil // a straggler of a device that was replaced
 	}
 	if msg.Round < m.round {
 		// j stands one round behind, for mine of that round has not arrived; or this is a straggler.
@@ -300,6 +290,7 @@ func (m *Machine) Tick() {
 // Reached says that the connection to a neighbor has just opened: what may have got lost is sent again to it at once.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
+		e.joining = 0
 		m.repeat(e)
 	}
 }
@@ -310,10 +301,15 @@ func (m *Machine) repeat(e *edge) {
 		return
 	}
 	e.answered = 0
+	e.joining -= min(e.joining, 1)
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
 	}
-	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) {
+	since := m.began(e.index)
+	if since > 0 && e.heard <= since {
+		m.postStart(e)
+	}
+	if m.round == 0 || m.round > since && e.holds(m.round) && (e.done || e.holds(m.round+1)) {
 		return
 	}
 	m.post(e, m.round, false)
@@ -338,7 +334,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) {
+	if m.suppressed(e) || m.dropped(e.index) || m.unstarted(e) || m.began(e.index) >= round {
 		return
 	}
 	msg := m.Posted(e.index, round)

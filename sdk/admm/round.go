@@ -30,12 +30,9 @@ func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 // touchesData reports whether the release in progress is one of the K of Algorithm 1.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
-// blank reports whether the round in progress touches no data, though it gets its noise and is paid for: a lost device
-// may have made this release. It was at most two rounds ahead of its neighbors' knowledge, for it needs their releases
-// of a round to make the one after the next, and they need its release of a round to make the next.
-func (m *Machine) blank() bool {
-	return !m.cfg.NonPrivate && m.inherited(m.round+1)
-}
+// blank reports whether the round in progress touches no data, though it gets its noise: the lost device that this one
+// replaces may have made this release.
+func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Generation > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
 func (m *Machine) penalty() {
@@ -152,7 +149,9 @@ func (m *Machine) commit() {
 		}
 	}
 	for i := range m.edges {
-		m.edges[i].risen = 0
+		if m.began(i) == m.round {
+			m.postStart(&m.edges[i])
+		}
 		m.post(&m.edges[i], m.round, false)
 	}
 }
@@ -210,15 +209,14 @@ func (m *Machine) release() error {
 }
 
 // noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
-// caller clears. A device that has replaced another shares none in the releases that the lost one may have made: two
-// releases of one round with the same shared noise would differ by own noise alone. Nor does a release that is made
-// without more neighbors than may vanish, for which it has too little noise otherwise.
+// caller clears. A release that is made without more neighbors than may vanish shares none: it has too little noise
+// otherwise.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	g = m.cfg.Privacy
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}
-	if m.blank() || len(m.edges)-m.live() > g.Shared.Absent {
+	if len(m.edges)-m.live() > g.Shared.Absent {
 		return g.Alone(), nil
 	}
 	m.pairs = m.pairs[:0]
@@ -301,7 +299,11 @@ func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
-		if m.gone(i) || at < 0 { // the round goes on without a neighbor that has ended early
+		if m.began(i) == m.round && !m.gone(i) {
+			m.begin(e)
+			continue
+		}
+		if m.gone(i) || at < 0 { // the round goes on without a neighbor that has ended early, or was lost
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))

@@ -2,7 +2,6 @@ package admm
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -100,48 +99,6 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 		}
 		if err := net.round(); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// A device that replaces another shares no noise in the two releases that the lost one may have made: they have the
-// noise of a release alone, around a public centre. After that it does.
-func TestSuccessorSharesNothingAtFirst(t *testing.T) {
-	keys := asked{}
-	net, kept := afterRounds(t, 4, keys.sharing(replaceable))
-	cfg := configs(4, kite, keys.sharing(replaceable))[2]
-	cfg.Generation, cfg.Incarnation = 1, 77
-	s := kept[2][0].copied()
-	s.Recovered, s.Mean, s.Queries = s.Round, slices.Clone(s.X), 0
-	m := reborn(t, cfg, s)
-	net.machines[2] = m
-	net.released = func(client, round int) {
-		if client != 2 || round > 6 {
-			return
-		}
-		mech, err := dpmech.NewMechanism(5, &byRound{client: 2, machine: &Machine{round: round - 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps := make([]int32, 5)
-		if err := mech.ReleaseOnGrid(steps, make([]float32, 5), shared.Alone(), cfg.GridStep); err != nil {
-			t.Fatal(err)
-		}
-		for i, n := range steps {
-			if want := int32(m.quantize(m.centre[i])) + n; m.grid[i] != want {
-				t.Errorf("release %d: coordinate %d is %d, want %d", round, i, m.grid[i], want)
-			}
-		}
-	}
-	clear(keys)
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
-	for release := 5; release <= 9; release++ {
-		for _, j := range cfg.Neighbors {
-			if n := keys[[3]int{2, j, release}]; n != b2i(release > 6) {
-				t.Errorf("%d keys shared with %d are asked for in release %d", n, j, release)
-			}
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -95,8 +94,7 @@ type Device struct {
 	manager   *notifier
 	hangUp    context.CancelFunc // ends the connections of the control socket
 	alive     atomic.Pointer[alive]
-	firstHere int  // the releases that earlier processes have made
-	again     bool // a state that leads no further may be given up
+	firstHere int // the releases that earlier processes have made
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -120,31 +118,8 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	return d, nil
 }
 
-// Run takes the node through all rounds that are left. It is called once. With Recover a state that was recovered and
-// leads no further is put aside, and recovered anew, once.
-func (d *Device) Run(ctx context.Context) (*Outcome, error) {
-	d.again = d.Recover
-	o, err := d.attempt(ctx)
-	if !d.again || !errors.Is(err, sdk.ErrRecoverAnew) {
-		return o, err
-	}
-	d.again = false
-	aside := ""
-	for i := 1; ; i++ {
-		aside = fmt.Sprintf("%s.given-up-%d", d.File.State, i)
-		if _, exists := os.Lstat(aside); errors.Is(exists, fs.ErrNotExist) {
-			break
-		}
-	}
-	if moved := os.Rename(d.File.State, aside); moved != nil {
-		return nil, errors.Join(err, moved)
-	}
-	d.say("%v: its folder is now %s", err, aside)
-	return d.attempt(ctx)
-}
-
-// attempt is one life of the node.
-func (d *Device) attempt(ctx context.Context) (_ *Outcome, err error) {
+// Run takes the node through all rounds that are left. It is called once.
+func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	// A hangup that comes while the data are loaded waits and does not end the process. Windows has none.
 	hangup := make(chan os.Signal, 1)
 	d.manager = new(notifier)
@@ -248,11 +223,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	d.alive.Store(&alive{d.node, d.monitor})
 	d.manager.send("READY=1")
 	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
-	defer func() {
-		if !d.again || !errors.Is(err, sdk.ErrRecoverAnew) {
-			stopping()
-		}
-	}()
+	defer stopping()
 	defer context.AfterFunc(inner, stopping)()
 	err = d.node.Run(inner)
 	if errors.Is(err, ErrStopped) {
@@ -412,7 +383,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 		missing = append(missing, fmt.Sprintf("%q (%s)", peer.Name, state))
 	}
 	if d.Recover && round == 0 && len(missing) > 0 {
-		d.say("recovering: waiting for %s", strings.Join(missing, ", "))
+		d.say("taking over: waiting for %s", strings.Join(missing, ", "))
 		return
 	}
 	m := d.Method()

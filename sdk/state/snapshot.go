@@ -18,7 +18,7 @@ type Snapshot struct {
 	Round    int       // releases made, cool-down rounds included
 	Model    []float32 // the last release, which is the model that the node holds
 	End      int       // the last round that touches data, if the run ends early; 0 otherwise
-	Blank    int       // the last of the releases that a replacement device makes without data; 0 if none was lost
+	Replaced bool      // the device has taken the place of a lost one
 	Averaged []float32 // the mean of the releases; nil if the node does not keep it
 	Ledger   string    // the ledger's [dpmech.Head] at that time, JSON; empty without a ledger
 	Note     string    // of the save: JSON
@@ -72,12 +72,9 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
 		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", path, s.Round, err)
 	}
-	blank, last := 0, &snap.State
-	if snap.Generation > 0 {
-		blank = last.Recovered + 2
-	}
+	last := &snap.State
 	return &Snapshot{
-		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Blank: blank,
+		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Replaced: snap.Generation > 0,
 		End: last.End, Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

@@ -27,7 +27,6 @@ func reference(t *testing.T, f *admm.Message) []byte {
 	}
 	var held *int
 	var incarnation *uint64
-	var part *uint8
 	instance := uint64(f.Generation)<<48 + f.Incarnation
 	kind, resent := f.Kind, f.Resent
 	switch f.Kind {
@@ -35,10 +34,10 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		held, incarnation, kind, resent = &f.Held, &instance, admm.Probe, true
 	case admm.Probe:
 		held, incarnation = &f.Held, &instance
-	case admm.StateRequest:
-		incarnation, part = &instance, (*uint8)(&f.Part)
-	case admm.StateResponse:
-		held, incarnation, part = &f.Held, &instance, (*uint8)(&f.Part)
+	case admm.Join, admm.Start:
+		incarnation = &instance
+	case admm.Stand:
+		held, incarnation = &f.Held, &instance
 	}
 	b, err := mode.Marshal(struct {
 		Version     int     `cbor:"1,keyasint"`
@@ -49,7 +48,6 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Grid        []byte  `cbor:"7,keyasint,omitempty"`
 		Held        *int    `cbor:"9,keyasint,omitempty"`
 		Incarnation *uint64 `cbor:"10,keyasint,omitempty"`
-		Part        *uint8  `cbor:"11,keyasint,omitempty"`
 
 		Own         []byte `cbor:"12,keyasint,omitempty"`
 		Proof       []byte `cbor:"13,keyasint,omitempty"`
@@ -58,7 +56,7 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
 		Offer       []byte `cbor:"17,keyasint,omitempty"`
 		Stops       []byte `cbor:"18,keyasint,omitempty"`
-	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, part, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
+	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
 		f.Signed.Ledger, f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops})
 	if err != nil {
 		t.Fatal(err)
@@ -88,12 +86,13 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 				{Kind: admm.Done, Round: round, Resent: resent},
 				{Kind: probe, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
 				{Kind: probe, Round: round},
-				{Kind: admm.StateRequest, Round: round, Resent: resent, Incarnation: 7},
-				{Kind: admm.StateRequest, Round: round, Resent: resent, Generation: 0xffff, Incarnation: 0xffffffffffff,
-					Part: admm.ResponderBase},
-				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: maxRound - round, Generation: 0xffff,
-					Incarnation: 0xffffffffffff},
-				{Kind: admm.StateResponse, Round: round, Resent: resent, Held: 1, Part: admm.ResponderZ},
+				{Kind: admm.Join, Round: round, Incarnation: 7},
+				{Kind: admm.Join, Round: round, Generation: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: admm.Stand, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff,
+					Vector: anyFinite(3, 1)},
+				{Kind: admm.Stand, Round: round, Held: 1, Grid: anyInts(3, 1)},
+				{Kind: admm.Start, Round: round, Generation: 2, Grid: anyInts(3, 1)},
+				{Kind: admm.Start, Round: round, Vector: anyFinite(3, 1)},
 			} {
 				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {
 					t.Errorf("%s of round %d: %x, want %x", f.Kind, round, got, want)
@@ -109,8 +108,8 @@ func TestAppendRefuses(t *testing.T) {
 		f    admm.Message
 		want string
 	}{
-		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..8"},
-		{"kind 9", admm.Message{Kind: 9}, "kind: found 9"},
+		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..9"},
+		{"kind 10", admm.Message{Kind: 10}, "kind: found 10"},
 		{"probe resent", admm.Message{Kind: admm.Probe, Resent: true}, "resent: found it, wanted none with kind probe"},
 		{"reply resent", admm.Message{Kind: admm.ProbeReply, Resent: true},
 			"resent: found it, wanted none with kind probe reply"},
@@ -159,24 +158,43 @@ func TestAppendRefuses(t *testing.T) {
 		{"held with release", admm.Message{Kind: admm.Release, Grid: []int32{1, 2}, Held: 1},
 			"held: found it, wanted none with kind release"},
 		{"held below", admm.Message{Kind: admm.Probe, Held: -1}, "held: found -1, wanted 0..2147483647"},
-		{"vector with state request", admm.Message{Kind: admm.StateRequest, Part: admm.RequesterZ, Vector: []float32{1, 2}},
-			"vector: found it, wanted none with kind state request"},
-		{"held with state request", admm.Message{Kind: admm.StateRequest, Held: 1},
-			"held: found it, wanted none with kind state request"},
-		{"part of nothing", admm.Message{Kind: admm.StateRequest, Part: 6}, "part: found 6, wanted 0..5"},
-		{"part with probe", admm.Message{Kind: admm.Probe, Part: 1}, "part: found it, wanted none with kind probe"},
+		{"vector with join", admm.Message{Kind: admm.Join, Vector: []float32{1, 2}},
+			"vector: found it, wanted none with kind join"},
+		{"grid with join", admm.Message{Kind: admm.Join, Grid: []int32{1, 2}}, "grid: found it, wanted none with kind join"},
+		{"held with join", admm.Message{Kind: admm.Join, Held: 1}, "held: found it, wanted none with kind join"},
+		{"resent join", admm.Message{Kind: admm.Join, Resent: true}, "resent: found it, wanted none with kind join"},
+		{"join of an incarnation above", admm.Message{Kind: admm.Join, Incarnation: 1 << 48},
+			"incarnation: found 281474976710656, wanted 0..281474976710655"},
 		{"incarnation with done", admm.Message{Kind: admm.Done, Incarnation: 1},
 			"incarnation: found it, wanted none with kind done"},
-		{"vector with a standing", admm.Message{Kind: admm.StateResponse, Vector: []float32{1, 2}},
-			"vector: found it, wanted none with kind state response"},
-		{"grid for z", admm.Message{Kind: admm.StateResponse, Part: admm.ResponderZ, Grid: []int32{1, 2}},
-			"grid: found it, wanted none with kind state response"},
-		{"vector for a place", admm.Message{Kind: admm.StateResponse, Part: admm.RequesterBase, Vector: []float32{1, 2}},
-			"vector: found it, wanted none with kind state response"},
-		{"both", admm.Message{Kind: admm.StateResponse, Part: admm.SentRelease, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
+		{"standing nowhere", admm.Message{Kind: admm.Stand},
+			"vector: found neither it nor a grid, wanted one of them with kind standing"},
+		{"starting nowhere", admm.Message{Kind: admm.Start},
+			"vector: found neither it nor a grid, wanted one of them with kind start"},
+		{"resent standing", admm.Message{Kind: admm.Stand, Resent: true, Grid: []int32{1, 2}},
+			"resent: found it, wanted none with kind standing"},
+		{"standing at two places", admm.Message{Kind: admm.Stand, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
 			"vector: found one and a grid as well, wanted one of them"},
-		{"a short z", admm.Message{Kind: admm.StateResponse, Part: admm.RequesterZ, Vector: []float32{1}},
-			"vector: found 1 coordinates, wanted 2"},
+		{"starting at two places", admm.Message{Kind: admm.Start, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
+			"vector: found one and a grid as well, wanted one of them"},
+		{"standing at a NaN", admm.Message{Kind: admm.Stand, Vector: []float32{0, nan}},
+			"vector: found NaN at coordinate 1, wanted a finite number"},
+		{"standing with held below", admm.Message{Kind: admm.Stand, Grid: []int32{1, 2}, Held: -1},
+			"held: found -1, wanted 0..2147483647"},
+		{"starting after a round below", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Round: -1},
+			"round: found -1, wanted 0..2147483647"},
+		{"held with start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Held: 1},
+			"held: found it, wanted none with kind start"},
+		{"resent start", admm.Message{Kind: admm.Start, Resent: true, Grid: []int32{1, 2}},
+			"resent: found it, wanted none with kind start"},
+		{"a long place", admm.Message{Kind: admm.Stand, Grid: []int32{1, 2, 3}}, "grid: found 3 coordinates, wanted 2"},
+		{"a short place", admm.Message{Kind: admm.Start, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"proof of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Proof: []byte{1}}},
+			"proof: found it, wanted none with kind start"},
+		{"short offer of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Offer: []byte{1}}},
+			"offer: found 1 bytes, wanted 102"},
+		{"stops of a join", admm.Message{Kind: admm.Join, Signed: admm.Signed{Stops: make([]byte, 72)}},
+			"stops: found it, wanted none with kind join"},
 	} {
 		dst := []byte("before")
 		got, err := newCodec(t, 2).Append(dst, &c.f)

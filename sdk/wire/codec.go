@@ -54,7 +54,6 @@ type frame struct {
 	Grid        []byte  `cbor:"7,keyasint,omitempty"`
 	Held        *uint64 `cbor:"9,keyasint,omitempty"`
 	Device      *uint64 `cbor:"10,keyasint,omitempty"`
-	Part        *uint64 `cbor:"11,keyasint,omitempty"`
 	Own         []byte  `cbor:"12,keyasint,omitempty"`
 	Proof       []byte  `cbor:"13,keyasint,omitempty"`
 	Other       []byte  `cbor:"14,keyasint,omitempty"`
@@ -73,7 +72,6 @@ const (
 	hasGrid
 	hasHeld
 	hasDevice
-	hasPart
 	hasOwn
 	hasProof
 	hasOther
@@ -87,7 +85,7 @@ const (
 )
 
 // fieldNames are the names of the fields in errors, in the order of their bits.
-var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "part", "own", "proof", "other", "ledger",
+var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "ledger",
 	"countersign", "offer", "stops"}
 
 // name returns the name of the first of some fields.
@@ -95,29 +93,20 @@ func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s)
 
 // rules says, by kind, which fields a frame has to have, and which it may have as well.
 var rules = [...]struct{ must, may fields }{
-	admm.EdgeMessage:   {hasVector, hasResent | hasOwn | hasStops},
-	admm.Done:          {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:       {0, hasPayload | hasResent | hasOwn | hasStops},
-	admm.Probe:         {hasHeld | hasDevice, hasProbe},
-	admm.StateRequest:  {hasDevice | hasPart, hasResent},
-	admm.StateResponse: {hasHeld | hasDevice | hasPart, hasResent | hasOwn | hasProof | hasOther | hasStops},
-	admm.Conflict:      {hasProof | hasOther, hasResent},
-	admm.ProbeReply:    {hasHeld | hasDevice, hasProbe},
+	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
+	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
+	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
+	admm.Probe:       {hasHeld | hasDevice, hasProbe},
+	admm.Join:        {hasDevice, 0},
+	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasStops},
+	admm.Conflict:    {hasProof | hasOther, hasResent},
+	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
+	admm.Start:       {hasDevice, hasPayload | hasOwn | hasOffer | hasStops},
 }
 
 // check reports what of a frame is outside its limits or does not go with its kind. kind is the message's.
 func (f *frame) check(kind admm.Kind) error {
 	must, may := rules[kind].must, rules[kind].may
-	if kind == admm.StateResponse && f.Part != nil {
-		switch admm.Part(*f.Part) {
-		case admm.SentRelease:
-			may |= hasPayload
-		case admm.RequesterZ, admm.ResponderZ:
-			may |= hasVector
-		case admm.RequesterBase, admm.ResponderBase:
-			may |= hasGrid
-		}
-	}
 	has := f.has()
 	if kind == admm.ProbeReply { // a probe that has resent
 		has &^= hasResent
@@ -127,7 +116,7 @@ func (f *frame) check(kind admm.Kind) error {
 		return fmt.Errorf("%s: found it, wanted none with kind %s", (has &^ (must | may)).name(), kind)
 	case must&^has != 0:
 		return fmt.Errorf("%s: found nothing, wanted it with kind %s", (must &^ has).name(), kind)
-	case kind == admm.Release && has&hasPayload == 0:
+	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
 		return fmt.Errorf("vector: found neither it nor a grid, wanted one of them with kind %s", kind)
 	case has&hasPayload == hasPayload:
 		return errors.New("vector: found one and a grid as well, wanted one of them")
@@ -136,7 +125,7 @@ func (f *frame) check(kind admm.Kind) error {
 		name  string
 		value *uint64
 		most  uint64
-	}{{"round", &f.Round, maxRound}, {"held", f.Held, maxRound}, {"part", f.Part, uint64(admm.ResponderBase)}} {
+	}{{"round", &f.Round, maxRound}, {"held", f.Held, maxRound}} {
 		if n.value != nil && *n.value > n.most {
 			return fmt.Errorf("%s: found %d, wanted 0..%d", n.name, int64(*n.value), n.most)
 		}
@@ -147,7 +136,7 @@ func (f *frame) check(kind admm.Kind) error {
 // has returns the fields that are there.
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		f.Part != nil, len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Ledger) > 0, len(f.Countersign) > 0,
+		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Ledger) > 0, len(f.Countersign) > 0,
 		len(f.Offer) > 0, len(f.Stops) > 0} {
 		if there {
 			set |= 1 << i
@@ -210,8 +199,8 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 // frame returns a message as a frame, whose vector or grid is good until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
-	case m.Kind < admm.EdgeMessage || m.Kind > admm.ProbeReply:
-		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.ProbeReply)
+	case m.Kind < admm.EdgeMessage || m.Kind > admm.Start:
+		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Start)
 	case m.Kind == admm.ProbeReply && m.Resent:
 		return nil, fmt.Errorf("resent: found it, wanted none with kind %s", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
@@ -240,7 +229,6 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	}
 	f.Held = number(uint64(m.Held), hasHeld)
 	f.Device = number(signed.PackDevice(m.Generation, m.Incarnation), hasDevice)
-	f.Part = number(uint64(m.Part), hasPart)
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return f, nil
 }
@@ -269,8 +257,8 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	kind := admm.Kind(f.Kind)
 	switch {
-	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Conflict):
-		return fmt.Errorf("kind: found %d, wanted %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict)
+	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Start) || kind == admm.ProbeReply:
+		return fmt.Errorf("kind: found %d, wanted %d..%d or %d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start)
 	case kind == admm.Probe && f.Resent:
 		kind = admm.ProbeReply
 	}
@@ -286,9 +274,6 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	if f.Device != nil {
 		m.Generation, m.Incarnation = signed.UnpackDevice(*f.Device)
-	}
-	if f.Part != nil {
-		m.Part = admm.Part(*f.Part)
 	}
 	if len(f.Vector) > 0 {
 		m.Vector = sized(m.Vector, c.dim)

@@ -3,7 +3,9 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -99,11 +101,12 @@ var malformedFrames = []struct {
 	{"duplicate vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "cbor: found duplicate map key 5 at map element index 4"},
 	{"key 19", pairs(1, 1, 2, 2, 3, 0, 19, 1), "cbor: found unknown field at map element index 3"},
 	{"stops a number", pairs(1, 1, 2, 2, 3, 0, 18, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.18 of type []uint8"},
-	{"stops empty", pairs(1, 1, 2, 2, 3, 0, 17, []byte{}), "wanted deterministic CBOR"},
+	{"key 11", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 0), "cbor: found unknown field at map element index 4"},
+	{"stops empty", pairs(1, 1, 2, 2, 3, 0, 18, []byte{}), "wanted deterministic CBOR"},
 	{"stops too long", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 9*72)), "stops: found 648 bytes, wanted 72 for each of at most 8"},
 	{"stops in part", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 73)), "stops: found 73 bytes, wanted 72 for each"},
-	{"stops of a request", pairs(1, 1, 2, 5, 3, 0, 10, 1, 11, 1, 18, make([]byte, 72)),
-		"stops: found it, wanted none with kind state request"},
+	{"stops of a join", pairs(1, 1, 2, 5, 3, 0, 10, 1, 18, make([]byte, 72)),
+		"stops: found it, wanted none with kind join"},
 	{"offer of a done", pairs(1, 1, 2, 2, 3, 0, 17, make([]byte, 102)), "offer: found it, wanted none with kind done"},
 	{"short offer", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 17, make([]byte, 101)), "offer: found 101 bytes, wanted 102"},
 	{"own a number", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.12 of type []uint8"},
@@ -115,7 +118,6 @@ var malformedFrames = []struct {
 	{"ledger too long", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 15, make([]byte, 257)),
 		"ledger: found 257 bytes, wanted at most 256"},
 	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: found nothing, wanted it with kind conflict"},
-	{"part with done", pairs(1, 1, 2, 2, 3, 0, 11, 1), "part: found it, wanted none with kind done"},
 	{"incarnation with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "incarnation: found it, wanted none with kind done"},
 	{"probe without incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: found nothing, wanted it with kind probe"},
 	{"key 0", pairs(0, 1, 1, 1, 2, 2, 3, 0), "cbor: found unknown field at map element index 0"},
@@ -141,27 +143,71 @@ var malformedFrames = []struct {
 	{"version in a tag", pairs(1, raw{0xd8, 85, 1}, 2, 2, 3, 0), "cbor: CBOR tag isn't allowed"},
 	{"version overlong", pairs(1, raw{0x18, 1}, 2, 2, 3, 0),
 		"wanted deterministic CBOR"},
-	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7"},
-	{"kind 8", pairs(1, 1, 2, 8, 3, 0), "kind: found 8, wanted 1..7"},
-	{"state request without incarnation", pairs(1, 1, 2, 5, 3, 0, 11, 0),
-		"incarnation: found nothing, wanted it with kind state request"},
-	{"state request without part", pairs(1, 1, 2, 5, 3, 0, 10, 0),
-		"part: found nothing, wanted it with kind state request"},
-	{"state request for nothing known", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 6), "part: found 6, wanted 0..5"},
-	{"held with state request", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0, 11, 0),
-		"held: found it, wanted none with kind state request"},
-	{"vector with state request", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 2, 5, vector(1, 2)),
+	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7 or 9"},
+	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7 or 9"},
+	{"kind 10", pairs(1, 1, 2, 10, 3, 0), "kind: found 10, wanted 1..7 or 9"},
+	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7 or 9"}, // 5 in the lowest byte
+	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: found nothing, wanted it with kind join"},
+	{"join with a negative incarnation", pairs(1, 1, 2, 5, 3, 0, 10, -1),
+		"cbor: cannot unmarshal negative integer into Go struct field wire.frame.10 of type uint64"},
+	{"join with an overlong incarnation", pairs(1, 1, 2, 5, 3, 0, 10, raw{0x18, 1}), "wanted deterministic CBOR"},
+	{"join in another order", pairs(1, 1, 2, 5, 10, 0, 3, 0), "wanted deterministic CBOR"},
+	{"join of a round too high", pairs(1, 1, 2, 5, 3, uint32(1<<31), 10, 0), "round: found 2147483648, wanted 0..2147483647"},
+	{"resent join", pairs(1, 1, 2, 5, 3, 0, 4, true, 10, 0), "resent: found it, wanted none with kind join"},
+	{"vector with join", pairs(1, 1, 2, 5, 3, 0, 5, vector(1, 2), 10, 0), "vector: found it, wanted none with kind join"},
+	{"grid with join", pairs(1, 1, 2, 5, 3, 0, 7, grid(1, 2), 10, 0), "grid: found it, wanted none with kind join"},
+	{"held with join", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0), "held: found it, wanted none with kind join"},
+	{"own of a join", pairs(1, 1, 2, 5, 3, 0, 10, 0, 12, []byte{1}), "own: found it, wanted none with kind join"},
+	{"standing without held", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 10, 0),
+		"held: found nothing, wanted it with kind standing"},
+	{"standing without incarnation", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0),
+		"incarnation: found nothing, wanted it with kind standing"},
+	{"standing nowhere", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0),
+		"vector: found neither it nor a grid, wanted one of them with kind standing"},
+	{"standing at two places", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 9, 0, 10, 0),
+		"vector: found one and a grid as well, wanted one of them"},
+	{"standing at an empty vector", pairs(1, 1, 2, 6, 3, 0, 5, []byte{}, 7, grid(1, 2), 9, 0, 10, 0),
 		"wanted deterministic CBOR"},
-	{"part with probe", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 11, 0), "part: found it, wanted none with kind probe"},
-	{"state response without held", pairs(1, 1, 2, 6, 3, 0, 10, 0, 11, 0), "held: found nothing"},
-	{"vector with a standing", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 0, 5, vector(1, 2)),
-		"wanted deterministic CBOR"},
-	{"grid for z", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 3, 7, grid(1, 2)),
-		"wanted deterministic CBOR"},
-	{"vector for a place", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 4, 5, vector(1, 2)),
-		"wanted deterministic CBOR"},
-	{"release both ways", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0, 11, 1, 5, vector(1, 2), 7, grid(1, 2)),
-		"wanted deterministic CBOR"},
+	{"standing at a NaN", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, nan), 9, 0, 10, 0),
+		"vector: found NaN at coordinate 1, wanted a finite number"},
+	{"standing at a short vector", pairs(1, 1, 2, 6, 3, 0, 5, vector(1), 9, 0, 10, 0),
+		"vector: plane 2, block 0: found 1 raw bytes, wanted 2"},
+	{"standing at a short grid", pairs(1, 1, 2, 6, 3, 0, 7, grid(1), 9, 0, 10, 0),
+		"grid: block 0: found 4 plain bytes, wanted 8"},
+	{"standing with held too high", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, uint32(1<<31), 10, 0),
+		"held: found 2147483648, wanted 0..2147483647"},
+	{"standing after a round too high", pairs(1, 1, 2, 6, 3, uint32(1<<31), 7, grid(1, 2), 9, 0, 10, 0),
+		"round: found 2147483648, wanted 0..2147483647"},
+	{"resent standing", pairs(1, 1, 2, 6, 3, 0, 4, true, 7, grid(1, 2), 9, 0, 10, 0),
+		"resent: found it, wanted none with kind standing"},
+	{"offer of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 17, make([]byte, 102)),
+		"offer: found it, wanted none with kind standing"},
+	{"other of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 14, []byte{1}),
+		"other: found it, wanted none with kind standing"},
+	{"long proof of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 13, make([]byte, 257)),
+		"proof: found 257 bytes, wanted at most 256"},
+	{"stops in part of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 18, make([]byte, 71)),
+		"stops: found 71 bytes, wanted 72 for each"},
+	{"start without incarnation", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2)),
+		"incarnation: found nothing, wanted it with kind start"},
+	{"starting nowhere", pairs(1, 1, 2, 9, 3, 0, 10, 0),
+		"vector: found neither it nor a grid, wanted one of them with kind start"},
+	{"starting at two places", pairs(1, 1, 2, 9, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 10, 0),
+		"vector: found one and a grid as well, wanted one of them"},
+	{"starting at an infinity", pairs(1, 1, 2, 9, 3, 0, 5, vector(inf, 1), 10, 0),
+		"vector: found +Inf at coordinate 0, wanted a finite number"},
+	{"starting at a long grid", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2, 3), 10, 0),
+		"grid: found 4 bytes after the last block, wanted none"},
+	{"start after a round too high", pairs(1, 1, 2, 9, 3, uint32(1<<31), 7, grid(1, 2), 10, 0),
+		"round: found 2147483648, wanted 0..2147483647"},
+	{"resent start", pairs(1, 1, 2, 9, 3, 0, 4, true, 7, grid(1, 2), 10, 0), "resent: found it, wanted none with kind start"},
+	{"held with start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "held: found it, wanted none with kind start"},
+	{"proof of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 13, []byte{1}),
+		"proof: found it, wanted none with kind start"},
+	{"short offer of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 17, make([]byte, 101)),
+		"offer: found 101 bytes, wanted 102"},
+	{"long own of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 12, make([]byte, 257)),
+		"own: found 257 bytes, wanted at most 256"},
 	{"kind text", pairs(1, 1, 2, "done", 3, 0), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.frame.2 of type uint64"},
 	{"kind float", pairs(1, 1, 2, 2.0, 3, 0), "cbor: cannot unmarshal primitives into Go struct field wire.frame.2 of type uint64"},
 	{"kind true", pairs(1, 1, 2, true, 3, 0), "cbor: cannot unmarshal primitives into Go struct field wire.frame.2 of type uint64"},
@@ -190,10 +236,9 @@ var malformedFrames = []struct {
 	{"vector empty", pairs(1, 1, 2, 1, 3, 0, 5, []byte{}), "wanted deterministic CBOR"},
 	{"grid with message", pairs(1, 1, 2, 1, 3, 0, 7, grid(1, 2)), "grid: found it, wanted none with kind message"},
 	{"grid with done", pairs(1, 1, 2, 2, 3, 0, 7, grid(1, 2)), "grid: found it, wanted none with kind done"},
-	{"grid with probe", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 7, grid(1, 2)),
-		"wanted deterministic CBOR"},
-	{"vector with probe", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 5, vector(1, 2)),
-		"wanted deterministic CBOR"},
+	{"grid with probe", pairs(1, 1, 2, 4, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "grid: found it, wanted none with kind probe"},
+	{"vector with probe", pairs(1, 1, 2, 4, 3, 0, 5, vector(1, 2), 9, 0, 10, 0),
+		"vector: found it, wanted none with kind probe"},
 	{"empty release", pairs(1, 1, 2, 3, 3, 0),
 		"vector: found neither it nor a grid, wanted one of them with kind release"},
 	{"vector and grid", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2), 7, grid(1, 2)),
@@ -210,10 +255,10 @@ var malformedFrames = []struct {
 	{"grid empty", pairs(1, 1, 2, 3, 3, 0, 7, []byte{}), "wanted deterministic CBOR"},
 	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: found nothing, wanted it with kind probe"},
 	{"held negative", pairs(1, 1, 2, 4, 3, 0, 9, -1), "cbor: cannot unmarshal negative integer into Go struct field wire.frame.9 of type uint64"},
-	{"held too high", pairs(1, 1, 2, 4, 3, 0, 9, uint32(1<<31)), "incarnation: found nothing, wanted it with kind probe"},
+	{"held too high", pairs(1, 1, 2, 4, 3, 0, 9, uint32(1<<31), 10, 0), "held: found 2147483648, wanted 0..2147483647"},
 	{"held overlong", pairs(1, 1, 2, 4, 3, 0, 9, raw{0x18, 1}),
 		"wanted deterministic CBOR"},
-	{"held with release", pairs(1, 1, 2, 3, 3, 0, 9, 1, 7, grid(1, 2)), "wanted deterministic CBOR"},
+	{"held with release", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 9, 1), "held: found it, wanted none with kind release"},
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found it, wanted none with kind done"},
 	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 1400)...),
 		"found 1407 bytes, wanted at most 1356 for dimension 2"},
@@ -245,6 +290,104 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+// frameFields are the fields that only some kinds have: a sound value of each in a frame, and how a message gets it.
+var frameFields = []struct {
+	key   int
+	name  string
+	value any
+	set   func(*admm.Message)
+}{
+	{4, "resent", true, func(m *admm.Message) { m.Resent = true }},
+	{5, "vector", vector(1, 2), func(m *admm.Message) { m.Vector = []float32{1, 2} }},
+	{7, "grid", grid(1, 2), func(m *admm.Message) { m.Grid = []int32{1, 2} }},
+	{9, "held", 3, func(m *admm.Message) { m.Held = 3 }},
+	{10, "incarnation", uint64(1<<48 + 4), func(m *admm.Message) { m.Generation, m.Incarnation = 1, 4 }},
+	{12, "own", []byte{1}, func(m *admm.Message) { m.Signed.Own = []byte{1} }},
+	{13, "proof", []byte{2}, func(m *admm.Message) { m.Signed.Proof = []byte{2} }},
+	{14, "other", []byte{3}, func(m *admm.Message) { m.Signed.Other = []byte{3} }},
+	{15, "ledger", []byte{4}, func(m *admm.Message) { m.Signed.Ledger = []byte{4} }},
+	{16, "countersign", []byte{5}, func(m *admm.Message) { m.Signed.Countersign = []byte{5} }},
+	{17, "offer", make([]byte, 102), func(m *admm.Message) { m.Signed.Offer = make([]byte, 102) }},
+	{18, "stops", make([]byte, 72), func(m *admm.Message) { m.Signed.Stops = make([]byte, 72) }},
+}
+
+// Each kind has the fields that the table in FORMAT.md lists, in both directions, and no others.
+func TestFieldsOfKinds(t *testing.T) {
+	for _, kind := range []struct {
+		kind      admm.Kind
+		onWire    int
+		must, may []int
+	}{
+		{admm.EdgeMessage, 1, []int{5}, []int{4, 12, 18}},
+		{admm.Done, 2, nil, []int{4, 13, 16, 18}},
+		{admm.Release, 3, []int{5}, []int{4, 12, 18}},
+		{admm.Release, 3, []int{7}, []int{4, 12, 18}},
+		{admm.Probe, 4, []int{9, 10}, []int{12, 13, 14, 15, 17, 18}},
+		{admm.ProbeReply, 4, []int{4, 9, 10}, []int{12, 13, 14, 15, 17, 18}},
+		{admm.Join, 5, []int{10}, nil},
+		{admm.Stand, 6, []int{5, 9, 10}, []int{12, 13, 18}},
+		{admm.Stand, 6, []int{7, 9, 10}, []int{12, 13, 18}},
+		{admm.Conflict, 7, []int{13, 14}, []int{4}},
+		{admm.Start, 9, []int{5, 10}, []int{12, 17, 18}},
+		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
+	} {
+		// try decodes and encodes a frame of exactly these fields, and expects an error that contains want, or none for "".
+		try := func(keys []int, want string, decodeOnly bool) {
+			t.Helper()
+			name := fmt.Sprintf("%s with %v", kind.kind, keys)
+			fields, m := map[int]any{1: 1, 2: kind.onWire, 3: 8}, admm.Message{Kind: kind.kind, Round: 8}
+			for _, f := range frameFields {
+				if !slices.Contains(keys, f.key) {
+					continue
+				}
+				if fields[f.key] = f.value; f.key != 4 || kind.kind != admm.ProbeReply {
+					f.set(&m)
+				}
+			}
+			var got, again admm.Message
+			c := newCodec(t, 2)
+			err := c.Decode(withKeys(fields, nil), &got)
+			if want != "" {
+				checkError(t, name, err, want)
+				if !decodeOnly {
+					_, err = c.Append(nil, &m)
+					checkError(t, name+", encoded", err, want)
+				}
+				return
+			}
+			if err != nil || !reflect.DeepEqual(got, m) {
+				t.Errorf("%s: decoded as %+v, %v, want %+v", name, got, err, m)
+			}
+			if err := c.Decode(mustAppend(t, c, &m), &again); err != nil || !reflect.DeepEqual(again, m) {
+				t.Errorf("%s: came back as %+v, %v, want %+v", name, again, err, m)
+			}
+		}
+		try(kind.must, "", false)
+		try(slices.Concat(kind.must, kind.may), "", false)
+		either := kind.kind == admm.Release || kind.kind == admm.Stand || kind.kind == admm.Start
+		for _, f := range frameFields {
+			payload := either && (f.key == 5 || f.key == 7)
+			with := append(slices.Clone(kind.must), f.key)
+			switch {
+			case f.key == 4 && kind.onWire == 4: // it makes a probe a probe reply, and the reverse
+			case slices.Contains(kind.must, f.key):
+				want := fmt.Sprintf("%s: found nothing, wanted it with kind %s", f.name, kind.kind)
+				if payload {
+					want = fmt.Sprintf("vector: found neither it nor a grid, wanted one of them with kind %s", kind.kind)
+				}
+				without := slices.DeleteFunc(slices.Clone(kind.must), func(k int) bool { return k == f.key })
+				try(without, want, f.key == 9 || f.key == 10) // a message always has these two, even if they are 0
+			case slices.Contains(kind.may, f.key):
+				try(with, "", false)
+			case payload:
+				try(with, "vector: found one and a grid as well, wanted one of them", false)
+			default:
+				try(with, fmt.Sprintf("%s: found it, wanted none with kind %s", f.name, kind.kind), false)
+			}
+		}
+	}
+}
+
 // Cut anywhere, a frame is refused.
 func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	for _, sent := range []*admm.Message{
@@ -255,11 +398,13 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
 		{Kind: admm.ProbeReply, Round: 300, Held: 300},
-		{Kind: admm.StateRequest, Round: 300, Generation: 0x1000, Part: admm.RequesterZ},
-		{Kind: admm.StateResponse, Round: 300, Held: 301, Generation: 0x1000, Part: admm.RequesterZ,
-			Vector: anyFinite(50, 1)},
-		{Kind: admm.StateResponse, Round: 300, Held: 301, Generation: 0x1000, Part: admm.ResponderBase,
-			Grid: withOutliers(40)},
+		{Kind: admm.Join, Round: 300, Incarnation: 0x1000},
+		{Kind: admm.Stand, Round: 300, Held: 301, Generation: 0x1000, Vector: anyFinite(50, 1)},
+		{Kind: admm.Stand, Round: 300, Held: 301, Grid: withOutliers(40), Signed: admm.Signed{Own: make([]byte, 196),
+			Proof: make([]byte, 196), Stops: make([]byte, 72)}},
+		{Kind: admm.Start, Round: 300, Generation: 0x1000, Grid: withOutliers(40)},
+		{Kind: admm.Start, Round: 300, Vector: anyFinite(50, 1), Signed: admm.Signed{Own: make([]byte, 196),
+			Offer: make([]byte, 102)}},
 	} {
 		c := newCodec(t, max(1, len(sent.Vector)+len(sent.Grid)))
 		frame := mustAppend(t, c, sent)
@@ -352,12 +497,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.EdgeMessage, Round: 1000, Resent: true, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Done, Round: 3}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.StateRequest, Round: 3, Generation: 0x4, Part: admm.ResponderZ}),
-			len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.StateResponse, Round: 3, Held: 4, Generation: 0x4,
-			Part: admm.ResponderZ, Vector: v}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.StateResponse, Round: 3, Held: 4, Part: admm.RequesterBase,
-			Grid: make([]int32, len(v))}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Join, Round: 3, Incarnation: 0x4}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Held: 4, Generation: 0x4, Vector: v}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Grid: make([]int32, len(v)),
+			Signed: admm.Signed{Own: make([]byte, 196), Proof: make([]byte, 196), Stops: make([]byte, 72)}}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Generation: 1, Grid: make([]int32, len(v))}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Vector: v,
+			Signed: admm.Signed{Own: make([]byte, 196), Offer: make([]byte, 102), Stops: make([]byte, 72)}}), len(v))
 	}
 	for _, g := range grids() {
 		c, err := NewCodec(len(g))

@@ -80,6 +80,7 @@ type neighbor struct {
 	Cut        wide     `cbor:"9,keyasint"` // its bits, as of Quiet
 	Quarantine wide     `cbor:"10,keyasint"`
 	Quiet      wide     `cbor:"11,keyasint"`
+	Since      wide     `cbor:"12,keyasint"`
 }
 
 // maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
@@ -90,7 +91,7 @@ const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 5*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 6*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
 		5*arrayBytes + (1 + 5) + 7*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -121,7 +122,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
 			Generation: wide(n.Generation), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
-			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet))})
+			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Since: wide(n.Since)})
 	}
 	return appendItem(dst, &e)
 }
@@ -190,6 +191,7 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
 		{"quarantine", int64(e.Quarantine), 0, maxRound},
 		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
+		{"since", int64(e.Since), 0, maxRound},
 	}), checkFinite("z", e.Z), checkFinite("peer z", e.PeerZ), checkFinite("moved", e.Moved))
 }
 
@@ -222,7 +224,7 @@ func (e *snapshot) decoded() Snapshot {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
 			Generation: uint16(n.Generation), Moved: n.Moved, Cut: math.Float32frombits(uint32(n.Cut)),
-			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet))})
+			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Since: int(n.Since)})
 	}
 	return s
 }
@@ -244,6 +246,7 @@ func (e *snapshot) check() error {
 			{"bits of cut", int64(n.Cut), 0, maxCut},
 			{"quarantine", int64(n.Quarantine), 0, maxRound},
 			{"bits of quiet", int64(n.Quiet), 0, maxCut},
+			{"since", int64(n.Since), 0, maxRound},
 		})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("edge %d: %w", i, err))

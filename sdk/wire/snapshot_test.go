@@ -24,7 +24,7 @@ func sampleSnapshot() *Snapshot {
 			Round: 42, X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
 			Mean: []float32{0.5, -1, float32(math.Copysign(0, -1))}, Last: []float32{0.25, 1, 0.75, 0.5},
 			Edges: []admm.EdgeState{
-				{Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, Base: []int32{7, 8, 9}, Heard: 300},
+				{Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, Base: []int32{7, 8, 9}, Heard: 300, Since: 41},
 				{Z: []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, -1}},
 			},
 			Queries: 123_456_789_012, Failed: 3,
@@ -47,6 +47,7 @@ func recoveredSnapshot() *Snapshot {
 	c := sampleSnapshot()
 	c.Generation, c.State.Recovered = 2, 41
 	c.State.Edges[1].Generation = 1
+	c.State.Edges[1].Since = 41
 	return c
 }
 
@@ -61,7 +62,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
-			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5,
+			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5, Since: 2*i + 1,
 		}
 	}
 	return c
@@ -86,7 +87,8 @@ func TestSnapshotIsCBOR(t *testing.T) {
 		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): floatBytes(e.Z...),
 			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base), uint64(6): number(uint64(e.Generation)),
 			uint64(7): []byte{}, uint64(8): floatBytes(e.Moved...), uint64(9): number(uint64(math.Float32bits(e.Cut))),
-			uint64(10): number(uint64(e.Quarantine)), uint64(11): number(uint64(math.Float32bits(e.Quiet)))}
+			uint64(10): number(uint64(e.Quarantine)), uint64(11): number(uint64(math.Float32bits(e.Quiet))),
+			uint64(12): number(uint64(e.Since))}
 	}
 	want := map[any]any{
 		uint64(1): number(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build,
@@ -111,7 +113,9 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		"many edges": largeSnapshot(1, 300, 1),
 		"limits": {
 			Member: strings.Repeat("ä", 32), Build: strings.Repeat("b", 64),
-			State:  admm.State{Round: maxRound, X: specials, Queries: math.MaxInt64, Failed: math.MaxInt64},
+			State: admm.State{Round: maxRound, X: specials, Queries: math.MaxInt64, Failed: math.MaxInt64,
+				Edges: []admm.EdgeState{{Z: specials, Heard: maxRound, Quarantine: maxRound, Since: maxRound}}},
+			Peers:  []Peer{{Name: strings.Repeat("p", 64), Signed: make([]byte, 2*maxField)}},
 			Filter: make([]byte, maxFilter), Ledger: strings.Repeat("l", maxLedger),
 		},
 		"signed": {
@@ -150,7 +154,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	for i := range c.State.Edges {
-		c.State.Edges[i].Quarantine = math.MaxInt32
+		c.State.Edges[i].Quarantine, c.State.Edges[i].Since = math.MaxInt32, math.MaxInt32
 		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*maxField),
 			math.MaxUint16
 	}
@@ -169,6 +173,7 @@ func TestSnapshotSize(t *testing.T) {
 	n := len(mustSnapshot(t, c))
 	for _, v := range []int64{0, 23, 24, 255, 256, 65536, maxRound} {
 		c.State.Round, c.State.Queries, c.State.Failed = int(v), v*5, v/2
+		c.State.Edges[0].Since, c.State.Edges[1].Since = int(v), maxRound-int(v)
 		copy(c.State.X, normals(3, uint64(v)))
 		copy(c.State.Delta, anyInts(3, uint64(v)))
 		if got := len(mustSnapshot(t, c)); got != n {
@@ -218,6 +223,7 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"short peer grid", func(c *Snapshot) { c.State.Edges[0].Base = make([]int32, 1) },
 			"edge 0: length of peer grid: found 1, wanted 3..3"},
 		{"heard below", func(c *Snapshot) { c.State.Edges[1].Heard = -1 }, "edge 1: heard: found -1, wanted 0..2147483647"},
+		{"since below", func(c *Snapshot) { c.State.Edges[1].Since = -1 }, "edge 1: since: found -1, wanted 0..2147483647"},
 		{"queries below", func(c *Snapshot) { c.State.Queries = -1 }, "queries: found -1, wanted 0..9223372036854775807"},
 		{"failed below", func(c *Snapshot) { c.State.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
 		{"long filter", func(c *Snapshot) { c.Filter = make([]byte, maxFilter+1) },
@@ -256,7 +262,7 @@ func checkpointPairs(replace map[int]any) []byte {
 // edgeWith is a checkpoint with one edge, some of whose fields are replaced or left out likewise.
 func edgeWith(replace map[int]any) []byte {
 	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 6: number8(0), 7: []byte{},
-		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0)}
+		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0), 12: number8(0)}
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
 
@@ -351,7 +357,15 @@ var malformedSnapshots = []struct {
 	{"edge cut infinite", edgeWith(map[int]any{9: number8(0x7f800000)}), "edge 0: bits of cut: found 2139095040, wanted 0..2139095039"},
 	{"edge quiet infinite", edgeWith(map[int]any{11: number8(0x7f800000)}), "edge 0: bits of quiet: found 2139095040, wanted 0..2139095039"},
 	{"edge quiet above", edgeWith(map[int]any{11: number8(1 << 32)}), "edge 0: bits of quiet: found 4294967296, wanted 0..2139095039"},
-	{"edge with key 12", edgeWith(map[int]any{12: 0}), "cbor: found unknown field at map element index 11"},
+	{"edge quarantine above", edgeWith(map[int]any{10: number8(1 << 31)}), "edge 0: quarantine: found 2147483648, wanted 0..2147483647"},
+	{"edge quarantine above 32 bits", edgeWith(map[int]any{10: number8(1 << 32)}), "edge 0: quarantine: found 4294967296, wanted 0..2147483647"},
+	{"edge without since", edgeWith(map[int]any{12: nil}), "wanted deterministic CBOR"},
+	{"edge since a number", edgeWith(map[int]any{12: 1}), "wanted deterministic CBOR"},
+	{"edge since short", edgeWith(map[int]any{12: make([]byte, 7)}), "found a number of 7 bytes, wanted 8"},
+	{"edge since above", edgeWith(map[int]any{12: number8(1 << 31)}), "edge 0: since: found 2147483648, wanted 0..2147483647"},
+	{"edge since above 32 bits", edgeWith(map[int]any{12: number8(1 << 32)}), "edge 0: since: found 4294967296, wanted 0..2147483647"},
+	{"edge since absurd", edgeWith(map[int]any{12: number8(math.MaxUint64)}), "edge 0: since: found -1, wanted 0..2147483647"},
+	{"edge with key 13", edgeWith(map[int]any{13: 0}), "cbor: found unknown field at map element index 12"},
 	{"edge signed a number", edgeWith(map[int]any{7: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.11 of type []uint8"},
 	{"edge signed too long", edgeWith(map[int]any{7: make([]byte, 2*maxField+1)}), "edge 0: length of signed: found 513, wanted 0..512"},
 	{"queries too high", checkpointPairs(map[int]any{12: number8(1 << 63)}), "queries: found -9223372036854775808, wanted 0..9223372036854775807"},

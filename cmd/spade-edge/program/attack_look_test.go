@@ -92,7 +92,7 @@ func TestAttackSecondLook(t *testing.T) {
 	// In the place of a lost device, while no neighbor knows anything either.
 	tr.remove(t, "a.state")
 	a := start(t, "run", tr.path("a.json"), "-recover", "-json")
-	a.log.await(t, "recovering: waiting for", `"b" (not connected`)
+	a.log.await(t, "taking over: waiting for", `"b" (not connected`)
 	a.kill()
 	if tr.spent(t, "a") != 1 || len(tr.released(t, 0)) != 0 {
 		t.Error("a release without an answer of the neighbor")
@@ -201,7 +201,7 @@ func TestAttackKillAndForget(t *testing.T) {
 	t.Logf("killed before the line: %d times, between line and mark: %d, after the mark: %d", before, between, refused)
 }
 
-// A device that took the place of a lost one loses its state as well: it is refused as the first one is, recovers once more, and is refused when
+// A device that took the place of a lost one loses its state as well: it is refused as the first one is, takes over once more, and is refused when
 // the run is over. No device of the three has shown two releases of a round.
 func TestAttackRecoveredState(t *testing.T) {
 	t.Parallel()
@@ -213,9 +213,9 @@ func TestAttackRecoveredState(t *testing.T) {
 		in.await(t, "b", round)
 		b.kill()
 		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release", "recover it from the neighbors")
+		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release", "let this device take the place of a lost one")
 		b = start(t, "run", tr.path("b.json"), "-json", "-recover")
-		b.log.await(t, "recovered what the lost device has released")
+		b.log.await(t, "this device takes the place of the lost one")
 	}
 	if r := b.outcome(t); !r.Done || r.Recovered < 6 {
 		t.Errorf("outcome %+v", r)

@@ -30,7 +30,7 @@ func TestAttackWakesUp(t *testing.T) {
 	lost.freeze(t)
 	tr.spare(t, "spare")
 	spare := start(t, "run", filepath.Join(tr.path("spare"), "a.json"), "-json", "-recover")
-	spare.log.await(t, "recovered what the lost device has released")
+	spare.log.await(t, "this device takes the place of the lost one")
 	if err := lost.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,7 @@ func (tr *trial) spare(t *testing.T, folder string) {
 }
 
 // Two devices take the place of a lost one at once, each with a ledger of its own: neighbors have evidence and both end,
-// or one of them is late and the other one in its place. If a neighbor has used a release of the one that had to end, the
-// other one finds that out, says so, and recovers anew. None of them waits for ever.
+// or one of them is late and the other one in its place. None of them waits indefinitely.
 func TestAttackTwoSpares(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -111,7 +110,7 @@ func TestAttackTwoSpares(t *testing.T) {
 		case code == cli.ExitDone:
 			done++
 		case code != cli.ExitMismatch || !strings.Contains(log, sdk.ErrClone.Error()) &&
-			!strings.Contains(log, state.ErrRollback.Error()) && !strings.Contains(log, "another device is in its place"):
+			!strings.Contains(log, state.ErrRollback.Error()) && !strings.Contains(log, sdk.ErrQuarantine.Error()):
 			t.Errorf("exit code %d:\n%s", code, log)
 		}
 	}

@@ -221,7 +221,7 @@ func TestFleetOverYears(t *testing.T) {
 		}
 	}
 	d = y.run(t, "d", "-recover")
-	d.log.await(t, "recovered what the lost device has released")
+	d.log.await(t, "this device takes the place of the lost one")
 	for _, p := range []*process{a, b, d} {
 		p.wait(t, cli.ExitDone)
 	}

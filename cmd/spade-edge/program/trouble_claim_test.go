@@ -100,9 +100,6 @@ var claimTroubles = map[string]provocation{
 				t.Errorf("-without %s: exit code %d, %s", wrong, code, log)
 			}
 		}
-		if code, _, log := call("run", tr.path("a.json"), "-without", "c", "-recover"); code != cli.ExitUsage {
-			t.Errorf("-without and -recover: exit code %d, %s", code, log)
-		}
 		b := start(t, "run", tr.path("b.json"), "-without", "c")
 		code, log := ended(start(t, "run", tr.path("a.json"), "-without", "c"))
 		if other, log := ended(b); other != code {

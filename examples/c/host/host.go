@@ -207,8 +207,7 @@ var codes = []struct {
 }{
 	{Usage, []error{fleetfile.ErrMismatch}},
 	{Refused, []error{dpmech.ErrBudget, sdk.ErrHopeless}},
-	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, sdk.ErrClone, sdk.ErrRecovery,
-		sdk.ErrRecoverAnew}},
+	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, sdk.ErrClone, sdk.ErrRecovery}},
 	{Stopped, []error{device.ErrInterrupted, device.ErrStopped, context.Canceled}},
 }
 

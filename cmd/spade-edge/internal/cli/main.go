@@ -47,7 +47,6 @@ var endings = []struct {
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
 	{sdk.ErrRecovery, ExitMismatch, ""},
-	{sdk.ErrRecoverAnew, ExitMismatch, "; run -recover does that"},
 	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge fit -x0 FILE writes one"},

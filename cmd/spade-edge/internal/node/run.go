@@ -22,7 +22,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	addr := c.String("http", "",
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
 	restore := c.Bool("recover", false,
-		"with an empty state folder: take the place of a lost device, with what its neighbors know of it")
+		"with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
 	until := c.String("until", "", "ask for an early end of the run, by all members: `when` is a round, a duration from now, a time, "+
 		"or below=D for a consensus error")
@@ -150,7 +150,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 		t.Row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, wishText(r.Stops))
 	}
 	if r.Recovered > 0 {
-		t.Row("recovered", "after release %d, from what the neighbors knew", r.Recovered)
+		t.Row("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
 	for _, s := range r.Suspects {
 		t.Row("suspect", "%s", s)

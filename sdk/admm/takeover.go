@@ -1,0 +1,305 @@
+package admm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A takeover: a device that is lost for good is replaced by another one, which has nothing of its state. The
+// replacement joins the run after a release S that no neighbor has passed, and opens a new generation of its member.
+//
+//   - It starts from a public place, the median of where its neighbors stand ([TakeOver]).
+//   - Each edge to it begins anew at both ends after release S, with z_ij = z_ji = rho*(x_i + x_j)/2. Both ends compute
+//     this from the same two vectors, which a Start message carries, so the identity z_ij + z_ji = rho*(x_i + x_j) holds
+//     to the bit and sum_i p_i = 0 holds again.
+//   - Until then the neighbor goes on without the lost device: it uses the releases of it that are here, and waits for
+//     none. What it uses depends on what has arrived and in which order, and not on its own local work.
+//   - In a private run the replacement makes no release with data: its updates are zero, its noise is that of any member.
+//     So it does not matter which releases the lost device made, or who saw them.
+//
+// The bits of the releases before S depend on when the device was lost. Those after S depend on them alone.
+
+// MaxTakeovers is how often the device of a member may be replaced in one run. Without a limit each takeover would be a
+// free second story for the neighbors.
+const MaxTakeovers = 2
+
+// Standing is what a neighbor tells a device that takes over.
+type Standing struct {
+	Round int     // releases that the neighbor has made
+	Held  int     // the last release of the lost device that the neighbor has held
+	At    Payload // where the neighbor stands: steps of the grid, or a vector
+}
+
+// Standing returns what a neighbor's replacement device needs to know of this client. From here on the client takes no
+// release of the lost device, so that it does not get farther than it has said, until a device of that name starts,
+// [Machine.Reached] reports a new connection, or the third Tick: the replacement asks again as long as it waits for
+// others. The slices are the machine's, and valid until its next call.
+func (m *Machine) Standing(peer int) Standing {
+	s := Standing{Round: m.round, At: m.place(m.round)}
+	if e := m.edge(peer); e != nil {
+		s.Held = max(e.heard, m.began(e.index))
+		e.joining = 3
+	}
+	return s
+}
+
+// place returns this client's model after one of its last two releases: steps of the grid, or a vector.
+func (m *Machine) place(round int) Payload {
+	switch {
+	case !m.onGrid(round) && round == m.round:
+		return Payload{Vector: m.x}
+	case !m.onGrid(round):
+		return m.out[round%2]
+	case round == m.round || !m.onGrid(m.round):
+		return Payload{Grid: m.grid}
+	}
+	before := slices.Clone(m.grid)
+	for i, change := range m.out[m.round%2].Grid {
+		before[i] -= change
+	}
+	return Payload{Grid: before}
+}
+
+// began returns the release after which an edge begins, or began, anew at both ends; 0 if it never did.
+func (m *Machine) began(i int) int {
+	if m.since == nil {
+		return 0
+	}
+	return m.since[i]
+}
+
+// unstarted reports whether a neighbor's device was replaced, and the replacement has not shown where their edge begins
+// anew. Until then nothing is said of releases: each end could take those of another edge for those of this one.
+func (m *Machine) unstarted(e *edge) bool { return e.generation > 0 && m.began(e.index) == 0 }
+
+// beginAfter makes an edge begin anew after a release.
+func (m *Machine) beginAfter(i, release int) {
+	if m.since == nil {
+		m.since = make([]int, len(m.edges))
+	}
+	m.since[i] = release
+}
+
+// arrived reports whether the round in progress has what it needs of an edge.
+func (m *Machine) arrived(e *edge) bool {
+	switch since := m.began(e.index); {
+	case m.round < since:
+		return true
+	case m.round == since && since > 0:
+		_, there := m.starts[e.index]
+		return there
+	}
+	return e.holds(m.round) || e.late
+}
+
+// TakeOver returns the machine of a device that replaces a lost one, from what its neighbors say, in any order and at
+// least one. cfg.Generation is at least 1 and at most [MaxTakeovers], and cfg.Releases is set. The driver stores and
+// shows the [Machine.State] that the machine stands at, before it calls Ready.
+func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
+	switch {
+	case !cfg.Releases || cfg.Generation < 1 || cfg.Generation > MaxTakeovers:
+		return nil, fmt.Errorf("admm: a takeover as generation %d with Releases %v, want 1..%d and true", cfg.Generation,
+			cfg.Releases, MaxTakeovers)
+	case len(neighbors) == 0:
+		return nil, errors.New("admm: a takeover without a neighbor that has said where it stands")
+	}
+	m, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.send = m.send[:0]
+	entry := 1
+	for i := range neighbors {
+		s := &neighbors[i]
+		if err := m.CheckStanding(*s); err != nil {
+			return nil, err
+		}
+		entry = max(entry, s.Round, s.Held+1)
+	}
+	if block := 1 + cfg.Mixing; entry < m.cfg.Learning() { // between two blocks of mixing
+		entry = (entry + block - 1) / block * block
+	}
+	m.round = min(entry, m.last())
+	m.recovered = m.round
+	m.stand(neighbors)
+	clear(m.z)
+	clear(m.peerZ)
+	clear(m.base)
+	for i := range m.edges {
+		m.beginAfter(i, m.round)
+	}
+	m.start()
+	return m, nil
+}
+
+// CheckStanding refuses what no member can say of where it stands.
+func (m *Machine) CheckStanding(s Standing) error {
+	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
+		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
+	}
+	return m.checkPlace(s.Round, s.At)
+}
+
+// checkPlace refuses what a model after a release cannot look like.
+func (m *Machine) checkPlace(round int, at Payload) error {
+	vector, grid := len(m.x), 0
+	if onGrid := m.onGrid(round); onGrid && !m.eitherForm(round) || m.eitherForm(round) && len(at.Grid) > 0 {
+		vector, grid = grid, vector
+	}
+	if len(at.Vector) != vector || len(at.Grid) != grid {
+		return &ImpossibleError{fmt.Sprintf("admm: the model after release %d has %d numbers and %d grid steps, want %d and %d",
+			round, len(at.Vector), len(at.Grid), vector, grid)}
+	}
+	if c := beyond(at.Vector, limit); c >= 0 {
+		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the model after release %d is %v, want a number of size "+
+			"at most %v", c, round, at.Vector[c], limit)}
+	}
+	for c, n := range at.Grid {
+		if last := m.lastStep(); float64(n) < -last || float64(n) > last {
+			return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the model after release %d is step %d of the grid, want "+
+				"%.0f to %.0f", c, round, n, -last, last)}
+		}
+	}
+	return nil
+}
+
+// stand puts the client at the median of its neighbors, in each coordinate: one of several that lies does not choose
+// it. It is a function of what was released.
+func (m *Machine) stand(neighbors []Standing) {
+	values := make([]float64, len(neighbors))
+	for c := range m.x {
+		for i := range neighbors {
+			if at := &neighbors[i].At; len(at.Grid) > 0 {
+				values[i] = float64(m.dequantize(at.Grid[c]))
+			} else {
+				values[i] = float64(at.Vector[c])
+			}
+		}
+		slices.Sort(values)
+		m.x[c] = float32((values[(len(values)-1)/2] + values[len(values)/2]) / 2)
+	}
+	out := &m.out[m.round%2]
+	if m.grid != nil {
+		last := m.lastStep()
+		for c, x := range m.x {
+			m.grid[c] = int32(math.Max(-last, math.Min(last, m.quantize(x))))
+		}
+	}
+	if m.onGrid(m.round) {
+		for c, n := range m.grid {
+			m.x[c] = m.dequantize(n)
+		}
+		out.set(Payload{Grid: m.grid})
+	} else {
+		out.set(Payload{Vector: m.x})
+	}
+	copy(m.mean, m.x)
+}
+
+// start is where a neighbor stands after the release after which an edge begins anew.
+type start struct {
+	Payload
+	generation uint16 // of the neighbor's device
+}
+
+// postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
+func (m *Machine) postStart(e *edge) {
+	since := m.began(e.index)
+	if m.dropped(e.index) || m.round < since || m.round > since+1 {
+		return
+	}
+	at := m.place(since) // the next release may be made before this is sent
+	m.send = append(m.send, Message{Kind: Start, From: m.client(), To: e.peer, Round: since, Generation: m.cfg.Generation,
+		Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)})
+}
+
+// receiveStart takes the word of a neighbor whose device was replaced, or that answers this client's own.
+func (m *Machine) receiveStart(e *edge, msg *Message) error {
+	switch {
+	case !m.cfg.Releases:
+		return fmt.Errorf("admm: %v from %d, want none in a run whose messages carry no releases", msg.Kind, msg.From)
+	case msg.Generation > MaxTakeovers:
+		return &ImpossibleError{fmt.Sprintf("admm: neighbor %d starts as generation %d, want at most %d replaced devices",
+			msg.From, msg.Generation, MaxTakeovers)}
+	case msg.Generation < e.generation:
+		return fmt.Errorf("admm: neighbor %d starts as generation %d, and %d is known", msg.From, msg.Generation, e.generation)
+	case msg.Round < 1 || msg.Round > m.farEnd():
+		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
+	}
+	at := Payload{msg.Vector, msg.Grid}
+	if err := m.checkPlace(msg.Round, at); err != nil {
+		return err
+	}
+	since := m.began(e.index)
+	switch {
+	case msg.Round < since: // it will start again, after the later release of the two
+		return nil
+	case msg.Round == since && (m.round > since || m.local || m.due): // what it lacks may be this client's start
+		m.answerStart(e)
+		return nil
+	case msg.Round > since && msg.Generation == 0: // it answers a device that has taken this client's place
+		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
+	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
+		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.begunRound()}
+	}
+	e.joining = 0
+	if msg.Generation > e.generation {
+		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
+	}
+	if since != msg.Round {
+		m.beginAfter(e.index, msg.Round)
+		for at, round := range e.have { // what the lost device made after that is of another edge
+			if round > msg.Round {
+				e.have[at] = 0
+			}
+		}
+	}
+	if old, there := m.starts[e.index]; there && old.generation == msg.Generation && since == msg.Round && !old.Equal(at) {
+		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
+	}
+	if m.starts == nil {
+		m.starts = make(map[int]start)
+	}
+	m.starts[e.index] = start{Payload{slices.Clone(at.Vector), slices.Clone(at.Grid)}, msg.Generation}
+	m.answerStart(e)
+	return nil
+}
+
+// answerStart sends this client's start to a neighbor, at most once between two ticks.
+func (m *Machine) answerStart(e *edge) {
+	if since := m.began(e.index); e.answered != -since {
+		e.answered = -since
+		m.postStart(e)
+	}
+}
+
+// begin makes the edge that begins anew after this round's release what it is at both ends.
+func (m *Machine) begin(e *edge) {
+	at, d := m.starts[e.index], len(m.x)
+	delete(m.starts, e.index)
+	z, base := part(m.z, e.index, d), part(m.base, e.index, d)
+	copy(z, at.Vector)
+	copy(base, at.Grid)
+	for c, n := range at.Grid {
+		z[c] = m.dequantize(n)
+	}
+	for c, x := range m.x {
+		z[c] = float32(m.cfg.Rho/2) * (x + z[c])
+	}
+	copy(part(m.peerZ, e.index, d), z)
+	e.heard = max(e.heard, m.round)
+}
+
+// LateError says that a neighbor's replacement device starts after a release that this client has passed: another device
+// of that name was at work meanwhile. Nobody can go back, so the edge is dropped.
+type LateError struct {
+	Peer, Start int // the neighbor, and the release after which it starts
+	Round       int // the last release that this client has begun
+}
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("admm: neighbor %d starts after release %d, and this client has begun release %d with another device "+
+		"of that name", e.Peer, e.Start, e.Round)
+}
