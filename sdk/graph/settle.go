@@ -77,18 +77,6 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 		}
 		return sum / float64(len(x))
 	}
-	disagreement := func() float64 { // the root mean square distance of the models from their mean
-		mean := make([]float64, width)
-		for i, v := range x {
-			mean[i%width] += v / float64(g.N())
-		}
-		var sum float64
-		for i, v := range x {
-			diff := v - mean[i%width]
-			sum += float64(diff * diff)
-		}
-		return math.Sqrt(sum / float64(g.N()))
-	}
 	most := max(100, int(settleWork/float64(width*(g.N()+len(g.edges)))))
 	learning := min(course.Rounds, max(1, most/2/(1+course.Mixing)))
 	var before float64
@@ -98,7 +86,7 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 			last[j] = math.Log(max(round(j == 0), 1e-300)) / 2
 			logs[j] += last[j]
 			if j == 0 && k == learning-1 {
-				before = disagreement()
+				before = disagreement(x, width)
 			}
 		}
 	}
@@ -112,7 +100,7 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 		if c > 0 {
 			round(false)
 		}
-		s.Left = append(s.Left, disagreement()/before)
+		s.Left = append(s.Left, disagreement(x, width)/before)
 		if !(s.Left[c] < share) {
 			above = c
 		}
@@ -125,4 +113,19 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 		}
 	}
 	return s
+}
+
+// disagreement returns the root mean square distance of models, of width numbers each, from their mean.
+func disagreement(x []float64, width int) float64 {
+	n := float64(len(x) / width)
+	mean := make([]float64, width)
+	for i, v := range x {
+		mean[i%width] += v / n
+	}
+	var sum float64
+	for i, v := range x {
+		diff := v - mean[i%width]
+		sum += float64(diff * diff)
+	}
+	return math.Sqrt(sum / n)
 }
