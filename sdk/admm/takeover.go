@@ -139,7 +139,10 @@ func (m *Machine) CheckStanding(s Standing) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
 		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
 	}
-	return m.checkPlace(s.Round, s.At)
+	if err := m.checkPlace(s.Round, s.At); err != nil {
+		return err
+	}
+	return m.near(s.Round, s.At, m.cfg.X0, m.farthest(s.Round))
 }
 
 // checkPlace refuses what a model after a release cannot look like.
@@ -161,6 +164,29 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 			return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the model after release %d is step %d of the grid, want "+
 				"%.0f to %.0f", c, round, n, -last, last)}
 		}
+	}
+	return nil
+}
+
+// near refuses a model after a release that is farther from another one, nil for zeros, than members can be. A median of
+// models in a ball lies within sqrt(2) of its radius, so a replacement is no farther than that from the start.
+func (m *Machine) near(round int, at Payload, from []float32, most float64) error {
+	sum := 0.0
+	for c := range m.x {
+		var off float64
+		if len(at.Grid) > 0 {
+			off = float64(m.dequantize(at.Grid[c]))
+		} else {
+			off = float64(at.Vector[c])
+		}
+		if from != nil {
+			off -= float64(from[c])
+		}
+		sum += float64(off * off)
+	}
+	if distance := math.Sqrt(sum); distance > most {
+		return &ImpossibleError{fmt.Sprintf("admm: the model after release %d is %.3g away, and clip and noise take members at "+
+			"most %.3g apart", round, distance, most)}
 	}
 	return nil
 }
@@ -229,7 +255,11 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}
 	at := Payload{msg.Vector, msg.Grid}
-	if err := m.checkPlace(msg.Round, at); err != nil {
+	err := m.checkPlace(msg.Round, at)
+	if err == nil {
+		err = m.near(msg.Round, at, m.x, 3*m.farthest(max(m.round, msg.Round)))
+	}
+	if err != nil {
 		return err
 	}
 	since := m.began(e.index)

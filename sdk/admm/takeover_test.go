@@ -16,7 +16,7 @@ import (
 // replaceable is a private fleet with releases on a grid.
 func replaceable(i int, c *Config) {
 	private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-	c.Probe, c.Average, c.Releases, c.GridStep, c.Rounds = true, true, true, 0.2/16, 9
+	c.Probe, c.Average, c.Releases, c.GridStep, c.Rounds, c.Members = true, true, true, 0.2/16, 9, 4
 }
 
 // answerTo returns what a machine answers to a message, without what it has to say besides.
@@ -100,6 +100,7 @@ func TestWrongStarts(t *testing.T) {
 		"too few coordinates":     start(func(m *Message) { m.Grid = m.Grid[:4] }),
 		"the form of a cool-down": start(func(m *Message) { m.Grid, m.Vector = nil, make([]float32, 5) }),
 		"off the grid":            start(func(m *Message) { m.Grid[3] = math.MaxInt32 }),
+		"too far":                 start(func(m *Message) { m.Grid[3] = 1 << 20 }),
 		"a release that is made":  start(func(m *Message) { m.Round = 3 }),
 	} {
 		net, _ := afterRounds(t, 4, replaceable)
@@ -185,9 +186,11 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 	graphs := [][][2]int{kite, {{0, 1}, {1, 2}, {2, 3}, {0, 3}}, {{0, 1}}, {{0, 1}, {0, 2}, {0, 3}}}
 	edges := graphs[w.chance.IntN(len(graphs))]
 	n := edges[len(edges)-1][1] + 1
+	members := w.chance.IntN(2) * n
 	kind, mixing, cooldown, rounds := w.chance.IntN(4), w.chance.IntN(3), w.chance.IntN(4), 2+w.chance.IntN(12)
 	w.cfgs = configs(n, edges, func(i int, c *Config) {
 		c.Probe, c.Releases, c.Rounds, c.Mixing, c.Cooldown, c.Average = true, true, rounds, mixing, cooldown, true
+		c.Members, c.Quarantine = members, members > 0
 		if kind > 0 {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
 		}
