@@ -369,6 +369,9 @@ func TestTwoDevicesAtWork(t *testing.T) {
 					t.Errorf("seed %d: no end of %s: %+v, %v\n%s", seed, w.fleet.Members[i], h.node.Status(), h.err, h.log)
 				}
 			}
+			if t.Failed() {
+				t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+			}
 			if spare.looked != 0 && !w.fleet.Privacy.NonPrivate {
 				t.Errorf("seed %d: the replacement looked at the data in round %d", seed, spare.looked)
 			}

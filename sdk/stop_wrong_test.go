@@ -33,7 +33,7 @@ func TestStopIsRefused(t *testing.T) {
 		"negative":   {one(f, nil), -1, "want 3 or later"},
 		"the last":   {one(f, nil), 8, "it ends with round 8 as it is"},
 		"beyond":     {one(f, nil), 9, "it ends with round 8 as it is"},
-		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "recovers its state"},
+		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "takes the place of a lost device"},
 	} {
 		if last, err := c.n.Stop(c.last); !errors.Is(err, sdk.ErrStop) || !strings.Contains(err.Error(), c.want) || last != 0 {
 			t.Errorf("%s: %d, %v, want %q", name, last, err, c.want)

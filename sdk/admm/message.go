@@ -227,8 +227,8 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkPayload(msg); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining > 0 || m.unstarted(e) || since > 0 && msg.Round <= since {
-		return nil // a straggler of a device that was replaced
+	if since := m.began(e.index); e.joining > 0 || m.unstarted(e) || m.unshown(e) || since > 0 && msg.Round <= since {
+		return nil // of a device that was replaced, or of a neighbor that does not know yet that this one replaces another
 	}
 	if msg.Round < m.round {
 		// j stands one round behind, for mine of that round has not arrived; or this is a straggler.

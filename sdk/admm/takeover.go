@@ -74,6 +74,12 @@ func (m *Machine) began(i int) int {
 // anew. Until then nothing is said of releases: each end could take those of another edge for those of this one.
 func (m *Machine) unstarted(e *edge) bool { return e.generation > 0 && m.began(e.index) == 0 }
 
+// unshown reports whether an edge is to begin anew, and the neighbor has not shown where it then stands.
+func (m *Machine) unshown(e *edge) bool {
+	_, there := m.starts[e.index]
+	return m.round <= m.began(e.index) && m.began(e.index) > 0 && !there
+}
+
 // beginAfter makes an edge begin anew after a release.
 func (m *Machine) beginAfter(i, release int) {
 	if m.since == nil {
@@ -88,8 +94,7 @@ func (m *Machine) arrived(e *edge) bool {
 	case m.round < since:
 		return true
 	case m.round == since && since > 0:
-		_, there := m.starts[e.index]
-		return there
+		return !m.unshown(e)
 	}
 	return e.holds(m.round) || e.late
 }
