@@ -122,7 +122,8 @@ func (d *desk) example(t *testing.T, name, line string) {
 	}
 	switch {
 	case strings.Contains(line, "demo -http"):
-		p := start(t, strings.Fields(strings.TrimPrefix(line[:strings.Index(line, "#")], "spade-edge "))...)
+		command, _, _ := strings.Cut(line, "#")
+		p := start(t, strings.Fields(strings.TrimPrefix(command, "spade-edge "))...)
 		p.log.await(t, "the page stays until you interrupt")
 		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
