@@ -260,6 +260,7 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 		defer stop()
 		over := make(chan error, 1)
 		go func() { over <- n.Run(ctx) }()
+		defer time.AfterFunc(3*time.Minute, func() { _ = p.tr.Close() }).Stop()
 		lost := signed.Release{Round: 1, Digest: signed.Digest(make([]float32, p.f.Dim), nil)}
 		lost.Sign(memberKey("a"), p.scope("a"))
 		first, m := p.release(0, nil, 1)

@@ -244,7 +244,7 @@ var mutations = []mutation{
 	{"a replacement whose number nobody has signed", "sdk/recover.go",
 		"shown == nil && m.Generation > 0", "shown == nil && m.Generation > 9", claims},
 	{"a start from another place than the signed one", "sdk/recover.go",
-		"own.Digest != signed.Digest(m.Vector, m.Grid)", "own.Digest == [32]byte{}", claims},
+		"own.Digest != signed.Digest(m.Vector, m.Grid)", "signed.Digest(m.Vector, m.Grid) == [32]byte{}", claims},
 	{"a takeover that is charged for one release", "sdk/recover.go",
 		"	rounds := n.cfg.Fleet.Method.Rounds\n", "	rounds := 1\n", order},
 	{"a replacement that looks at the data", "sdk/admm/round.go",
