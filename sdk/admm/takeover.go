@@ -77,7 +77,7 @@ func (m *Machine) unstarted(e *edge) bool { return e.generation > 0 && m.began(e
 // unshown reports whether an edge is to begin anew, and the neighbor has not shown where it then stands.
 func (m *Machine) unshown(e *edge) bool {
 	_, there := m.starts[e.index]
-	return m.round <= m.began(e.index) && m.began(e.index) > 0 && !there
+	return m.begunRound() <= m.began(e.index) && m.began(e.index) > 0 && !there
 }
 
 // beginAfter makes an edge begin anew after a release.
