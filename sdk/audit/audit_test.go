@@ -249,7 +249,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(good.Spends) != 3 || good.Spends[1].Sigma != 8 || good.AgainstAll == nil || good.Lifetime.AgainstAll == nil ||
-		good.Lifetime.Adversary() != good.Adversary {
+		good.Lifetime.Adversary != good.Adversary {
 		t.Errorf("certificate %+v", good)
 	}
 	for want, change := range map[string]func(p *sdk.Privacy){
