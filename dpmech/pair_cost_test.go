@@ -106,7 +106,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 	page := strings.Join(strings.Fields(good.Text()), " ")
 	for _, want := range []string{
-		"Whoever sees all releases, together with any one member, can raise the odds", "against all other members together, who know",
+		"against whoever sees all releases, together with any one member: they can raise the odds", "against all other members together, who know",
 		"as good as 16 against whoever", "HMAC-SHA-256 and ChaCha8",
 	} {
 		if !strings.Contains(page, want) {

@@ -95,11 +95,11 @@ func (p *Privacy) samples(gauge sampler) {
 		gauge("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(rho),
 			"adversary", adversary)
 	}
-	gauge("delta", "At which every epsilon here holds.", Value(p.Delta))
 	run(p.Adversary, p.Rho, p.Epsilon, p.Limit, p.Planned)
 	if a := p.AgainstAll; a != nil {
 		run(dpmech.AllOthers, a.Rho, a.Epsilon, a.Limit, a.Planned)
 	}
+	gauge("delta", "At which every epsilon here holds.", Value(p.Delta))
 	life := func(adversary string, epsilon Value) {
 		gauge("lifetime_epsilon", "Spent by all runs on the data set, as its ledger has it, against an adversary.", epsilon,
 			"adversary", adversary)
