@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -73,7 +74,7 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 				_, text := said(args...)
 				text = strings.Join(strings.Fields(text), " ")
 				if args[0] == "status" {
-					if !strings.Contains(text, "planned, at delta 1e-05 (gdp), against "+own) {
+					if !strings.Contains(text, ", at delta 1e-05 (gdp), against "+own) {
 						t.Errorf("%s, %v: the run has no adversary in\n%s", name, present, text)
 					}
 					text = text[strings.Index(text, "lifetime"):]
@@ -218,5 +219,43 @@ func TestFleetNextOfEmptyLedger(t *testing.T) {
 		if contents(t, dir) != before {
 			t.Error("what is refused has changed files")
 		}
+	}
+}
+
+// A run whose members share noise fits into what a ledger leaves against all other members together.
+func TestFleetNextFitsLimitAgainstAll(t *testing.T) {
+	t.Parallel()
+	dir, _ := plant(t, "-graph", "complete", "-colluders", "1")
+	model := filepath.Join(filepath.Dir(dir), "model.raw")
+	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ledger := filepath.Join(dir, "b", "ledger.json")
+	for _, end := range []string{"", ".mark"} {
+		if err := os.Remove(ledger + end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "b", "-epsilon", "9"); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	spend(t, ledger, "before", 10, ownNoise)
+	var r fleet.FleetResult
+	into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
+	_, file := ownFiles(t, filepath.Join(dir, "b", "node.json"))
+	f := file.Fleet
+	total := f.Total(f.Method.Rounds).All + 10*ownNoise.Rho()
+	if all := dpmech.GDP.Epsilon(total, 1e-5); all > 9 || all < 8.9 || f.Privacy.PairSigma == 0 {
+		t.Errorf("both runs cost epsilon %v of 9, %+v", all, f.Privacy)
+	}
+	if r.Adversary != f.Privacy.Shared().Adversary() || r.EpsilonAll == nil || !(*r.EpsilonAll > *r.Epsilon) {
+		t.Errorf("%+v", r)
+	}
+	l, err := state.ReadLedger(ledger)
+	if err == nil {
+		err = l.Covers("2", f.Hash(), "b", f.Method.Rounds, dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma, Shared: f.Privacy.Shared()})
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
