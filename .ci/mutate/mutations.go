@@ -23,7 +23,7 @@ var (
 	missing = suite{"./sdk/admm", "MissingKey"}
 	survive = suite{"./sdk", "AgreementSurvives"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
+	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
 	keys    = suite{"./sdk/pair", "Key"}
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}

@@ -184,29 +184,41 @@ func TestLifetimeLimitIsAgainstAll(t *testing.T) {
 	}
 }
 
+// withLedger is a plant with a model in which b has another ledger, made with a limit.
+func withLedger(t *testing.T, epsilon string, more ...string) (dir, model, ledger string) {
+	t.Helper()
+	dir, _ = plant(t, more...)
+	model, ledger = filepath.Join(filepath.Dir(dir), "model.raw"), filepath.Join(dir, "b", "ledger.json")
+	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"", ".mark"} {
+		if err := os.Remove(ledger + end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "b", "-epsilon", epsilon); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	return dir, model, ledger
+}
+
+// usedUp is a plant in which ten releases have used up b's ledger, but for what rounding leaves.
+func usedUp(t *testing.T, more ...string) (dir, model string) {
+	t.Helper()
+	g := dpmech.Gaussian{Clip: 1, Sigma: 2}
+	epsilon := math.Nextafter(dpmech.GDP.Epsilon(g.Total(10).All, 1e-5)*(1+1e-11), 100)
+	dir, model, ledger := withLedger(t, jsonNumber(epsilon), more...)
+	spend(t, ledger, "before", 10, g)
+	return dir, model
+}
+
 // A ledger that has nothing left refuses the next run, and the files stay as they are: nothing left is not a budget that
 // is open.
 func TestFleetNextOfEmptyLedger(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{{}, {"-graph", "complete", "-colluders", "1"}} {
-		dir, _ := plant(t, more...)
-		model := filepath.Join(filepath.Dir(dir), "model.raw")
-		if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		ledger := filepath.Join(dir, "b", "ledger.json")
-		for _, end := range []string{"", ".mark"} {
-			if err := os.Remove(ledger + end); err != nil {
-				t.Fatal(err)
-			}
-		}
-		// Ten releases use the budget up, but for what rounding leaves.
-		g := dpmech.Gaussian{Clip: 1, Sigma: 2}
-		epsilon := math.Nextafter(dpmech.GDP.Epsilon(g.Total(10).All, 1e-5)*(1+1e-11), 100)
-		if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "b", "-epsilon", jsonNumber(epsilon)); code != cli.ExitDone {
-			t.Fatal(text)
-		}
-		spend(t, ledger, "before", 10, g)
+		dir, model := usedUp(t, more...)
 		before := contents(t, dir)
 		for _, args := range [][]string{{}, {"-rounds", "2"}, {"-epsilon", "1"}} {
 			code, text := said(append([]string{"fleet", "next", dir, "-from", model, "-run", "2"}, args...)...)
@@ -225,20 +237,7 @@ func TestFleetNextOfEmptyLedger(t *testing.T) {
 // A run whose members share noise fits into what a ledger leaves against all other members together.
 func TestFleetNextFitsLimitAgainstAll(t *testing.T) {
 	t.Parallel()
-	dir, _ := plant(t, "-graph", "complete", "-colluders", "1")
-	model := filepath.Join(filepath.Dir(dir), "model.raw")
-	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ledger := filepath.Join(dir, "b", "ledger.json")
-	for _, end := range []string{"", ".mark"} {
-		if err := os.Remove(ledger + end); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "b", "-epsilon", "9"); code != cli.ExitDone {
-		t.Fatal(text)
-	}
+	dir, model, ledger := withLedger(t, "9", "-graph", "complete", "-colluders", "1")
 	spend(t, ledger, "before", 10, ownNoise)
 	var r fleet.FleetResult
 	into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
