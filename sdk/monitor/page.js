@@ -348,7 +348,7 @@
     cEpsilon.none = !p;
     const each = q => epsilon(q.epsilon) + " against " + q.adversary + (q.against_all ? " and " + epsilon(q.against_all.epsilon) + " against all other members together" : "");
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +
-      (p.lifetime ? "; over all " + p.lifetime.runs + " runs on these data it is " + each(p.lifetime) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
+      (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };
   };
 
