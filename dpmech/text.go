@@ -49,7 +49,8 @@ func (c *Certificate) Text() string {
 		p.cost(life.Cost)
 		p.limit("limit of all", life.Limit.lifelong())
 		for _, r := range life.Runs {
-			p.item("", "- run %s, member %s: %d releases, rho %.6g", r.Run, r.Member, countRounds(r.Spends), r.Rho)
+			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, countRounds(r.Spends), r.Rho,
+				r.Total().Figures()[0].Adversary)
 		}
 		p.item("ledger", "%s, after reservation %d, hash %s", life.Ledger.ID, life.Ledger.Seq, life.Ledger.Hash)
 	}

@@ -198,7 +198,7 @@ func TestSharingFleet(t *testing.T) {
 		st.Privacy.Lifetime.AgainstAll.Epsilon != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all\n"},
+	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all  epsilon is against\n"},
 		"privacy", "-ledger", ledger)
 	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)

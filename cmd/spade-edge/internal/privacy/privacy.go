@@ -45,7 +45,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "at which epsilon is stated")
 	o.SettingFlags(c, "accounting")
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
-		"members together (default -epsilon); with it, -epsilon holds against the adversary that the runs name")
+		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
@@ -194,7 +194,7 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 		}
 		all := ""
 		if life.AgainstAll != nil {
-			all = "  against all"
+			all = "  against all  epsilon is against"
 		}
 		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon",
 			all)
@@ -204,7 +204,8 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 				n += s.Rounds
 			}
 			if life.AgainstAll != nil {
-				all = fmt.Sprintf(" %12s", cli.EpsilonText(dpmech.GDP.Epsilon(r.Total().All, life.Delta)))
+				total := r.Total()
+				all = fmt.Sprintf(" %12s  %s", cli.EpsilonText(dpmech.GDP.Epsilon(total.All, life.Delta)), total.Figures()[0].Adversary)
 			}
 			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s%s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
 				cli.EpsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), all)
