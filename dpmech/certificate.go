@@ -76,8 +76,6 @@ type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
 	Adjacency string `json:"adjacency"` // against which change of it
-	// Adversary says against whom, where releases share noise: see [Shared.Adversary]. Cost.AgainstAll is for the rest.
-	Adversary string `json:"adversary,omitempty"`
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
@@ -103,7 +101,8 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 		Version: certificateVersion, Unit: certificateUnit, Adjacency: adjacency, About: about,
 		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life, NotCovered: slices.Clone(notCovered),
 	}
-	if c.Rounds, c.Adversary = countRounds(c.Spends), adversary(c.Spends); c.Adversary != "" {
+	c.Rounds = countRounds(c.Spends)
+	if c.shares() {
 		c.NotCovered = append(c.NotCovered, notCoveredShared...)
 	}
 	c.NotCovered = append(c.NotCovered, NotSigned)
@@ -117,27 +116,9 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	return c, nil
 }
 
-// adversary names the weakest of those whom all releases protect against, and the fewest members that may vanish where
-// that counts; empty if no release shares noise.
-func adversary(spends []Spend) string {
-	var least Shared
-	for i := range spends {
-		s := spends[i].Shared
-		switch {
-		case s == Shared{}:
-			continue
-		case least == Shared{}:
-			least = s
-		}
-		least.Colluders = min(least.Colluders, s.Colluders)
-		if least.Absent == 0 || s.Absent > 0 && s.Absent < least.Absent {
-			least.Absent = s.Absent
-		}
-	}
-	if least == (Shared{}) {
-		return ""
-	}
-	return least.Adversary()
+// shares reports whether a cost that c states rests on noise that neighbors share.
+func (c *Certificate) shares() bool {
+	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
 }
 
 // charged returns what this run costs: the larger of its releases and of what the ledger has of it.
@@ -151,7 +132,7 @@ func (c *Certificate) charged() Total {
 		return made // Verify reports it
 	}
 	sum := sumSpends(reserved)
-	return Total{max(made.Rho, sum.Rho), max(made.All, sum.All)}
+	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
 }
 
 // verifyReserved compares the releases with what the lifetime has reserved for the run.
@@ -250,8 +231,6 @@ func (c *Certificate) Verify() error {
 	var f faults
 	f.want(c.Unit == certificateUnit, "unit: is %q, want %q", c.Unit, certificateUnit)
 	f.want(c.Adjacency == adjacency, "adjacency: is %q, want %q", c.Adjacency, adjacency)
-	want := adversary(c.Spends)
-	f.want(c.Adversary == want, "adversary: is %q, want %q", c.Adversary, want)
 	f.at("run", c.validate())
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
@@ -272,7 +251,7 @@ func (c *Certificate) Verify() error {
 	if c.Signature == "" {
 		wanted = append(wanted, NotSigned)
 	}
-	if want != "" {
+	if c.shares() {
 		wanted = append(wanted, notCoveredShared...)
 	}
 	for _, s := range wanted {

@@ -1,7 +1,6 @@
 package dpmech
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -37,7 +36,7 @@ type runFilter struct {
 }
 
 // NewComposition returns the empty account of a data set. created is when the account was begun, in the form of RFC
-// 3339. A nil limit counts without refusing.
+// 3339. A nil limit counts without refusing; another one bounds the cost against all other members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -46,7 +45,7 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Composition{dataset: dataset, created: created, limit: limit.clone(), byID: map[RunID]*runFilter{}}, nil
+	return &Composition{dataset: dataset, created: created, limit: limit.lifelong(), byID: map[RunID]*runFilter{}}, nil
 }
 
 // Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says
@@ -167,14 +166,12 @@ type Lifetime struct {
 	Cost
 }
 
-// Adversary names the weakest of those whom the releases of all runs protect against, as they cost; see
-// [Shared.Adversary].
-func (life *Lifetime) Adversary() string {
-	var all []Spend
+// Total returns what the releases of all runs cost.
+func (life *Lifetime) Total() (sum Total) {
 	for _, r := range life.Runs {
-		all = append(all, r.Spends...)
+		sum = sum.plus(r.Total())
 	}
-	return cmp.Or(adversary(all), Shared{}.Adversary())
+	return sum
 }
 
 // Rounds returns how many releases are counted of a run.
@@ -220,5 +217,5 @@ func (life *Lifetime) verify(c *Certificate) error {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(all), life.Cost.withinLimit(life.Limit))...)
+	return errors.Join(append(f, life.Cost.verify(all), life.Cost.withinLimit(life.Limit.lifelong()))...)
 }

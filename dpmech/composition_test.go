@@ -65,7 +65,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 	lifetime := l.lifetime(1e-5)
 	if want := 6*noisy.Rho() + (Gaussian{Clip: 1, Sigma: 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
-		lifetime.Cost != CostOf(Total{want, want}, 1e-5) {
+		lifetime.Cost != CostOf(Total{Rho: want, All: want}, 1e-5) {
 		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", lifetime, want)
 	}
 	id := lifetime.Runs[0].RunID

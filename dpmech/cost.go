@@ -7,8 +7,10 @@ import (
 	"strconv"
 )
 
-// Cost states a spend in every currency, against the adversary that the run names: see [Total].
+// Cost states a spend in every currency, against an adversary: see [Total.Figures].
 type Cost struct {
+	Adversary string `json:"adversary"`
+
 	Rho          float64 `json:"rho"`   // zCDP
 	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
 	Delta        float64 `json:"delta"` // at which the epsilons hold
@@ -18,32 +20,25 @@ type Cost struct {
 	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
 	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
-	// AgainstAll is the spend against all other members together, who know all the noise that is shared; nil where none
-	// is, and the two are the same.
+	// AgainstAll is the spend against [AllOthers], who know all the noise that is shared; nil where the two are the same.
 	AgainstAll *Cost `json:"against_all,omitempty"`
 }
 
 // CostOf states a spend, with epsilons at delta as [Accounting.Epsilon] returns them.
 func CostOf(t Total, delta float64) Cost {
-	c := costOf(t.Rho, delta)
-	if t.All != t.Rho {
-		all := costOf(t.All, delta)
+	list := t.Figures()
+	c := costOf(list[0], delta)
+	if len(list) > 1 {
+		all := costOf(list[1], delta)
 		c.AgainstAll = &all
 	}
 	return c
 }
 
-// Total returns the spend that c states.
-func (c Cost) Total() Total {
-	if c.AgainstAll == nil {
-		return Total{c.Rho, c.Rho}
-	}
-	return Total{c.Rho, c.AgainstAll.Rho}
-}
-
-func costOf(rho, delta float64) Cost {
+func costOf(f Figure, delta float64) Cost {
+	rho := f.Rho
 	return Cost{
-		Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,
+		Adversary: f.Adversary, Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,
 		EpsilonPaper: Paper.Epsilon(rho, delta), EpsilonZCDP: ZCDP.Epsilon(rho, delta), EpsilonGDP: GDP.Epsilon(rho, delta),
 		EpsilonZeroOut: GDP.Epsilon(rho/4, delta), // half the mu is a quarter of the rho
 	}
@@ -51,16 +46,26 @@ func costOf(rho, delta float64) Cost {
 
 // verify compares a cost with what follows from a spend.
 func (c Cost) verify(t Total) error {
-	want := costOf(t.Rho, c.Delta)
-	var wrong faults
-	switch shared := t.All != t.Rho; {
-	case shared && c.AgainstAll == nil:
-		wrong.want(false, "field against_all is missing: noise is shared, and against all others rho is %v", t.All)
-	case c.AgainstAll != nil:
-		wrong.want(shared, "unknown field against_all: no noise is shared")
+	list := t.Figures()
+	wrong := faults{c.verifyFigure(list[0])}
+	switch {
+	case c.AgainstAll == nil:
+		wrong.want(len(list) == 1, "field against_all is missing: noise is shared, and against all others rho is %v", t.All)
+	case len(list) == 1:
+		wrong.want(false, "unknown field against_all: no noise is shared")
+	default:
 		wrong.want(c.AgainstAll.Delta == c.Delta, "against_all: delta is %v, and %v before", c.AgainstAll.Delta, c.Delta)
-		wrong.at("against_all", c.AgainstAll.verify(Total{t.All, t.All}))
+		wrong.want(c.AgainstAll.AgainstAll == nil, "against_all: unknown field against_all")
+		wrong.at("against_all", c.AgainstAll.verifyFigure(list[1]))
 	}
+	return errors.Join(wrong...)
+}
+
+// verifyFigure is verify for one of the two adversaries.
+func (c Cost) verifyFigure(figure Figure) error {
+	want := costOf(figure, c.Delta)
+	var wrong faults
+	wrong.want(c.Adversary == want.Adversary, "adversary is %q, want %q", c.Adversary, want.Adversary)
 	for i, f := range []struct {
 		name       string
 		have, want float64

@@ -5,21 +5,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
 // ErrBudget is wrapped by the error of a release that is refused because the budget does not cover it.
 var ErrBudget = errors.New("refused, the privacy budget does not cover it")
 
-// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend. It holds against the adversary that a
-// fleet names, see [Total].
+// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend. Of a run, Epsilon holds against the
+// adversary that its fleet names, see [Total]. Over a lifetime (see [Composition]) it holds against all other members
+// together, unless EpsilonAll says otherwise.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
-	// EpsilonAll is the most that may be spent against all other members together, where noise is shared; 0: no limit of
-	// its own.
+	// EpsilonAll is the most that may be spent against all other members together. 0 is no limit in a run, and Epsilon
+	// over a lifetime. With an EpsilonAll above it, Epsilon holds against the weakest adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
+}
+
+// String returns the limit as it is told to people, with its adversary where it has one of its own.
+func (l Limit) String() string {
+	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
+	switch l.EpsilonAll {
+	case 0:
+		return text
+	case l.Epsilon:
+		return text + " against " + AllOthers
+	}
+	return fmt.Sprintf("%s against %s, and %v against %s", text, WeakestNamed, l.EpsilonAll, AllOthers)
 }
 
 // Validate reports every field that is out of range.
@@ -48,6 +62,40 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
+// lifelong returns what l means over a lifetime: a limit against all other members together, which is Epsilon unless it
+// is given.
+func (l *Limit) lifelong() *Limit {
+	l = l.clone()
+	if l != nil && l.EpsilonAll == 0 {
+		l.EpsilonAll = l.Epsilon
+	}
+	return l
+}
+
+// Left returns what may be spent beside spent; infinite where there is no limit.
+func (l *Limit) Left(spent Total) Total {
+	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
+	if l == nil {
+		return left
+	}
+	remains := func(limit, spent float64) float64 {
+		most, err := l.Accounting.MaxRho(limit, l.Delta)
+		if err != nil {
+			return 0
+		}
+		if spent > 0 {
+			most -= float64(1e-12 * most) // sums are rounded up
+		}
+		return max(0, most-spent)
+	}
+	left.Rho = remains(l.Epsilon, spent.Rho)
+	if l.EpsilonAll > 0 {
+		left.All = remains(l.EpsilonAll, spent.All)
+		left.Rho = min(left.Rho, left.All) // nothing costs less against all others
+	}
+	return left
+}
+
 // allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
@@ -56,9 +104,13 @@ func (l *Limit) allows(before, after Total, what string) error {
 	if l == nil {
 		return nil
 	}
-	err := l.covers(l.Epsilon, before.Rho, after.Rho, what)
+	figures := after.Figures()
+	if len(figures) == 1 {
+		return l.covers(l.Epsilon, before.Rho, after.Rho, what)
+	}
+	err := l.covers(l.Epsilon, before.Rho, after.Rho, what+", against "+figures[0].Adversary)
 	if err == nil && l.EpsilonAll > 0 {
-		err = l.covers(l.EpsilonAll, before.All, after.All, what+", against all other members together")
+		err = l.covers(l.EpsilonAll, before.All, after.All, what+", against "+figures[1].Adversary)
 	}
 	return err
 }

@@ -22,25 +22,14 @@ type Shared struct {
 	Absent int `json:"absent,omitempty"`
 }
 
-// Adversary names against whom a release protects at its [Gaussian.Rho]; without shared noise that is everybody.
-func (s Shared) Adversary() string {
+// Adversary names against whom a release protects at its [Gaussian.Rho]; without shared noise that is [Everybody].
+func (s Shared) Adversary() string { return s.adversary().String() }
+
+func (s Shared) adversary() adversary {
 	if s == (Shared{}) {
-		return "everybody else together"
+		return adversary{}
 	}
-	text := fmt.Sprintf("whoever sees all releases, together with any %d members", s.Colluders)
-	switch s.Colluders {
-	case 0:
-		text = "whoever sees all releases and is no member"
-	case 1:
-		text = "whoever sees all releases, together with any one member"
-	}
-	switch s.Absent {
-	case 0:
-		return text
-	case 1:
-		return text + ", if at most one member vanishes"
-	}
-	return fmt.Sprintf("%s, if at most %d members vanish", text, s.Absent)
+	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
 // Bounds of the ratio of the shared sigma to a client's own, as powers of two.

@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -106,7 +107,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 	page := strings.Join(strings.Fields(good.Text()), " ")
 	for _, want := range []string{
-		"Whoever sees all releases, together with any one member, can raise the odds", "against all other members together, who know",
+		"against whoever sees all releases, together with any one member: they can raise the odds", "against all other members together, who know",
 		"as good as 16 against whoever", "HMAC-SHA-256 and ChaCha8",
 	} {
 		if !strings.Contains(page, want) {
@@ -146,5 +147,78 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "against_all") {
 			t.Errorf("beyond the limit against all others: %v", err)
 		}
+	}
+}
+
+// The figures of a lifetime hold against the weakest adversary of all its runs, whatever their order, and against all
+// other members together; its limit bounds the second, and a certificate states both with their adversaries.
+func TestLifetimeOfTwoAdversaries(t *testing.T) {
+	outsiders, own := shared, Gaussian{Clip: 1, Sigma: 32}
+	outsiders.Shared.Colluders, outsiders.Shared.Absent = 0, 2
+	named, all := 10*(2*shared.Rho()+own.Rho()), 10*(2*shared.RhoAll()+own.RhoAll())
+	for _, order := range [][]Gaussian{{outsiders, shared, own}, {own, outsiders, shared}, {shared, own, outsiders}} {
+		l := newLedger(t, nil)
+		f := mustFilter(t, nil)
+		for i, g := range order {
+			for round := 1; round <= 10; round++ {
+				if err := l.Reserve([]string{"first", "second", "third"}[i], fleetA, "a", round, g); err != nil {
+					t.Fatal(err)
+				}
+				if i == 2 {
+					if err := f.Reserve(round, g); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		life := l.lifetime(1e-5)
+		want := []Figure{{"whoever sees all releases and is no member, if at most 2 members vanish", named}, {AllOthers, all}}
+		if got := life.Total().Figures(); len(got) != 2 || got[0] != want[0] || got[1] != want[1] ||
+			life.Adversary != want[0].Adversary || life.Rho != named || life.AgainstAll.Rho != all || life.AgainstAll.Adversary != AllOthers {
+			t.Fatalf("%+v, %+v", life.Cost, got)
+		}
+		c, err := NewCertificate(aboutRun("third"), 1e-5, f, life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(c.Text()), " "); c.Adversary != order[2].Shared.Adversary() ||
+			!strings.Contains(text, "together (3): epsilon "+FormatEpsilon(life.EpsilonGDP, decimals)+" at delta 1e-05, against "+want[0].Adversary) ||
+			!strings.Contains(text, "X25519") {
+			t.Errorf("%s", text)
+		}
+		// A forger names a stronger adversary, or a limit that does not hold.
+		c.Lifetime.Adversary = shared.Shared.Adversary()
+		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "adversary is") {
+			t.Errorf("another adversary: %v", err)
+		}
+		c.Lifetime.Adversary = want[0].Adversary
+		c.Lifetime.Limit = &Limit{Epsilon: GDP.Epsilon(all, 1e-5) * 0.99, Delta: 1e-5}
+		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "against_all: limit") {
+			t.Errorf("a limit below the cost against all: %v", err)
+		}
+		c.Lifetime.Limit = &Limit{Epsilon: GDP.Epsilon(all, 1e-5), Delta: 1e-5}
+		if err := c.Verify(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What a limit leaves is never less against the named adversary than against all others, and a total without a known
+// adversary claims none.
+func TestLeft(t *testing.T) {
+	l := &Limit{Epsilon: 8, Delta: 1e-5}
+	spent := shared.Total(5)
+	if left := l.Left(spent); !math.IsInf(left.All, 1) || GDP.Epsilon(left.Rho+spent.Rho, 1e-5) > 8 {
+		t.Errorf("%+v", left)
+	}
+	if left := l.lifelong().Left(spent); left.Rho != left.All || GDP.Epsilon(left.All+spent.All, 1e-5) > 8 ||
+		left.Figures()[0].Adversary != Everybody {
+		t.Errorf("%+v", left)
+	}
+	if left := (*Limit)(nil).Left(spent); !math.IsInf(left.Rho, 1) || !math.IsInf(left.All, 1) {
+		t.Errorf("%+v", left)
+	}
+	if got := (Total{Rho: 1, All: 2}).Figures(); got[0].Adversary != WeakestNamed || got[1] != (Figure{AllOthers, 2}) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -22,13 +22,9 @@ func (c *Certificate) Text() string {
 	p.item("fleet file", "%s (SHA-256)", c.Fleet)
 	p.WriteByte('\n')
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
-	whoever := "Whoever sees everything that this member sent"
-	if c.Adversary != "" {
-		whoever = strings.ToUpper(c.Adversary[:1]) + c.Adversary[1:] + ","
-	}
-	p.item("guarantee", "epsilon %s at delta %v. %s can raise the "+
-		"odds of any guess about its data by a factor of at most e^epsilon, except with a probability of about delta",
-		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta, whoever)
+	p.item("guarantee", "epsilon %s at delta %v, against %s: they can raise the odds of any guess about the data of this "+
+		"member by a factor of at most e^epsilon, except with a probability of about delta",
+		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta, c.Adversary)
 	p.cost(c.Cost)
 	if c.Slack != 0 {
 		p.item("slack", "%v, the distance of the noise from the ideal", c.Slack)
@@ -48,12 +44,13 @@ func (c *Certificate) Text() string {
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
 	} else {
-		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s at delta %v",
-			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta)
+		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s at delta %v, against %s",
+			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta, life.Adversary)
 		p.cost(life.Cost)
-		p.limit("limit of all", life.Limit)
+		p.limit("limit of all", life.Limit.lifelong())
 		for _, r := range life.Runs {
-			p.item("", "- run %s, member %s: %d releases, rho %.6g", r.Run, r.Member, countRounds(r.Spends), r.Rho)
+			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, countRounds(r.Spends), r.Rho,
+				r.Total().Figures()[0].Adversary)
 		}
 		p.item("ledger", "%s, after reservation %d, hash %s", life.Ledger.ID, life.Ledger.Seq, life.Ledger.Hash)
 	}
@@ -138,8 +135,8 @@ func (p *page) cost(c Cost) {
 		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
 		FormatEpsilon(c.EpsilonZeroOut, decimals))
 	if all := c.AgainstAll; all != nil {
-		p.item("against all", "epsilon %s at delta %v against all other members together, who know the noise that they "+
-			"share with this one", FormatEpsilon(all.EpsilonGDP, decimals), all.Delta)
+		p.item("against all", "epsilon %s at delta %v against %s, who know the noise that they share with this one",
+			FormatEpsilon(all.EpsilonGDP, decimals), all.Delta, all.Adversary)
 		p.cost(*all)
 	}
 }
@@ -149,12 +146,7 @@ func (p *page) limit(name string, l *Limit) {
 		p.item(name, "none")
 		return
 	}
-	all := ""
-	if l.EpsilonAll > 0 {
-		all = fmt.Sprintf(", and %v against all other members together", l.EpsilonAll)
-	}
-	p.item(name, "epsilon %v at delta %v%s, in %v accounting; a release beyond it is refused",
-		l.Epsilon, l.Delta, all, l.Accounting)
+	p.item(name, "%v; a release beyond it is refused", l)
 }
 
 // list writes values, one a line.

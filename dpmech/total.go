@@ -1,14 +1,94 @@
 package dpmech
 
-// Total is what releases cost in zCDP, rounded up: against the adversary that a fleet names, and against all other
-// members together. The two are the same where no noise is shared.
+import "fmt"
+
+// Names of adversaries in a [Figure].
+const (
+	// Everybody is the adversary of a cost that holds whoever works together.
+	Everybody = "everybody else together"
+	// AllOthers is the stronger of the two adversaries of releases that share noise: the members know that noise.
+	AllOthers = "all other members together"
+	// WeakestNamed is the other one where the runs, and so their adversaries, are not known.
+	WeakestNamed = "the weakest adversary that a run names"
+)
+
+// Total is what releases cost in zCDP, rounded up, against two adversaries. The two costs are the same where no noise is
+// shared. Totals of several runs add up, against the weakest of the adversaries that the runs name.
 type Total struct {
-	Rho float64 // outsiders, and any Shared.Colluders of the members together
+	Rho float64 // outsiders, with at most as many members as the least Shared.Colluders of all releases
 	All float64 // all other members together
+
+	weakest adversary
+}
+
+// Figure is a cost and the adversary that it holds against.
+type Figure struct {
+	Adversary string  // names it for people
+	Rho       float64 // zCDP, rounded up
+}
+
+// Figures returns what t states, each cost with its adversary: one figure against [Everybody] where both costs are the
+// same, and otherwise two, the second against [AllOthers]. Everything that shows a cost takes its adversary from here.
+func (t Total) Figures() []Figure {
+	if t.Rho == t.All {
+		return []Figure{{Everybody, t.All}}
+	}
+	named := Figure{WeakestNamed, t.Rho}
+	if t.weakest.shared {
+		named.Adversary = t.weakest.String()
+	}
+	return []Figure{named, {AllOthers, t.All}}
 }
 
 // plus returns the cost of both, rounded up.
-func (t Total) plus(u Total) Total { return Total{sumUp(t.Rho, u.Rho), sumUp(t.All, u.All)} }
+func (t Total) plus(u Total) Total {
+	return Total{Rho: sumUp(t.Rho, u.Rho), All: sumUp(t.All, u.All), weakest: t.weakest.or(u.weakest)}
+}
 
 // Total returns what n releases with the parameters of g cost.
-func (g Gaussian) Total(n int) Total { return Total{times(n, g.Rho()), times(n, g.RhoAll())} }
+func (g Gaussian) Total(n int) Total {
+	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
+}
+
+// adversary is whoever sees all releases, together with any colluders members. The zero value is everybody else: what
+// holds against them holds against each.
+type adversary struct {
+	shared            bool // the releases share noise
+	colluders, absent int  // see [Shared]
+}
+
+// or returns the strongest adversary against whom a cost holds that is the sum of one against a and one against b: the
+// fewest colluders, and the fewest absent members where these count at all.
+func (a adversary) or(b adversary) adversary {
+	switch {
+	case !a.shared:
+		return b
+	case !b.shared:
+		return a
+	}
+	a.colluders = min(a.colluders, b.colluders)
+	if a.absent == 0 || b.absent > 0 && b.absent < a.absent {
+		a.absent = b.absent
+	}
+	return a
+}
+
+func (a adversary) String() string {
+	if !a.shared {
+		return Everybody
+	}
+	text := fmt.Sprintf("whoever sees all releases, together with any %d members", a.colluders)
+	switch a.colluders {
+	case 0:
+		text = "whoever sees all releases and is no member"
+	case 1:
+		text = "whoever sees all releases, together with any one member"
+	}
+	switch a.absent {
+	case 0:
+		return text
+	case 1:
+		return text + ", if at most one member vanishes"
+	}
+	return fmt.Sprintf("%s, if at most %d members vanish", text, a.absent)
+}

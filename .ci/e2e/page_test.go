@@ -194,7 +194,7 @@ func TestNodePage(t *testing.T) {
 		`document.getElementById("badge").textContent`: "private: δ 1e-5",
 		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy " +
 			"guarantee, for this device only; majority 50.6 %",
-		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp)",
+		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp), against everybody else together",
 	} {
 		if got := eval[string](b, what); got != want {
 			t.Errorf("%s is %q, want %q", what, got, want)

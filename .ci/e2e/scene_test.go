@@ -82,7 +82,8 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	spent := f.Total(min(round, learning))
 	if !f.Privacy.NonPrivate {
 		s.Privacy = monitor.NewPrivacy(f, spent, nil)
-		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Epsilon: 12.3456, Limit: monitor.Unknown()}
+		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Adversary: s.Privacy.Adversary,
+			Epsilon: 12.3456, Limit: monitor.Unknown()}
 	}
 	s.Local = &monitor.Local{Round: round, Loss: 0.0784, Accuracy: 0.895, Majority: 0.509, OfQueries: scorer}
 	if scorer {
@@ -181,7 +182,8 @@ func rare() []scene {
 	add("mixing and shared noise", true, true, monitor.Querying, 138, func(f *sdk.Fleet, s *monitor.Status) any {
 		s.Rounds, s.Mixing = 400, 4
 		s.Privacy.Adversary = "any coalition of fewer than 7 other members"
-		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987, Lifetime: 234.5}
+		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987}
+		s.Privacy.Lifetime.AgainstAll = &monitor.LifetimeAgainst{Epsilon: 234.5, Limit: monitor.Unknown()}
 		return s
 	})
 	add("flat", false, true, monitor.Querying, 30, func(_ *sdk.Fleet, s *monitor.Status) any { return s })

@@ -23,7 +23,7 @@ var (
 	missing = suite{"./sdk/admm", "MissingKey"}
 	survive = suite{"./sdk", "AgreementSurvives"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries"}
+	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
 	keys    = suite{"./sdk/pair", "Key"}
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
@@ -76,7 +76,7 @@ var mutations = []mutation{
 		"		if m.gone(i) {\n			continue\n		}\n		peer", "		peer", sums},
 	{"absent: noise is planned for the colluders alone", "sdk/fleet.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
 		suite{"./sdk", "AbsentIsPlanned"}},
-	{"absent: the weakest assumption of all releases", "dpmech/certificate.go", "s.Absent < least.Absent", "s.Absent > least.Absent", pairs},
+	{"absent: the weakest assumption of all releases", "dpmech/total.go", "b.absent < a.absent", "b.absent > a.absent", pairs},
 	{"absent: another assumption in the certificate than in the fleet", "sdk/audit/audit.go",
 		`{"absent", s.Shared.Absent, want.Shared.Absent},`, "", audits},
 	{"quarantine: the client's own round decides", "sdk/admm/quarantine.go", "for e.at(next-1) >= 0 {", "for next < 0 {", dropped},
@@ -316,8 +316,10 @@ var mutations = []mutation{
 		"	if err == nil && l.EpsilonAll > 0 {", "	if err == nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: no limit against all others in a certificate", "dpmech/cost.go",
 		"if c.AgainstAll != nil && l.EpsilonAll > 0 {", "if c.AgainstAll != nil && l.EpsilonAll < 0 {", pairs},
-	{"shared: the strongest adversary of all releases", "dpmech/certificate.go",
-		"min(least.Colluders, s.Colluders)", "max(least.Colluders, s.Colluders)", pairs},
+	{"shared: the strongest adversary of all releases", "dpmech/total.go",
+		"min(a.colluders, b.colluders)", "max(a.colluders, b.colluders)", pairs},
+	{"shared: a lifetime limit that is none against all others", "dpmech/filter.go",
+		"	if l != nil && l.EpsilonAll == 0 {", "	if l != nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: an effective sigma below the own one", "dpmech/pair.go",
 		"s.Effective >= g.Sigma &&", "s.Effective > 0 &&", pairs},
 	{"shared: a ratio that is no power of two", "dpmech/pair.go",

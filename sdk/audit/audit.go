@@ -167,11 +167,7 @@ func limitText(l *dpmech.Limit) string {
 	if l == nil {
 		return "null"
 	}
-	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
-	if l.EpsilonAll > 0 {
-		text += fmt.Sprintf(", and %v against all other members together", l.EpsilonAll)
-	}
-	return text
+	return l.String()
 }
 
 // signatures checks who has signed what.

@@ -249,7 +249,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(good.Spends) != 3 || good.Spends[1].Sigma != 8 || good.AgainstAll == nil || good.Lifetime.AgainstAll == nil ||
-		good.Lifetime.Adversary() != good.Adversary {
+		good.Lifetime.Adversary != good.Adversary {
 		t.Errorf("certificate %+v", good)
 	}
 	for want, change := range map[string]func(p *sdk.Privacy){
@@ -263,8 +263,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		"releases[1]: is clip 1 and sigma 8 from round 2 on, want clip 1 and sigma 4": func(p *sdk.Privacy) {
 			p.EffectiveSigma = 4
 		},
-		"(zcdp), and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
-		"effective_sigma is 7, want sigma (4) or more, and at most":          func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
+		"(zcdp) against the weakest adversary that a run names, and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
+		"effective_sigma is 7, want sigma (4) or more, and at most":                                                         func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
 	} {
 		other := *w.fleet
 		change(&other.Privacy)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // sampler takes one sample of a metric with further labels, names and values in turn. Unknown values are left out.
@@ -83,23 +85,30 @@ func (n *Neighbor) samples(gauge, counter sampler) {
 	}
 }
 
+// samples gives each figure with its adversary.
 func (p *Privacy) samples(gauge sampler) {
-	gauge("epsilon", "Spent in this run, at delta.", p.Epsilon)
-	gauge("epsilon_limit", "What this run may spend; absent if it is limited by its rounds alone.", p.Limit)
-	gauge("epsilon_planned", "What all rounds of this run cost together.", p.Planned)
-	gauge("delta", "At which every epsilon here holds.", Value(p.Delta))
-	gauge("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(p.Rho))
-	if l := p.Lifetime; l != nil {
-		gauge("lifetime_epsilon", "Spent by all runs on the data set, as its ledger has it.", l.Epsilon)
+	run := func(adversary string, rho float64, epsilon, limit, planned Value) {
+		gauge("epsilon", "Spent in this run, at delta, against an adversary.", epsilon, "adversary", adversary)
+		gauge("epsilon_limit", "What this run may spend; absent if it is limited by its rounds alone.", limit,
+			"adversary", adversary)
+		gauge("epsilon_planned", "What all rounds of this run cost together.", planned, "adversary", adversary)
+		gauge("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(rho),
+			"adversary", adversary)
 	}
+	run(p.Adversary, p.Rho, p.Epsilon, p.Limit, p.Planned)
 	if a := p.AgainstAll; a != nil {
-		const against = ", against all other members together, who know the noise that they share with this node."
-		gauge("epsilon_against_all", "Spent in this run, at delta"+against, a.Epsilon)
-		gauge("epsilon_against_all_limit", "What this run may spend"+against, a.Limit)
-		gauge("epsilon_against_all_planned", "What all rounds of this run cost together"+against, a.Planned)
-		gauge("zcdp_rho_against_all", "Spent in this run, as zero-concentrated differential privacy"+against, Value(a.Rho))
-		gauge("lifetime_epsilon_against_all", "Spent by all runs on the data set"+against, a.Lifetime)
-		gauge("adversary_info", "Always 1; against whom the other figures of privacy hold.", 1, "adversary", p.Adversary)
+		run(dpmech.AllOthers, a.Rho, a.Epsilon, a.Limit, a.Planned)
+	}
+	gauge("delta", "At which every epsilon here holds.", Value(p.Delta))
+	life := func(adversary string, epsilon Value) {
+		gauge("lifetime_epsilon", "Spent by all runs on the data set, as its ledger has it, against an adversary.", epsilon,
+			"adversary", adversary)
+	}
+	if l := p.Lifetime; l != nil {
+		life(l.Adversary, l.Epsilon)
+		if a := l.AgainstAll; a != nil {
+			life(dpmech.AllOthers, a.Epsilon)
+		}
 	}
 }
 

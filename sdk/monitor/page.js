@@ -266,9 +266,8 @@
     if (!p) return tilePrivacy("no bound", "NOT PRIVATE: nothing limits what leaks");
     const most = known(p.epsilon_limit) ? p.epsilon_limit : p.epsilon_planned;
     const of = (q, most) => "of " + (known(q.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned"), all = p.against_all;
-    tilePrivacy("ε " + epsilon(p.epsilon), of(p, most) + ", δ " + figures(p.delta, 2) +
-      (all ? "; against all other members together " + epsilon(all.epsilon) + " " + of(all, known(all.epsilon_limit) ? all.epsilon_limit : all.epsilon_planned) : "") +
-      (p.lifetime ? "; data's lifetime " + epsilon(p.lifetime.epsilon) : ""), p.epsilon / most, known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
+    tilePrivacy("ε " + epsilon(p.epsilon), of(p, most) + ", δ " + figures(p.delta, 2) + ", against " + p.adversary +
+      (all ? "; against all other members together " + epsilon(all.epsilon) + " " + of(all, known(all.epsilon_limit) ? all.epsilon_limit : all.epsilon_planned) : ""), p.epsilon / most, known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
   };
 
   let pace = 0; // seconds a round takes, as the last ones did; 0 if that is not known
@@ -345,10 +344,11 @@
     cConsensus.none = !group && s.round > 1 && !s.consensus_error_round; // messages do not show a neighbor's model
     const p = head.privacy;
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
-    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + ")");
+    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + "), against " + p.adversary);
     cEpsilon.none = !p;
-    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends" + (p.against_all ?
-      ", against " + p.adversary + ". Against all other members together it is " + epsilon(p.against_all.epsilon) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
+    const each = q => epsilon(q.epsilon) + " against " + q.adversary + (q.against_all ? " and " + epsilon(q.against_all.epsilon) + " against all other members together" : "");
+    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +
+      (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };
   };
 

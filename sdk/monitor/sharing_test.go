@@ -16,20 +16,32 @@ func TestPrivacyAgainstAll(t *testing.T) {
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, PairSigma: 16, EffectiveSigma: 12, Colluders: 1, Delta: 1e-5, EpsilonLimit: 6,
 			LimitAll: 9},
 	}
+	const outsiders = "whoever sees all releases and is no member" // of another run
 	st := NewStatus(f, "a")
-	st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{Cost: dpmech.CostOf(f.Total(7), 1e-5)})
+	st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{
+		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
+		Runs: []dpmech.RunSpend{
+			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Clip: 1, Sigma: 8, Shared: f.Privacy.Shared()}}},
+			{Spends: []dpmech.Spend{{First: 1, Rounds: 2, Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16}}}},
+		},
+	})
 	p, a := st.Privacy, st.Privacy.AgainstAll
 	if a == nil || !(a.Epsilon > p.Epsilon) || !(a.Planned > p.Planned) || a.Rho != 4*2/64.0 || a.Limit != 9 ||
-		!(a.Lifetime > a.Epsilon) || p.Adversary != f.Privacy.Shared().Adversary() {
+		!(p.Lifetime.Epsilon > p.Epsilon) || !(p.Lifetime.AgainstAll.Epsilon > a.Epsilon) || p.Lifetime.Limit != 12 ||
+		p.Lifetime.AgainstAll.Limit != 14 || p.Lifetime.Adversary != outsiders || p.Adversary != f.Privacy.Shared().Adversary() {
 		t.Fatalf("%+v, %+v", p, a)
 	}
 	text := string(Metrics(st))
+	const one = "whoever sees all releases, together with any one member"
 	for _, want := range []string{
-		"spade_edge_epsilon_against_all{", "spade_edge_epsilon_against_all_limit{", "spade_edge_epsilon_against_all_planned{",
-		"spade_edge_zcdp_rho_against_all{", "spade_edge_lifetime_epsilon_against_all{", "spade_edge_mixing{",
-		`adversary="whoever sees all releases, together with any one member"} 1`,
+		`epsilon{run="",node="a",adversary="` + one, `epsilon{run="",node="a",adversary="` + dpmech.AllOthers,
+		`epsilon_limit{run="",node="a",adversary="` + one, `epsilon_limit{run="",node="a",adversary="` + dpmech.AllOthers + `"} 9`,
+		`epsilon_planned{run="",node="a",adversary="` + one, `epsilon_planned{run="",node="a",adversary="` + dpmech.AllOthers,
+		`zcdp_rho{run="",node="a",adversary="` + one, `zcdp_rho{run="",node="a",adversary="` + dpmech.AllOthers,
+		`lifetime_epsilon{run="",node="a",adversary="` + outsiders, `lifetime_epsilon{run="",node="a",adversary="` + dpmech.AllOthers,
+		"mixing{",
 	} {
-		if strings.Count(text, want) != 1 {
+		if strings.Count(text, "\nspade_edge_"+want) != 1 {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}

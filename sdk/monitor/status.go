@@ -203,27 +203,45 @@ type Link struct {
 // Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors
 // share noise, against all other members together.
 type Privacy struct {
-	Rho        float64   `json:"rho"`     // zCDP
-	Epsilon    Value     `json:"epsilon"` // of the releases made, at Delta, as Accounting reads it
+	Adversary  string    `json:"adversary"` // against whom the figures hold, but for those of AgainstAll and Lifetime
+	Rho        float64   `json:"rho"`       // zCDP
+	Epsilon    Value     `json:"epsilon"`   // of the releases made, at Delta, as Accounting reads it
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
 	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
 	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
 	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
 
-	// Adversary is against whom all that holds. AgainstAll is the same against all other members together; the JSON leaves
-	// it out where no noise is shared and the two are one.
-	Adversary  string   `json:"adversary"`
+	// AgainstAll is the same against all other members together; the JSON leaves it out where no noise is shared and the
+	// two are one.
 	AgainstAll *Against `json:"against_all,omitempty"`
 }
 
 // Against is what a run has spent, and may spend, against all other members together; see [Privacy].
 type Against struct {
-	Rho      float64 `json:"rho"`
-	Epsilon  Value   `json:"epsilon"`
-	Limit    Value   `json:"epsilon_limit"`
-	Planned  Value   `json:"epsilon_planned"`
-	Lifetime Value   `json:"epsilon_lifetime"` // of all runs on the data set; unknown without a ledger
+	Rho     float64 `json:"rho"`
+	Epsilon Value   `json:"epsilon"`
+	Limit   Value   `json:"epsilon_limit"`
+	Planned Value   `json:"epsilon_planned"`
+}
+
+// Lifetime is what all runs on the data set have spent together. Its adversary is the weakest that these runs name,
+// which need not be that of the present one.
+type Lifetime struct {
+	Dataset   string `json:"dataset"`
+	Runs      int    `json:"runs"`
+	Adversary string `json:"adversary"`     // against whom Epsilon holds
+	Epsilon   Value  `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
+	Limit     Value  `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
+
+	// AgainstAll is the same against all other members together; the JSON leaves it out where no run has shared noise.
+	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"`
+}
+
+// LifetimeAgainst is what all runs have spent against all other members together; see [Lifetime].
+type LifetimeAgainst struct {
+	Epsilon Value `json:"epsilon"`
+	Limit   Value `json:"epsilon_limit"`
 }
 
 // NewPrivacy returns what a run of a private fleet has spent. life is what the ledger has, or nil.
@@ -236,31 +254,26 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 		}
 		return Unknown()
 	}
-	planned := f.Total(f.Method.Rounds)
-	out := &Privacy{Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta, Accounting: p.Accounting.String(),
-		Limit: limit(p.EpsilonLimit), Planned: epsilon(planned.Rho), Adversary: p.Shared().Adversary()}
-	if planned.All != planned.Rho {
+	planned := f.Total(f.Method.Rounds).Figures()
+	out := &Privacy{Adversary: planned[0].Adversary, Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta,
+		Accounting: p.Accounting.String(), Limit: limit(p.EpsilonLimit), Planned: epsilon(planned[0].Rho)}
+	if len(planned) > 1 {
 		out.AgainstAll = &Against{Rho: spent.All, Epsilon: epsilon(spent.All), Limit: limit(p.LimitAll),
-			Planned: epsilon(planned.All), Lifetime: Unknown()}
+			Planned: epsilon(planned[1].Rho)}
 	}
 	if life != nil {
-		out.Lifetime = &Lifetime{Dataset: life.Dataset, Runs: len(life.Runs), Epsilon: epsilon(life.Rho), Limit: Unknown()}
+		var most dpmech.Limit
 		if life.Limit != nil {
-			out.Lifetime.Limit = Value(life.Limit.Epsilon)
+			most = *life.Limit
 		}
-		if out.AgainstAll != nil {
-			out.AgainstAll.Lifetime = epsilon(life.Total().All)
+		figures := life.Total().Figures()
+		out.Lifetime = &Lifetime{Dataset: life.Dataset, Runs: len(life.Runs), Adversary: figures[0].Adversary,
+			Epsilon: epsilon(figures[0].Rho), Limit: limit(most.Epsilon)}
+		if len(figures) > 1 {
+			out.Lifetime.AgainstAll = &LifetimeAgainst{Epsilon: epsilon(figures[1].Rho), Limit: limit(most.EpsilonAll)}
 		}
 	}
 	return out
-}
-
-// Lifetime is what all runs on the data set have spent together.
-type Lifetime struct {
-	Dataset string `json:"dataset"`
-	Runs    int    `json:"runs"`
-	Epsilon Value  `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
-	Limit   Value  `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
 }
 
 // Local comes from the device's own data directly: no privacy guarantee covers it. It is for loopback alone; in a

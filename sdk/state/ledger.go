@@ -49,7 +49,8 @@ type Ledger struct {
 const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
 
 // CreateLedger makes the ledger of a data set, which people will know by the name dataset, and leaves it open. This is
-// a decision: the data set counts as never used before. limit bounds what all runs together may spend; nil only counts.
+// a decision: the data set counts as never used before. limit bounds what all runs together may spend, against all other
+// members together unless its EpsilonAll says otherwise (see [dpmech.Limit]); nil only counts.
 // It is an error if there is a ledger at path, or if there was one and its mark still exists.
 func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit}
@@ -373,7 +374,8 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 		return errors.Join(err, l.fault(lost))
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
-	if !reflect.DeepEqual(life.Runs, then.Runs) || life.Dataset != then.Dataset || life.Created != then.Created {
+	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
+		life.Dataset != then.Dataset || life.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime: not what ledger %s held after reservation %d",
 			l.path, life.Ledger.Seq))
 	}

@@ -253,7 +253,7 @@ func TestFleetOverYears(t *testing.T) {
 		Left privacy.LedgerLeft `json:"left"`
 	}
 	into(t, &left, cli.ExitDone, "privacy", "-ledger", y.device("a", "ledger.json"), "-fleet", y.device("a", "fleet.json"))
-	if l := left.Left; l.Run != "2028" || l.Made != 4 || *l.Rounds < 1 || !(*l.Epsilon > 2 && *l.Epsilon < 12) {
+	if l := left.Left; l.Run != "2028" || l.Made != 4 || *l.Rounds < 1 || !(l.Figures[0].Epsilon > 2 && l.Figures[0].Epsilon < 12) {
 		t.Errorf("left %+v", l)
 	}
 }

@@ -157,8 +157,8 @@ func TestPrivacyFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "patients.ledger")
 	life := object[privacy.LifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16", "-accounting", "zcdp")
-	if life.Dataset != "patients" || *life.Limit != (dpmech.Limit{Epsilon: 16, Delta: 1e-5, Accounting: dpmech.ZCDP}) || life.Rho != 0 || life.Ledger.Seq != 0 ||
-		*life.Left.Epsilon != 16 || life.Left.Rounds != nil {
+	if life.Dataset != "patients" || *life.Limit != (dpmech.Limit{Epsilon: 16, Delta: 1e-5, Accounting: dpmech.ZCDP, EpsilonAll: 16}) || life.Rho != 0 || life.Ledger.Seq != 0 ||
+		life.Left.Figures[0].Epsilon != 16 || life.Left.Rounds != nil {
 		t.Errorf("%+v", life)
 	}
 	ledger, err := state.OpenLedger(path)

@@ -195,10 +195,10 @@ func TestSharingFleet(t *testing.T) {
 	_, out, _ = call("status", path, "-json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
 		float64(st.Privacy.AgainstAll.Rho) != a.Privacy.AgainstAll.Rho || float64(st.Privacy.AgainstAll.Epsilon) != made.Privacy.AgainstAll.EpsilonGDP ||
-		st.Privacy.AgainstAll.Lifetime != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
+		st.Privacy.Lifetime.AgainstAll.Epsilon != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all\n"},
+	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all  epsilon is against\n"},
 		"privacy", "-ledger", ledger)
 	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)

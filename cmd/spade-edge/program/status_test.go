@@ -256,7 +256,7 @@ func TestTopicIsComplete(t *testing.T) {
 	link := &monitor.Link{Fault: "f", Refusal: "r"}
 	st := monitor.Status{
 		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
-		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{}, AgainstAll: &monitor.Against{}}, Mixing: 1,
+		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{AgainstAll: &monitor.LifetimeAgainst{}}, AgainstAll: &monitor.Against{}}, Mixing: 1,
 	}
 	names := 0
 	for line := range strings.Lines(string(monitor.Metrics(st))) {

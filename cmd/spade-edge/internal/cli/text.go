@@ -45,20 +45,30 @@ func CostText(c dpmech.Cost) string {
 }
 
 // AgainstAll is how the second of the two adversaries is called everywhere.
-const AgainstAll = "against all other members together"
+const AgainstAll = "against " + dpmech.AllOthers
 
-// WriteCost says what a spend costs against an adversary and, if noise is shared, against all other members, in every
+// WriteCost says what a spend costs against its adversary and, if noise is shared, against all other members, in every
 // accounting. note is what is to be said of it besides.
-func WriteCost(t Table, c dpmech.Cost, adversary, note string) {
-	one := func(name string, c dpmech.Cost, against string) {
-		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, %s", EpsilonText(c.EpsilonGDP), c.Delta, note, against)
+func WriteCost(t Table, c dpmech.Cost, note string) {
+	one := func(name string, c dpmech.Cost) {
+		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta,
+			note, c.Adversary)
 		t.Row("", "(exact (gdp); as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)",
 			EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 	}
-	one("privacy", c, "against "+adversary)
+	one("privacy", c)
 	if c.AgainstAll != nil {
-		one("", *c.AgainstAll, AgainstAll)
+		one("", *c.AgainstAll)
 	}
+}
+
+// FiguresText says what each figure of a total is as an epsilon, with its adversary.
+func FiguresText(t dpmech.Total, delta float64, acc dpmech.Accounting) string {
+	var all []string
+	for _, f := range t.Figures() {
+		all = append(all, fmt.Sprintf("epsilon %s against %s", EpsilonText(acc.Epsilon(f.Rho, delta)), f.Adversary))
+	}
+	return strings.Join(all, "; ")
 }
 
 // ReleaseWord is how a release is called: with rounds of mixing, a round of learning has several.

@@ -60,16 +60,20 @@ type fleetEdit struct {
 
 // FleetResult is what has changed, and its JSON.
 type FleetResult struct {
-	Action  string               `json:"action"`
-	Fleet   string               `json:"fleet"` // the file
-	Run     string               `json:"run"`
-	Hash    string               `json:"fleet_hash"`
-	SameRun bool                 `json:"same_run"` // the hash is what it was: a run that has begun takes the change over
-	DryRun  bool                 `json:"dry_run"`
-	Files   []fileChange         `json:"files"`
-	Epsilon *float64             `json:"epsilon"` // of the run, null if it is not private
-	Left    []privacy.LedgerLeft `json:"ledgers"` // of the members whose ledgers are here
-	Notes   []string             `json:"notes"`   // what is left to do
+	Action  string       `json:"action"`
+	Fleet   string       `json:"fleet"` // the file
+	Run     string       `json:"run"`
+	Hash    string       `json:"fleet_hash"`
+	SameRun bool         `json:"same_run"` // the hash is what it was: a run that has begun takes the change over
+	DryRun  bool         `json:"dry_run"`
+	Files   []fileChange `json:"files"`
+	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
+	// Adversary is against whom Epsilon holds. EpsilonAll is that against all other members together, if noise is shared.
+	Adversary  string   `json:"adversary,omitempty"`
+	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
+
+	Left  []privacy.LedgerLeft `json:"ledgers"` // of the members whose ledgers are here
+	Notes []string             `json:"notes"`   // what is left to do
 }
 
 type fileChange struct {
@@ -168,7 +172,12 @@ func (e *fleetEdit) finish() error {
 	hash := f.Hash()
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
 	if p := f.Privacy; !p.NonPrivate {
-		epsilon := p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta)
+		figures := f.Total(f.Method.Rounds).Figures()
+		epsilon := p.Accounting.Epsilon(figures[0].Rho, p.Delta)
+		if e.r.Adversary = figures[0].Adversary; len(figures) > 1 {
+			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
+			e.r.EpsilonAll = &all
+		}
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
@@ -252,8 +261,9 @@ func (e *fleetEdit) print(t cli.Table) {
 		t.Row("ledger", "%q: %s", l.Name, l.Text)
 	}
 	if r.Epsilon != nil {
-		t.Row("epsilon", "%s at delta %v of each member's data set, for the whole run", cli.EpsilonText(*r.Epsilon),
-			e.file.Fleet.Privacy.Delta)
+		f := e.file.Fleet
+		t.Row("privacy", "%s, at delta %v of each member's data set, for the whole run",
+			cli.FiguresText(f.Total(f.Method.Rounds), f.Privacy.Delta, f.Privacy.Accounting), f.Privacy.Delta)
 	}
 	for _, n := range r.Notes {
 		t.Row("next", "%s", n)

@@ -33,7 +33,8 @@ func (e *fleetEdit) next() error {
 	var wrong cli.Faults
 	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds,
 		math.MaxInt32)
-	wrong.When(e.Given["epsilon"] && !(e.epsilon >= 1e-9 && e.epsilon <= 1e6), "-epsilon is %v, want 1e-9..1e6", e.epsilon)
+	wrong.When(e.Given["epsilon"] && !(e.epsilon >= leastEpsilon && e.epsilon <= 1e6), "-epsilon is %v, want %v..1e6",
+		e.epsilon, leastEpsilon)
 	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon: the fleet is not private")
 	wrong.When(e.stop < 0 || e.stop > signed.MaxStops, "-stop is %d, want 0..%d", e.stop, signed.MaxStops)
 	if err := wrong.Usage(); err != nil {
@@ -159,6 +160,9 @@ func readNumbers(path, format string) ([]float32, error) {
 	return x, nil
 }
 
+// leastEpsilon is the least budget that a run can have, as -epsilon takes it.
+const leastEpsilon = 1e-9
+
 // afford fits the noise of the run into the budget that is asked for, and into what the ledgers here have left. Noise
 // that does already stays as it is.
 func (e *fleetEdit) afford() error {
@@ -175,7 +179,8 @@ func (e *fleetEdit) afford() error {
 	if e.epsilon > 0 {
 		target, limited = e.epsilon, true
 	}
-	whose, all := "", math.Inf(1)
+	whose, all := "", math.Inf(1) // all is the least rho that a ledger leaves against all other members together
+	room := ""                    // whose ledger that is
 	elsewhere := slices.Clone(f.Members)
 	for _, n := range e.nodes {
 		l, err := e.ledger(n, f)
@@ -186,34 +191,56 @@ func (e *fleetEdit) afford() error {
 			continue
 		}
 		elsewhere = slices.DeleteFunc(elsewhere, func(name string) bool { return name == n.node.Name })
-		if l.Rho == nil {
+		left := l.Total
+		if math.IsInf(left.Rho, 1) {
 			continue
 		}
-		if !(*l.Rho > 0) {
-			return fmt.Errorf("nothing is left in the ledger of %q: %w", n.node.Name, dpmech.ErrBudget)
+		eps := p.Accounting.Epsilon(left.Rho*(1-1e-9), p.Delta) // what is rounded up stays below
+		if eps < leastEpsilon {
+			return fmt.Errorf("the ledger of %q: %w: epsilon 0 is left of its limit, %v. No further run fits on these data: "+
+				"take %[1]q out of the fleet (spade-edge fleet remove), or give it new data with a ledger of their own "+
+				"(spade-edge privacy -new-ledger)", n.node.Name, dpmech.ErrBudget, l.Limit)
 		}
-		if eps := p.Accounting.Epsilon(*l.Rho*(1-1e-9), p.Delta); eps < target { // what is rounded up stays below
+		if eps < target {
 			target, limited, whose = eps, true, n.node.Name
 		}
-		if l.RhoAll != nil {
-			all = min(all, *l.RhoAll)
+		if left.All < all {
+			all, room = left.All, n.node.Name
 		}
+	}
+	if target < leastEpsilon {
+		return cli.AsUsageError(errors.New("-epsilon is missing: the run before costs epsilon 0, from which no budget follows"))
 	}
 	if len(elsewhere) > 0 {
 		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet "+
 			"fleet.json), and -epsilon takes the least: %q", elsewhere)
-	}
-	if limited {
-		p.EpsilonLimit = target
-	}
-	if whose != "" {
-		e.note("the ledger of %q has the least left, which is the budget of the run", whose)
 	}
 	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {
 		if err := e.suggest(target); err != nil {
 			return err
 		}
+	}
+	// With noise that is shared, the ledgers may leave less against all other members together.
+	for range 3 {
+		total := f.Total(f.Method.Rounds)
+		if total.All <= all {
+			break
+		}
+		target, limited, whose = p.Accounting.Epsilon(total.Rho*(all/total.All)*(1-1e-9), p.Delta), true, room
+		if target < leastEpsilon {
+			return fmt.Errorf("the ledger of %q: %w: it leaves rho %.3g against %s, too little for noise that is shared as "+
+				"before", room, dpmech.ErrBudget, all, dpmech.AllOthers)
+		}
+		if err := e.suggest(target); err != nil {
+			return err
+		}
+	}
+	if limited {
+		p.EpsilonLimit = target
+	}
+	if whose != "" {
+		e.note("the ledger of %q has the least left, which is the budget of the run", whose)
 	}
 	if !limited {
 		p.EpsilonLimit = 0

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -261,25 +262,20 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
 		planned := f.Total(f.Method.Rounds)
-		epsilon := func(rho float64) string { return cli.EpsilonText(pr.Accounting.Epsilon(rho, pr.Delta)) }
-		all := ""
-		if planned.All != planned.Rho {
-			all = fmt.Sprintf("; epsilon %s %s", epsilon(planned.All), cli.AgainstAll)
-		}
-		c.ok("privacy", "epsilon %s (%v) at delta %v over %d rounds, against %s%s", epsilon(planned.Rho), pr.Accounting,
-			pr.Delta, f.Method.Rounds, pr.Shared().Adversary(), all)
+		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting,
+			cli.FiguresText(planned, pr.Delta, pr.Accounting))
 		c.forecast(f, r.Forecast)
 	}
 	if errLedger != nil {
 		c.fail("ledger", codeOf(errLedger), errLedger)
 	} else if ledger != nil {
 		life := ledger.Lifetime(pr.Delta)
-		all := ""
-		if life.AgainstAll != nil {
-			all = fmt.Sprintf(" (%s %s)", cli.AgainstAll, cli.EpsilonText(life.AgainstAll.EpsilonGDP))
+		covered := "it has no limit"
+		if life.Limit != nil {
+			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
-		c.ok("ledger", "%q has spent epsilon %s%s in %d releases of all runs, and the rest of this run is covered",
-			life.Dataset, cli.EpsilonText(life.EpsilonGDP), all, life.Ledger.Seq)
+		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
+			cli.FiguresText(life.Total(), pr.Delta, dpmech.GDP), life.Ledger.Seq, covered)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -134,23 +135,26 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 		}
 		return cli.EpsilonText(float64(planned)) + " planned"
 	}
-	against := ""
-	if p.AgainstAll != nil {
-		against = ", against " + p.Adversary
-	}
-	b.Row("privacy", "epsilon %s of %s, at delta %v (%s)%s", cli.EpsilonText(float64(p.Epsilon)), limit(p.Planned, p.Limit), p.Delta,
-		p.Accounting, against)
+	b.Row("privacy", "epsilon %s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)),
+		limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
 	if a := p.AgainstAll; a != nil {
-		b.Row("", "epsilon %s of %s, against all other members together", cli.EpsilonText(float64(a.Epsilon)),
-			limit(a.Planned, a.Limit))
+		b.Row("", "epsilon %s of %s, against %s", cli.EpsilonText(float64(a.Epsilon)), limit(a.Planned, a.Limit),
+			dpmech.AllOthers)
 	}
 	if l := p.Lifetime; l != nil {
-		b.Row("lifetime", "epsilon %s of the data set %q, over %d runs%s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
-			l.Runs, against)
-		if a := p.AgainstAll; a != nil {
-			b.Row("", "epsilon %s against all other members together", cli.EpsilonText(float64(a.Lifetime)))
+		b.Row("lifetime", "epsilon %s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
+			runsText(l.Runs), l.Adversary)
+		if a := l.AgainstAll; a != nil {
+			b.Row("", "epsilon %s against %s", cli.EpsilonText(float64(a.Epsilon)), dpmech.AllOthers)
 		}
 	}
+}
+
+func runsText(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
 }
 
 // ownRows says what stays on the device.

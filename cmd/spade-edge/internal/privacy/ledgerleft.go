@@ -14,40 +14,37 @@ import (
 
 // LedgerLeft is what a ledger leaves to further releases, and its JSON. Without a limit that is not said.
 type LedgerLeft struct {
-	Name    string   `json:"name,omitempty"`
-	Rho     *float64 `json:"rho,omitempty"`     // zCDP
-	Epsilon *float64 `json:"epsilon,omitempty"` // that a further run may have, by the limit's delta and accounting
-	RhoAll  *float64 `json:"rho_against_all,omitempty"`
-	Rounds  *int     `json:"rounds,omitempty"` // of learning that are left at a fleet's settings
-	Run     string   `json:"run,omitempty"`    // of that fleet
-	Made    int      `json:"made,omitempty"`   // rounds of that run that the ledger counts
+	Name    string       `json:"name,omitempty"`
+	Figures []FigureLeft `json:"figures,omitempty"`
+	Rounds  *int         `json:"rounds,omitempty"` // of learning that are left at a fleet's settings
+	Run     string       `json:"run,omitempty"`    // of that fleet
+	Made    int          `json:"made,omitempty"`   // rounds of that run that the ledger counts
 
-	Text string
+	Text string `json:"-"`
+
+	Total dpmech.Total  `json:"-"` // infinite without a limit
+	Limit *dpmech.Limit `json:"-"`
+}
+
+// FigureLeft is what a ledger leaves against an adversary.
+type FigureLeft struct {
+	Adversary string  `json:"adversary"`
+	Rho       float64 `json:"rho"`     // zCDP
+	Epsilon   float64 `json:"epsilon"` // that a further run may have, by the limit's delta and accounting
 }
 
 // LeftOf returns what is left. f may be nil.
 func LeftOf(life *dpmech.Lifetime, name string, f *sdk.Fleet) *LedgerLeft {
-	l := &LedgerLeft{Name: name, Text: "as much as you like: the ledger has no limit"}
-	left := dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
+	l := &LedgerLeft{Name: name, Text: "as much as you like: the ledger has no limit", Limit: life.Limit,
+		Total: life.Limit.Left(life.Total())}
+	left := l.Total
 	if limit := life.Limit; limit != nil {
-		spent := life.Cost.Total()
-		remains := func(limit, delta, spent float64, acc dpmech.Accounting) float64 {
-			most, _ := acc.MaxRho(limit, delta) // a ledger's limit is valid
-			if spent > 0 {
-				most -= float64(1e-12 * most) // sums are rounded up
-			}
-			return max(0, most-spent)
+		for _, figure := range left.Figures() {
+			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
+			l.Figures = append(l.Figures, FigureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		left.Rho = remains(limit.Epsilon, limit.Delta, spent.Rho, limit.Accounting)
-		epsilon := limit.Accounting.Epsilon(left.Rho, limit.Delta)
-		l.Rho, l.Epsilon = &left.Rho, &epsilon
-		l.Text = fmt.Sprintf("epsilon %s at delta %v (%v), rho %.6g", cli.EpsilonText(epsilon), limit.Delta, limit.Accounting,
-			left.Rho)
-		if limit.EpsilonAll > 0 {
-			left.All = remains(limit.EpsilonAll, limit.Delta, spent.All, limit.Accounting)
-			l.RhoAll = &left.All
-			l.Text += fmt.Sprintf("; epsilon %s %s", cli.EpsilonText(limit.Accounting.Epsilon(left.All, limit.Delta)), cli.AgainstAll)
-		}
+		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.FiguresText(left, limit.Delta, limit.Accounting), limit.Delta,
+			limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {
 		return l

@@ -45,7 +45,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "at which epsilon is stated")
 	o.SettingFlags(c, "accounting")
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
-		"members together (default no limit)")
+		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
@@ -126,7 +126,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, dpmech.Shared{}.Adversary(), "")
+		cli.WriteCost(t, r.Cost, "")
 	})
 }
 
@@ -180,24 +180,21 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.Row("data set", "%s", life.Dataset)
 	if l := life.Limit; l != nil {
-		t.Row("limit", "epsilon %v at delta %v (%v) for all runs together", l.Epsilon, l.Delta, l.Accounting)
-		if l.EpsilonAll > 0 {
-			t.Row("", "epsilon %v %s", l.EpsilonAll, cli.AgainstAll)
-		}
+		t.Row("limit", "%v, for all runs together", l)
 	} else {
 		t.Row("limit", "none: spends are counted only")
 	}
 	t.Row("left", "%s", left.Text)
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if len(life.Runs) > 0 {
-		cli.WriteCost(t, life.Cost, life.Adversary(), "")
+		cli.WriteCost(t, life.Cost, "")
 		width := len("run")
 		for _, r := range life.Runs {
 			width = max(width, len(r.Run))
 		}
 		all := ""
 		if life.AgainstAll != nil {
-			all = "  against all"
+			all = "  against all  epsilon is against"
 		}
 		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon",
 			all)
@@ -207,7 +204,8 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 				n += s.Rounds
 			}
 			if life.AgainstAll != nil {
-				all = fmt.Sprintf(" %12s", cli.EpsilonText(dpmech.GDP.Epsilon(r.Total().All, life.Delta)))
+				total := r.Total()
+				all = fmt.Sprintf(" %12s  %s", cli.EpsilonText(dpmech.GDP.Epsilon(total.All, life.Delta)), total.Figures()[0].Adversary)
 			}
 			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s%s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
 				cli.EpsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), all)

@@ -96,12 +96,10 @@ type clientFile struct {
 	RMSE     *float64 `json:"rmse,omitempty"`
 }
 
-// Privacy is what the run has cost each client: against Adversary, and, where noise is shared, against all other
-// members.
+// Privacy is what the run has cost each client.
 type Privacy struct {
 	dpmech.Cost
-	Adversary string  `json:"adversary"`
-	Sigma     float64 `json:"sigma"`
+	Sigma float64 `json:"sigma"`
 	// of the noise that neighbors share; see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
@@ -131,7 +129,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 
 // NewPrivacy says what a spend amounts to.
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Adversary: p.Shared().Adversary(), Sigma: p.Sigma,
+	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
 		ConditionalOn: conditional}
 }
@@ -345,7 +343,7 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	cli.WriteCost(t, p.Cost, p.Adversary, note)
+	cli.WriteCost(t, p.Cost, note)
 	if p.PairSigma == 0 {
 		t.Row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", p.Sigma, p.Clip, releases)
 	} else {
