@@ -206,8 +206,12 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	for _, peer := range d.link.Peers() {
 		neighbors = append(neighbors, peer.Name)
 	}
-	d.say("node %q of run %q: %d samples, %d parameters, neighbors %s",
-		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, cmp.Or(quoted(neighbors), "none"))
+	size := "" // of the data set; logs of a private run, which may leave the device, have none
+	if d.fleet.Privacy.NonPrivate {
+		size = fmt.Sprintf("%d samples, ", cfg.Samples)
+	}
+	d.say("node %q of run %q: %s%d parameters, neighbors %s",
+		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(quoted(neighbors), "none"))
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave, err := d.serve(cancel)
