@@ -347,6 +347,22 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	return l.fault(l.log.contains(h))
 }
 
+// CheckHead is Contains for the text of a [dpmech.Head] that was stored with a node's state; empty if the node had no ledger
+// then. l is nil if it has none now, which is an error if it had one.
+func (l *Ledger) CheckHead(stored string) error {
+	if stored == "" {
+		return nil
+	}
+	if l == nil {
+		return errors.New("state: this run was begun with a ledger: it cannot continue without it")
+	}
+	var h dpmech.Head
+	if err := json.Unmarshal([]byte(stored), &h); err != nil {
+		return fmt.Errorf("state: stored head of the ledger: %w", err)
+	}
+	return l.Contains(h)
+}
+
 // Lifetime returns what all runs have spent together, with epsilons at delta.
 func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	l.mu.Lock()

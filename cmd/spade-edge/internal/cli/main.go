@@ -44,6 +44,8 @@ var endings = []struct {
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
+	{state.ErrLost, ExitMismatch, "; with an empty state folder, spade-edge run -recover takes the place of the lost device (spade-edge " +
+		"help recovery)"},
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
 	{sdk.ErrRecovery, ExitMismatch, ""},
