@@ -58,13 +58,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if n.cfg.Recover {
 			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
 			n.toRecover, n.stops.blind = &mcfg, true
-		} else {
-			if err := n.checkLast(0); err != nil {
-				return err
-			}
-			if err := n.loadSecrets(0); err != nil {
-				return err
-			}
+		} else if err := n.checkLast(0); err != nil {
+			return err
 		}
 		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
 		return err
@@ -73,9 +68,6 @@ func (n *Node) resume(mcfg admm.Config) error {
 	n.generation, n.recovered, n.end = newest.Generation, newest.State.Recovered, newest.State.End
 	mcfg.Generation = newest.Generation
 	if err := n.checkLast(round); err != nil {
-		return err
-	}
-	if err := n.loadSecrets(round); err != nil {
 		return err
 	}
 	if n.filter != nil {

@@ -135,6 +135,11 @@ func New(cfg Config) (*Node, error) {
 	if err := n.loadQuarantine(); err != nil {
 		return nil, err
 	}
+	if n.toRecover == nil {
+		if err := n.loadSecrets(n.machine.Status().Round); err != nil {
+			return nil, err
+		}
+	}
 	if n.filter != nil {
 		if _, err := n.Certificate(); err != nil { // better than at the end of the run
 			return nil, fmt.Errorf("sdk: there will be no certificate: %w", err)

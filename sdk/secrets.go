@@ -64,11 +64,11 @@ func (n *Node) loadSecrets(release int) error {
 			return n.retireSecrets(release)
 		}
 	}
-	switch release {
-	case 0:
-		return n.newSecrets(1)
-	case n.method().Last(): // they were removed when every neighbor was done
+	switch {
+	case n.machine.Alone() || release == n.method().Last(): // they were removed, and are not needed
 		return nil
+	case release == 0:
+		return n.newSecrets(1)
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
 		"ones of this device: bring them back, or let the device take the place of a lost one, in an empty folder", release)
