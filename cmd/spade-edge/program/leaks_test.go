@@ -1,13 +1,18 @@
 package program
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // The log of a private run says nothing of how many samples a node has, and how many losses it asks for, as lines and as JSON. The
@@ -48,4 +53,79 @@ func guardedTracking(t *testing.T) *trial {
 	})
 	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "memory_limit": 1`)
 	return tr
+}
+
+// Whoever ends a run in the middle with fleet next or fleet take, or leaves one that has not begun, has its secrets removed with it.
+// What only asks, or is refused, keeps them, and so does a node that is to continue.
+func TestEndedRunsForgetSecrets(t *testing.T) {
+	t.Parallel()
+	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")
+	var nodes []*process
+	for _, name := range []string{"a", "b", "c"} {
+		nodes = append(nodes, start(t, "run", filepath.Join(dir, name, "node.json")))
+	}
+	nodes[0].log.await(t, "  5 of")
+	for _, p := range nodes {
+		p.kill()
+	}
+	kept := func(dir string) (names string) {
+		t.Helper()
+		for _, name := range []string{"a", "b", "c"} {
+			text, err := os.ReadFile(state.SecretsPath(filepath.Join(dir, name, "state")))
+			if err != nil {
+				continue
+			}
+			if k, err := pair.ParseKept(text); err != nil || k.Private == nil {
+				t.Fatalf("%s of %s has no private key, %v: the run was over", name, dir, err)
+			}
+			names += name
+		}
+		return names
+	}
+	other := filepath.Join(filepath.Dir(dir), "other")
+	copyAll(t, dir, other)
+	next := []string{"fleet", "next", other, "-from", filepath.Join(dir, "a", "state"), "-run", "2"}
+	fails := func(args ...string) {
+		t.Helper()
+		if code, text := said(args...); code != cli.ExitFailed || !strings.Contains(text, "or give -end") {
+			t.Errorf("%q: exit code %d, %s", args, code, text)
+		}
+	}
+	fails(next...)
+	var r fleet.FleetResult
+	into(t, &r, cli.ExitDone, with(next, "-end", "-dry-run")...)
+	if kept(dir) != "abc" || kept(other) != "abc" {
+		t.Fatalf("kept before the end: %q and %q", kept(dir), kept(other))
+	}
+	into(t, &r, cli.ExitDone, with(next, "-end")...)
+	if left := kept(other); left != "" {
+		t.Errorf("fleet next -end has left the secrets of %q", left)
+	}
+	take := []string{"fleet", "take", filepath.Join(dir, "a", "node.json"), "-new", filepath.Join(other, "fleet.json")}
+	fails(take...)
+	into(t, &r, cli.ExitDone, with(take, "-end", "-dry-run")...)
+	if left := kept(dir); left != "abc" {
+		t.Errorf("%q are left before the end", left)
+	}
+	into(t, &r, cli.ExitDone, with(take, "-end")...)
+	if left := kept(dir); left != "bc" {
+		t.Errorf("%q are left after fleet take -end on a, want those of b and c", left)
+	}
+
+	// A run in which nothing was released.
+	dir, _ = plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort())
+	alone := start(t, "run", filepath.Join(dir, "a", "node.json"))
+	alone.log.await(t, "waiting for")
+	alone.kill()
+	if kept(dir) != "a" {
+		t.Fatal("a node that waits has no secrets")
+	}
+	model := filepath.Join(filepath.Dir(dir), "model.raw")
+	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
+	if left := kept(dir); left != "" {
+		t.Errorf("fleet next has left the secrets of %q", left)
+	}
 }
