@@ -167,7 +167,8 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	cfg.Store = d.store
 	if d.File.Ledger != "" {
 		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
-			return nil, err
+			kept, _ := d.store.Load()
+			return nil, LostLedger(err, d.File, len(kept) > 0)
 		}
 		defer closing(d.ledger.Close)
 		if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {

@@ -62,7 +62,20 @@ var privacyTroubles = map[string]provocation{
 		b.private.remove(t, "deleted.ledger")
 		return said("privacy", "-ledger", path)
 	},
-	"its mark ... is missing, ...": func(t *testing.T, b *bench) (int, string) {
+	"no such file or directory: it was deleted with its mark, for ... shows that runs have used it; ...": func(t *testing.T, b *bench) (int, string) {
+		b.private.write(t, "gone.ledger.neighbors", "")
+		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
+	},
+	"ledger ... and its mark are missing, and ... has releases that they counted: ...": func(t *testing.T, b *bench) (int, string) {
+		b.done(t)
+		path := b.lone.variant(t, "a.json", "a.ledger", "gone.ledger")
+		code, text := said("check", path, "-offline")
+		if code != cli.ExitFailed || !strings.Contains(text, "has releases that they counted") {
+			t.Errorf("check: exit code %d, %s", code, text)
+		}
+		return said("run", path)
+	},
+	"its mark ... is missing: only the mark shows whether the ledger is its newest copy, ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "unmarked.ledger")
 		b.private.remove(t, "unmarked.ledger.mark")
 		return said("privacy", "-ledger", path)

@@ -188,7 +188,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.fail("settings", cli.ExitUsage, r.Config)
 	}
 	c.state(node, f, r, used, remarks, errState)
-	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
+	c.privacy(f, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
 	c.listen(node, used)
 	switch {
 	case errOracle != nil:
