@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -175,6 +176,13 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 			return nil, err
 		}
 		cfg.Ledger = d.ledger
+	}
+	// What depends on the data, such as the size of a memory, is checked before a neighbor can see this node.
+	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
+	before := cfg
+	before.Oracle = nil // which would be asked
+	if err := sdk.Preflight(ctx, before, unread).Config; err != nil {
+		return nil, err
 	}
 	if d.link, err = d.Open(logger.With("run", d.fleet.Run, "node", d.File.Name)); err != nil {
 		return nil, err

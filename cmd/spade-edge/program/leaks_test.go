@@ -1,10 +1,12 @@
 package program
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -38,21 +40,11 @@ func TestLogHidesSamples(t *testing.T) {
 		}
 	}
 	// An error of the settings is logged as well.
-	code, _, log := call("run", guardedTracking(t).path("a.json"), "-log", "json")
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
+	code, _, log := call("run", guardedTrackingOf(t, tr), "-log", "json")
 	if code != cli.ExitFailed || !strings.Contains(log, "is above the limit of 1 bytes") || regexp.MustCompile(`[0-9]+ samples|takes [0-9]+ bytes`).MatchString(log) {
 		t.Errorf("exit code %d, %s", code, log)
 	}
-}
-
-// guardedTracking is a private fleet with a memory that is too large for its nodes.
-func guardedTracking(t *testing.T) *trial {
-	t.Helper()
-	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
-		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
-		f.Method.Estimator = sdk.EstimatorTracking
-	})
-	tr.edit(t, "a.json", `"version": 1`, `"version": 1, "memory_limit": 1`)
-	return tr
 }
 
 // Whoever ends a run in the middle with fleet next or fleet take, or leaves one that has not begun, has its secrets removed with it.
@@ -128,4 +120,67 @@ func TestEndedRunsForgetSecrets(t *testing.T) {
 	if left := kept(dir); left != "" {
 		t.Errorf("fleet next has left the secrets of %q", left)
 	}
+}
+
+// A node that fits its preprocessing on its own data, and gets another model than the fleet's, says so once, in check and in run, and no
+// neighbor sees it: nothing connects before the data is known to fit. The same holds for settings that depend on the data.
+func TestOwnFitBeforeTransport(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
+	neighbor, err := net.Listen("tcp", tr.place(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen atomic.Int64
+	go func() {
+		for {
+			c, err := neighbor.Accept()
+			if err != nil {
+				return
+			}
+			seen.Add(1)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = neighbor.Close() })
+	const fit = `{"builtin": {"fit": "own", "model": "softmax", "data": "csv:NAME.csv", "label": "ill", "test_fraction": 0, MORE}}`
+	for name, c := range map[string]struct{ rows, more, want string }{
+		"fewer categories": {"ward,age,ill\nx,1,no\ny,2,yes\nx,3,no\ny,5,yes\n", `"onehot": ["ward"]`,
+			"oracle.builtin has 4 parameters (softmax: 2 classes, 4 columns), but dim of the fleet is 6"},
+		"fewer columns than components": {"age,weight,ill\n1,5,no\n2,3,yes\n3,9,no\n5,1,yes\n", `"pca": 5`, "5, want 1 to 2, the number of columns"},
+		"rows all alike":                {"age,weight,ill\n1,5,no\n1,5,yes\n1,5,no\n1,5,yes\n", `"pca": 2`, "PCA of a training set whose rows are all alike"},
+		"a class without samples":       {"age,weight,ill\n1,5,no\n2,3,no\n3,9,no\n5,1,no\n", `"labels": ["no", "yes"]`, `"yes"`},
+	} {
+		file := strings.ReplaceAll(name, " ", "-")
+		tr.write(t, file+".csv", c.rows)
+		path := tr.oracle(t, strings.NewReplacer("NAME", file, "MORE", c.more).Replace(fit))
+		for _, args := range [][]string{{"check", path}, {"run", path}} {
+			code, out, log := call(args...)
+			text := out + log
+			if args[0] == "run" {
+				text = log
+			}
+			if code != cli.ExitUsage || !strings.Contains(text, c.want) || strings.Count(text, `oracle.builtin.fit is "own", and what this node fits on its own data is not the `+
+				"fleet's model") != 1 {
+				t.Errorf("%s: %s: exit code %d, want %q in\n%s", name, args[0], code, c.want, text)
+			}
+		}
+	}
+	if code, _, log := call("run", guardedTrackingOf(t, tr)); code != cli.ExitFailed || !strings.Contains(log, "is above the limit of 1 bytes") {
+		t.Errorf("exit code %d, %s", code, log)
+	}
+	if n := seen.Load(); n > 0 {
+		t.Errorf("a neighbor has seen %d connections of nodes that did not start", n)
+	}
+}
+
+// guardedTrackingOf writes a node file and a fleet file like those of a trial, with a memory that is too large, and returns the former.
+func guardedTrackingOf(t *testing.T, tr *trial) string {
+	t.Helper()
+	other, fleet := *tr.file, *tr.file.Fleet
+	other.Fleet, other.X0File, fleet.Method.Estimator = &fleet, "x0.again", sdk.EstimatorTracking
+	if err := other.Write(tr.path("tracking.json")); err != nil {
+		t.Fatal(err)
+	}
+	return tr.variant(t, "a.json", "fleet.json", "tracking.json", `"version": 1`, `"version": 1, "memory_limit": 1`)
 }
