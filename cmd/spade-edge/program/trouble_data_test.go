@@ -171,6 +171,10 @@ var scorerTroubles = map[string]provocation{
 }
 
 var dataTroubles = map[string]provocation{
+	"oracle.builtin.fit is \"own\", and what this node fits on its own data is not the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
+		b.plain.write(t, "alike.csv", "x,y,label\n1,2,a\n1,2,b\n1,2,a\n1,2,b\n")
+		return said("run", b.plain.oracle(t, `{"builtin": {"fit": "own", "model": "softmax", "data": "csv:alike.csv", "label": "label", "test_fraction": 0, "pca": 2}}`))
+	},
 	"-label ...: ... has no such column": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "a.csv", "x,y,label\n1,2,a\n3,4,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("a.csv"), "-label", "lable")
