@@ -184,3 +184,35 @@ func guardedTrackingOf(t *testing.T, tr *trial) string {
 	}
 	return tr.variant(t, "a.json", "fleet.json", "tracking.json", `"version": 1`, `"version": 1, "memory_limit": 1`)
 }
+
+// A device that has lost its state and its ledger, and has a new ledger, meets a neighbor that holds its releases: it ends within
+// moments, and says what the neighbor holds and what to do. It used to wait for ever where noise is shared.
+func TestNewDeviceIsTold(t *testing.T) {
+	t.Parallel()
+	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")
+	of := func(name, file string) string { return filepath.Join(dir, name, file) }
+	a, b, c := start(t, "run", of("a", "node.json")), start(t, "run", of("b", "node.json")), start(t, "run", of("c", "node.json"))
+	a.log.await(t, "  5 of")
+	b.kill()
+	for _, lost := range []string{"state", "ledger.json", "ledger.json.mark", "ledger.json.neighbors"} {
+		if err := os.RemoveAll(of("b", lost)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, text := said("privacy", "-new-ledger", of("b", "ledger.json"), "-dataset", "b"); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	b = start(t, "run", of("b", "node.json"))
+	b.wait(t, cli.ExitMismatch)
+	for _, want := range []string{" holds release ", "of this node, whose own state ends with 0", "restore the newest state and ledger", "spade-edge run -recover"} {
+		if !strings.Contains(b.log.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.log.String())
+		}
+	}
+	// What it says to do helps.
+	b = start(t, "run", of("b", "node.json"), "-recover")
+	b.log.await(t, "this device takes the place of the lost one")
+	for _, p := range []*process{a, b, c} {
+		p.kill()
+	}
+}
