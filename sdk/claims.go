@@ -64,6 +64,11 @@ func newClaims(cfg *Config, hash [32]byte, incarnation uint64, neighbors []int) 
 // signing reports whether releases are signed, and claims have to be proved.
 func (c *claims) signing() bool { return c.key != nil }
 
+// present returns the public key that the node signs with.
+func (c *claims) present() []ed25519.PublicKey {
+	return []ed25519.PublicKey{c.key.Public().(ed25519.PublicKey)}
+}
+
 // releaseOf returns the release behind a state, unsigned.
 func (c *claims) releaseOf(s *admm.State, generation uint16) signed.Release {
 	return signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round,
@@ -104,7 +109,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 		}
 		r = stored
 	}
-	if r.Verify(c.scope, []ed25519.PublicKey{c.key.Public().(ed25519.PublicKey)}) != nil {
+	if r.Verify(c.scope, c.present()) != nil {
 		r.Sign(c.key, c.scope)
 	}
 	c.own = c.own.Add(r)

@@ -142,9 +142,9 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
 			"again", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
-		refuse(tracking && (c.Store != nil || !complete) && size > limit, "the memory of estimator %q takes %d bytes of every stored state "+
-			"with %d samples in dimension %d, want at most %d: raise MemoryLimit, take fewer samples or estimator %q",
-			EstimatorTracking, size, c.Samples, f.Dim, limit, EstimatorCentered)
+		refuse(tracking && (c.Store != nil || !complete) && size > limit, "the memory of estimator %q, 4*samples*(dim+1) bytes of "+
+			"every stored state, is above the limit of %d bytes: raise MemoryLimit, take fewer samples or estimator %q",
+			EstimatorTracking, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		shared := f.Privacy.PairSigma > 0
 		refuse(!shared && c.Secret != nil, "Secret is set in a fleet whose members share no noise")

@@ -58,13 +58,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 		if n.cfg.Recover {
 			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
 			n.toRecover, n.stops.blind = &mcfg, true
-		} else {
-			if err := n.checkLast(0); err != nil {
-				return err
-			}
-			if err := n.loadSecrets(0); err != nil {
-				return err
-			}
+		} else if err := n.checkLast(0); err != nil {
+			return err
 		}
 		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
 		return err
@@ -75,14 +70,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if err := n.checkLast(round); err != nil {
 		return err
 	}
-	if err := n.loadSecrets(round); err != nil {
-		return err
-	}
 	if n.filter != nil {
 		if n.filter, err = dpmech.LoadFilter(newest.Filter); err != nil {
 			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 		}
-		if err = checkHead(n.cfg.Ledger, newest.Ledger); err == nil && newest.Ledger == "" {
+		if err = n.cfg.Ledger.CheckHead(newest.Ledger); err == nil && newest.Ledger == "" {
 			err = n.enterReleased()
 		}
 		if err != nil {
@@ -138,21 +130,6 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// checkHead makes sure that the ledger still knows what it knew when a state was stored.
-func checkHead(l *state.Ledger, head string) error {
-	if head == "" {
-		return nil
-	}
-	if l == nil {
-		return errors.New("sdk: this run was begun with a ledger: it cannot go on without")
-	}
-	var h dpmech.Head
-	if err := json.Unmarshal([]byte(head), &h); err != nil {
-		return fmt.Errorf("sdk: stored head of the ledger: %w", err)
-	}
-	return l.Contains(h)
-}
-
 // enterReleased counts in the ledger what was released while the run had none.
 func (n *Node) enterReleased() error {
 	if n.cfg.Ledger == nil {
@@ -177,17 +154,19 @@ func (n *Node) checkLast(round int) error {
 	return checkLast(n.cfg.Store != nil, n.method().Data(round), n.reserved, n.marked)
 }
 
+// advice ends the errors about a state that is lost or old.
+const advice = "restore the newest state and ledger, let this device take the place of a lost one, or start the fleet anew " +
+	"under another run id"
+
 // checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data.
 func checkLast(stored bool, round, reserved, marked int) error {
-	const advice = "restore the state, let this device take the place of a lost one, or start the fleet anew under another " +
-		"run id"
 	if !stored && marked > 0 {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
-			marked, state.ErrRollback, advice)
+			marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, reserved, marked); err != nil {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
-			reserved, round, state.ErrRollback, advice, err)
+			reserved, round, state.ErrLost, advice, err)
 	}
 	return nil
 }
@@ -364,8 +343,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 // chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
-		"as spent, and going on would release a round twice: restore the state, let a device take the place of this one, or start the "+
-		"fleet anew under another run id", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrRollback)
+		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
 	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
 		return err
 	}

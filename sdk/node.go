@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math"
@@ -108,8 +107,8 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
-	mcfg.Incarnation = newIncarnation()
-	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, log: cfg.Logger, graph: p.graph}
+	mcfg.Incarnation = signed.NewIncarnation()
+	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, graph: p.graph}
 	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
@@ -118,10 +117,7 @@ func New(cfg Config) (*Node, error) {
 			n.secrets = &secrets{keeper: keeper}
 		}
 	}
-	if n.log == nil {
-		n.log = slog.New(slog.DiscardHandler)
-	}
-	n.log = slog.New(transport.Limited(n.log.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
+	n.log = slog.New(transport.Limited(cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if l := cfg.Ledger; l != nil {
 		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy); err != nil {
 			return nil, err
@@ -138,6 +134,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	if err := n.loadQuarantine(); err != nil {
 		return nil, err
+	}
+	if n.toRecover == nil {
+		if err := n.loadSecrets(n.machine.Status().Round); err != nil {
+			return nil, err
+		}
 	}
 	if n.filter != nil {
 		if _, err := n.Certificate(); err != nil { // better than at the end of the run
@@ -185,13 +186,6 @@ func (n *Node) Spend() dpmech.Total {
 		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 	}
 	return dpmech.Total{}
-}
-
-// newIncarnation returns a random number of 48 bits that tells this process from others of its name.
-func newIncarnation() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return binary.LittleEndian.Uint64(b[:]) & signed.MaxIncarnation
 }
 
 // publish makes the machine's state visible from outside.

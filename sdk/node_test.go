@@ -211,7 +211,7 @@ func TestConfigFaults(t *testing.T) {
 		"SeededTable is set, and the fleet's estimator is \"tracking\"": func(c *sdk.Config) {
 			c.Fleet, c.SeededTable = tracking(), true
 		},
-		"takes 700 bytes of every stored state with 25 samples in dimension 6, want at most 699": func(c *sdk.Config) {
+		"4*samples*(dim+1) bytes of every stored state, is above the limit of 699 bytes": func(c *sdk.Config) {
 			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 699, new(state.Dir)
 		},
 		"want at least 4000": func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },

@@ -73,7 +73,7 @@ func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*
 	if kept == nil {
 		kept = new(state.Snapshot)
 	}
-	if err := checkHead(l, kept.Ledger); err != nil {
+	if err := l.CheckHead(kept.Ledger); err != nil {
 		return err
 	}
 	reserved, marked := l.Last(f.Run, hash, cfg.Name), l.Marked(f.Run, hash, cfg.Name)

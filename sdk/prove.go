@@ -94,6 +94,9 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Release) error {
 	if shown.Generation > r.generation {
+		if shown.Verify(r.claims.scope, r.claims.present()) == nil { // see convict
+			r.dropSecrets()
+		}
 		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is "+
 			"generation %d: %w, another device has taken its place", by, shown.Generation, r.generation, state.ErrRollback)}
 	}
@@ -207,8 +210,17 @@ const findOther = "find the other one, and start the fleet anew under another ru
 // exposed ends this node, of which two releases of one round are signed.
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
+	r.convict(e)
 	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; %s", by, e.Round,
 		ErrClone, findOther)}
+}
+
+// convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. What
+// a retired key has signed counts only until the fleet file drops that key.
+func (n *Node) convict(e signed.Evidence) {
+	if n.claims.signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.present()) == nil {
+		n.dropSecrets()
+	}
 }
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
@@ -264,15 +276,23 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
 // or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *peerClaims) {
-	newest := peer.held.Last()
-	if newest == nil || peer.corrected {
+	if peer.corrected {
 		return
 	}
+	held := r.machine.Heard(to)
+	if newest := peer.held.Last(); newest != nil {
+		held = newest.Round
+	}
 	peer.corrected = true
-	probe := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: newest.Round,
-		Generation: r.generation, Incarnation: r.claims.incarnation}
-	r.attach(&probe)
-	_ = r.post(to, &probe) // it has no vector, and its numbers are within their limits
+	r.probe(to, held)
+}
+
+// probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
+func (r *run) probe(to, held int) {
+	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Generation: r.generation,
+		Incarnation: r.claims.incarnation}
+	r.attach(&m)
+	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
 }
 
 // wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
@@ -296,10 +316,8 @@ func (r *run) wonder(m *admm.Message) error {
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
 		return err
 	}
-	probe := admm.Message{Kind: admm.Probe, To: m.From, Round: r.status.Round, Held: r.machine.Heard(m.From),
-		Generation: r.generation, Incarnation: r.claims.incarnation}
-	r.attach(&probe)
-	return r.post(m.From, &probe)
+	r.probe(m.From, r.machine.Heard(m.From))
+	return nil
 }
 
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
@@ -330,6 +348,7 @@ func (n *Node) loadEvidence() error {
 			}
 		}
 		if e.Member == n.cfg.Name {
+			n.convict(e)
 			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
 		}
 		n.status.Evidence = append(n.status.Evidence, e)

@@ -242,6 +242,7 @@ func (r *run) alone() error {
 		case time.Now().Before(over):
 			r.showAgain()
 		default:
+			r.dropSecrets()
 			first := r.neighbors[0]
 			return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases.of[first].Why))
 		}

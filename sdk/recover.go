@@ -34,7 +34,7 @@ type joining struct {
 
 // recover takes the place of a lost device.
 func (r *run) recover() error {
-	r.joining = &joining{incarnation: newIncarnation(), standing: map[int]admm.Standing{}, faults: map[int]error{},
+	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Standing{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
 	defer func() { r.joining = nil }()
 	for j, q := range r.cases.of {

@@ -64,11 +64,11 @@ func (n *Node) loadSecrets(release int) error {
 			return n.retireSecrets(release)
 		}
 	}
-	switch release {
-	case 0:
-		return n.newSecrets(1)
-	case n.method().Last(): // they were removed when every neighbor was done
+	switch {
+	case n.machine.Alone() || release == n.method().Last(): // they were removed, and are not needed
 		return nil
+	case release == 0:
+		return n.newSecrets(1)
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
 		"ones of this device: bring them back, or let the device take the place of a lost one, in an empty folder", release)
@@ -123,14 +123,13 @@ func (n *Node) retireSecrets(release int) error {
 	return n.keepSecrets()
 }
 
-// dropSecrets forgets the secrets of a run that is over for this node and its neighbors.
+// dropSecrets forgets the secrets of a run that is over for this node and its neighbors, or that it can never continue.
 func (n *Node) dropSecrets() {
 	s := n.secrets
-	if s == nil || s.kept == nil {
+	if s == nil {
 		return
 	}
-	*s = secrets{keeper: s.keeper}
-	if s.keeper == nil {
+	if *s = (secrets{keeper: s.keeper}); s.keeper == nil {
 		return
 	}
 	if err := s.keeper.KeepSecrets(nil); err != nil {
@@ -192,6 +191,7 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 				return nil, nil
 			}
 			if m.Round > 0 || r.machine.Heard(m.From) > 0 {
+				r.correct(m.From, peer) // a device that has lost all that it was is shown what it has released, and ends
 				return nil, fmt.Errorf("sdk: generation %d of %q offers another key than before: it has a double, or has lost its "+
 					"secrets", o.Generation, peer.name)
 			}

@@ -2,7 +2,9 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -21,6 +23,16 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 	}
 	return &fleetfile.Deviations{RMSE: m.RMSE.Value, MAE: m.MAE.Value, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE,
 		Samples: m.Samples}, nil
+}
+
+// ErrOwnFit is what [errors.Is] finds in an error that says: what a node with "fit": "own" fits on its own data is not the
+// fleet's model. That depends on the data, so nothing of the node may be visible to others by then.
+var ErrOwnFit = errors.New("what this node fits on its own data is not the fleet's model")
+
+// notOwn explains that fitting on a node's own data does not give what the fleet needs.
+func notOwn(err error) error {
+	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", and %w: %w; nothing was sent. A task in the fleet file prepares the `+
+		`data of all members in the same way, whatever they are`, ErrOwnFit, err)
 }
 
 // Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends
@@ -72,7 +84,9 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
 		set, err = recipe.Apply(o.Spec)
 	default:
-		set, err = task.Load(o.Spec)
+		if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
+			err = notOwn(err)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -91,8 +105,12 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	oracle := model.New(train)
 	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
-		return nil, fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
+		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
 			oracle.Dim(), model, train.Classes, train.Dim, dim)
+		if o.FitOwn {
+			err = notOwn(err)
+		}
+		return nil, err
 	}
 	if standsStill(model, fleet.Fleet.X0) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -167,13 +168,21 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	cfg.Store = d.store
 	if d.File.Ledger != "" {
 		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
-			return nil, err
+			kept, _ := d.store.Load()
+			return nil, LostLedger(err, d.File, len(kept) > 0)
 		}
 		defer closing(d.ledger.Close)
 		if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {
 			return nil, err
 		}
 		cfg.Ledger = d.ledger
+	}
+	// What depends on the data, such as the size of a memory, is checked before a neighbor can see this node.
+	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
+	before := cfg
+	before.Oracle = nil // which would be asked
+	if err := sdk.Preflight(ctx, before, unread).Config; err != nil {
+		return nil, err
 	}
 	if d.link, err = d.Open(logger.With("run", d.fleet.Run, "node", d.File.Name)); err != nil {
 		return nil, err
@@ -206,8 +215,12 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	for _, peer := range d.link.Peers() {
 		neighbors = append(neighbors, peer.Name)
 	}
-	d.say("node %q of run %q: %d samples, %d parameters, neighbors %s",
-		d.File.Name, d.fleet.Run, cfg.Samples, d.fleet.Dim, cmp.Or(quoted(neighbors), "none"))
+	size := "" // of the data set; logs of a private run, which may leave the device, have none
+	if d.fleet.Privacy.NonPrivate {
+		size = fmt.Sprintf("%d samples, ", cfg.Samples)
+	}
+	d.say("node %q of run %q: %s%d parameters, neighbors %s",
+		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(quoted(neighbors), "none"))
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave, err := d.serve(cancel)

@@ -59,6 +59,16 @@ func (d *Device) Certificate() ([]byte, error) {
 	return cert.JSON()
 }
 
+// LostLedger returns why a node's ledger cannot be opened. A ledger that is missing is not a new one if the state folder has
+// releases.
+func LostLedger(err error, file *fleetfile.Node, released bool) error {
+	if !released || !errors.Is(err, state.ErrNoLedger) {
+		return err
+	}
+	return fmt.Errorf("device: ledger %s and its mark are missing, and %s has releases that they counted: "+state.Restore,
+		file.Ledger, file.State)
+}
+
 // StatusOf asks the running node of a node file for its status, or reads what it has left.
 func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	st, err := AskStatus(ctx, file.State)

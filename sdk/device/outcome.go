@@ -18,7 +18,7 @@ type Outcome struct {
 	Rounds     int     `json:"rounds"` // releases made, cool-down included
 	Done       bool    `json:"done"`
 	NonPrivate bool    `json:"non_private"`
-	Queries    int64   `json:"queries"`
+	Queries    int64   `json:"queries"`    // a multiple of the samples: for this device alone
 	BytesSent  int64   `json:"bytes_sent"` // of encoded frames
 	Seconds    float64 `json:"seconds"`
 	Model      string  `json:"model_sha256"` // of the model as float32, little endian

@@ -23,7 +23,8 @@
 // CORS header lets other pages read along.
 //
 // Loss and accuracy on the device's own data ([Config.Score]) and the number of failed queries come from the data
-// directly, and the privacy guarantee does not cover them. In a private run the page, /status and /history show them,
-// marked as not covered, and /metrics does not: metrics are collected elsewhere. Everything else follows from releases,
+// directly, and the privacy guarantee does not cover them. The number of queries is a multiple of the number of samples.
+// In a private run the page, /status and /history show them, the former marked as not covered, and /metrics does not:
+// metrics are collected elsewhere. Everything else follows from releases,
 // from public parameters, and from the times of messages; timing is outside the guarantee.
 package monitor

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,15 @@ func (s *Status) samples(gauge, counter sampler) {
 	for _, p := range []Phase{Starting, Querying, Waiting, Cooling, Serving, Ended, Failed} {
 		gauge("phase", "1 for what the node is doing, 0 for what it is not.", truth(p == s.Phase), "phase", string(p))
 	}
-	gauge("phase_seconds", "For how long the node has been doing that, in this round.", Value(s.Seconds))
-	gauge("stalled_seconds", "For how long the node has done nothing although it was its turn.", Value(s.Stalled))
+	if s.NonPrivate || s.Phase != Querying {
+		gauge("phase_seconds", "For how long the node has been doing that, in this round; not while a private run asks its oracle.",
+			Value(s.Seconds))
+	}
+	stalled := Value(s.Stalled)
+	if !s.NonPrivate { // coarse enough to say nothing of how long a query takes
+		stalled = Value(10 * math.Floor(s.Stalled/10))
+	}
+	gauge("stalled_seconds", "For how long the node has done nothing although it was its turn; whole tens in a private run.", stalled)
 	gauge("uptime_seconds", "Since the process began to watch the node.", Value(s.Uptime))
 	gauge("round", "Releases made so far, cool-down rounds included.", Value(s.Round))
 	gauge("rounds", "Releases of the whole run, cool-down rounds included.", Value(s.Rounds+s.Cooldown))
@@ -31,7 +39,6 @@ func (s *Status) samples(gauge, counter sampler) {
 		gauge("stop_round", "The last round with data if the run ends early, 0 before enough members have asked.",
 			Value(s.Stop.Round))
 	}
-	counter("queries_total", "Losses asked for, over all lives of the node in this run.", Value(s.Queries))
 	counter("frame_sent_bytes_total", "Encoded frames handed to the transport.", Value(s.FrameBytes))
 	counter("refused_frames_total", "Frames from neighbors that could not be right.", Value(s.RefusedFrames))
 	gauge("evidence", "Pieces of evidence that a member's key has signed two different releases of one round.",
@@ -48,6 +55,10 @@ func (s *Status) samples(gauge, counter sampler) {
 	}
 	if s.Privacy != nil {
 		s.Privacy.samples(gauge)
+	}
+	if s.NonPrivate { // what is a function of the number of samples is about the data
+		counter("queries_total", "Losses asked for, over all lives of the node in this run; never in a private run.",
+			Value(s.Queries))
 	}
 	if l := s.Local; l != nil && s.NonPrivate { // never in a private run
 		gauge("loss", "On the device's own data; never in a private run.", l.Loss)
@@ -119,8 +130,9 @@ func truth(b bool) Value {
 	return 0
 }
 
-// Metrics returns the metrics of nodes in Prometheus' text format 0.0.4. Every sample has the labels run and node.
-// Those that come from the data directly are left out if a run is private.
+// Metrics returns the metrics of nodes in Prometheus' text format 0.0.4. Every sample has the labels run and node. A
+// collector may take them off the device: in a private run they contain nothing that comes from the data directly, and
+// nothing that depends on the number of samples, such as a count of queries or how long a round of them takes.
 func Metrics(nodes ...Status) []byte {
 	var names []string
 	text := make(map[string]string) // by name

@@ -106,3 +106,24 @@ func TestRemoteTLS(t *testing.T) {
 		}
 	}
 }
+
+// What a collector has of a private run does not depend on how many samples the node has: not on counts of queries, and
+// not on how long they take.
+func TestRemoteHidesSamples(t *testing.T) {
+	of := func(private bool, samples int) string {
+		st := NewStatus(pair(nil), "a")
+		st.NonPrivate, st.Running, st.Ready, st.Phase = !private, true, true, Querying
+		st.Queries, st.Seconds, st.Stalled = int64(12*samples), 0.25*float64(samples), 0.03*float64(samples)
+		st.Local = &Local{FailedQueries: int64(samples / 40)}
+		return string(Metrics(st))
+	}
+	if few, more := of(true, 120), of(true, 121); few != more {
+		t.Errorf("with 120 samples\n%s\nand with 121\n%s", few, more)
+	}
+	if of(true, 120) != of(true, 160) || strings.Contains(of(true, 120), "queries") {
+		t.Errorf("a private run tells\n%s", of(true, 160))
+	}
+	if text := of(false, 121); !strings.Contains(text, "spade_edge_queries_total{run=\"pair\",node=\"a\"} 1452\n") {
+		t.Errorf("a run without privacy tells\n%s", text)
+	}
+}

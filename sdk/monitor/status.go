@@ -82,7 +82,7 @@ type Status struct {
 	// Mixing is how many rounds of pure consensus follow each round of learning; the JSON leaves out 0.
 	Mixing int `json:"mixing,omitempty"`
 
-	Queries       int64 `json:"queries"`          // losses asked for
+	Queries       int64 `json:"queries"`          // losses asked for: a multiple of the samples, so for this device alone
 	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // that neighbors have sent and that could not be right
 

@@ -3,6 +3,7 @@ package signed
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -54,6 +55,13 @@ const bodySize = 8 + 4 + 32 + 32 + 16 + 8 + 32
 const MaxIncarnation = 1<<incarnationBits - 1
 
 const incarnationBits = 48
+
+// NewIncarnation returns a random number of 48 bits that tells one process of a member from others.
+func NewIncarnation() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
+}
 
 // PackDevice returns a generation and an incarnation in the one number in which they are signed and travel: the
 // generation is in its upper 16 bits.

@@ -212,7 +212,7 @@ func (d *Dir) save(r Record) error {
 	case newest >= 0 && r.Round != newest+1:
 		return fmt.Errorf("state: the newest state is of round %d, and the next must be of the round after", newest)
 	case len(r.State) > d.limit:
-		return fmt.Errorf("state: the state is %d bytes long, the store was opened for %d", len(r.State), d.limit)
+		return errors.New("state: the state is longer than the store was opened for")
 	case len(r.Note) > MaxNote:
 		return fmt.Errorf("state: the note is %d bytes long, must be at most %d", len(r.Note), MaxNote)
 	case r.Note != "" && !json.Valid([]byte(r.Note)):

@@ -93,7 +93,7 @@ func TestHarm(t *testing.T) {
 		"older slot damaged": {harm: flip("slot-1", 40), kept: []int{6}, words: []string{"slot-1", "SHA-256", "round 6"}},
 		"older slot missing": {harm: remove("slot-1"), kept: []int{6}, words: []string{"slot-1", "missing"}},
 		"older slot short": {harm: edit("slot-1", func(b []byte) []byte { return b[:70] }), kept: []int{6},
-			words: []string{"slot-1", "70 bytes"}},
+			words: []string{"slot-1", "is too short for the state"}},
 		"newer slot damaged": {harm: flip("slot-0", 40), setBack: true,
 			words: []string{"slot-0", "slot-1", logName, "round 6", "round 5"}},
 		"newer slot missing": {harm: remove("slot-0"), setBack: true, words: []string{"slot-0 is missing", "round 5"}},

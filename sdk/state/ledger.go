@@ -137,14 +137,31 @@ func ReadLedger(path string) (*Ledger, error) {
 // ErrNoLedger is what [errors.Is] finds in an error that says: there is no ledger, and no trace of one.
 var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
 
+// Restore ends the errors about a ledger that has lost what it counted, or its mark.
+const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
+	"leaves out all that the data set may have spent"
+
+// headsPath returns where a node remembers what its neighbors have signed, see [Heads].
+func headsPath(ledger string) string { return ledger + ".neighbors" }
+
+// used reports whether a run with neighbors has used the ledger at a path.
+func used(path string) bool {
+	_, err := os.Stat(headsPath(path))
+	return err == nil
+}
+
 // missing explains that a ledger could not be opened.
 func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
 	if m, _ := readMark(path); m != nil {
-		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+
-			"bring back its newest copy (%s)", err, markPath(path), m.Seq, neverAfresh)
+		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+Restore, err, markPath(path),
+			m.Seq)
+	}
+	if used(path) {
+		return fmt.Errorf("state: ledger: %w: it was deleted with its mark, for %s shows that runs have used it; "+Restore, err,
+			headsPath(path))
 	}
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
@@ -165,9 +182,9 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 		if err = l.log.contains(*head); err == nil {
 			l.log.settle(*m)
 		}
-	case l.log.seq() > 0:
-		err = fmt.Errorf("its mark %s is missing, and without it nobody can tell whether this is the newest copy: bring it "+
-			"back from a copy", markPath(l.path))
+	case l.log.seq() > 0 || used(l.path):
+		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is its newest copy, and which releases may "+
+			"have been sent, so nothing may be released; "+Restore, markPath(l.path))
 	}
 	return torn, l.fault(err)
 }
@@ -346,6 +363,22 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.contains(h))
+}
+
+// CheckHead is Contains for the text of a [dpmech.Head] that was stored with a node's state; empty if the node had no ledger
+// then. l is nil if it has none now, which is an error if it had one.
+func (l *Ledger) CheckHead(stored string) error {
+	if stored == "" {
+		return nil
+	}
+	if l == nil {
+		return errors.New("state: this run was begun with a ledger: it cannot continue without it")
+	}
+	var h dpmech.Head
+	if err := json.Unmarshal([]byte(stored), &h); err != nil {
+		return fmt.Errorf("state: stored head of the ledger: %w", err)
+	}
+	return l.Contains(h)
 }
 
 // Lifetime returns what all runs have spent together, with epsilons at delta.

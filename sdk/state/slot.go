@@ -83,10 +83,10 @@ func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 	length := binary.LittleEndian.Uint64(head[24:])
 	room := size - slotHeader - sha256.Size
 	if int64(note) > room || length > uint64(max(room-int64(note), 0)) {
-		return s, fmt.Errorf("is %d bytes long, too short for the state of %d that it announces", size, length)
+		return s, errors.New("is too short for the state that it announces")
 	}
 	if length > math.MaxInt || note > math.MaxInt32 || round > math.MaxInt {
-		return s, fmt.Errorf("announces round %d and %d bytes, more than this machine can count", round, length)
+		return s, fmt.Errorf("announces round %d and a length that are more than this machine can count", round)
 	}
 	s.Round, s.length = int(round), int64(length)
 

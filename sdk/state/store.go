@@ -1,6 +1,9 @@
 package state
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first,
 // marks the release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of
@@ -41,3 +44,7 @@ const MaxNote = 4096
 // ledger is older than a line that was already signed, or another device has taken the place of this one. Continuing
 // would release a round a second time with other noise, and the two together reveal more than was paid for.
 var ErrRollback = errors.New("the state was set back")
+
+// ErrLost is an [ErrRollback] for a state that is missing or old while the ledger or a neighbor has releases that it lacks:
+// another device, or this one with nothing, can take the place of the lost one.
+var ErrLost = fmt.Errorf("%w", ErrRollback)

@@ -20,7 +20,7 @@ func TestCheckMemory(t *testing.T) {
 	tr.edit(t, "a.json", `"version"`, `"memory_limit": 10,"version"`)
 	var got node.Checkup
 	into(t, &got, cli.ExitUsage, "check", tr.path("a.json"), "-offline")
-	if want := "want at most 10: raise MemoryLimit, take fewer samples"; !strings.Contains(checkupText(&got, "settings"), want) {
+	if want := "above the limit of 10 bytes: raise MemoryLimit, take fewer samples"; !strings.Contains(checkupText(&got, "settings"), want) {
 		t.Errorf("%+v, want settings with %q", got, want)
 	}
 	for args, want := range map[string]string{"-samples 5": "is the estimator's memory", "-samples 5000": "64.0 MiB which a node takes"} {

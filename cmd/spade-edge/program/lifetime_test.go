@@ -165,9 +165,9 @@ func TestLostMemory(t *testing.T) {
 		want []string
 	}{
 		"ledger": {func(t *testing.T, tr *trial) { tr.remove(t, "b.ledger") }, cli.ExitFailed,
-			[]string{"b.ledger", "never started afresh"}},
+			[]string{"b.ledger", "it was deleted", "restore the newest copy of ledger and mark together"}},
 		"ledger and mark": {func(t *testing.T, tr *trial) { tr.remove(t, "b.ledger", "b.ledger.mark") }, cli.ExitFailed,
-			[]string{"b.ledger", "never started afresh"}},
+			[]string{"b.ledger", "it was deleted", "restore the newest copy of ledger and mark together"}},
 		"ledger, for another": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.ledger", "b.ledger.mark")
 			l, err := state.CreateLedger(tr.path("b.ledger"), "patients of b", nil)

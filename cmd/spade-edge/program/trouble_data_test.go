@@ -62,7 +62,20 @@ var privacyTroubles = map[string]provocation{
 		b.private.remove(t, "deleted.ledger")
 		return said("privacy", "-ledger", path)
 	},
-	"its mark ... is missing, ...": func(t *testing.T, b *bench) (int, string) {
+	"no such file or directory: it was deleted with its mark, for ... shows that runs have used it; ...": func(t *testing.T, b *bench) (int, string) {
+		b.private.write(t, "gone.ledger.neighbors", "")
+		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
+	},
+	"ledger ... and its mark are missing, and ... has releases that they counted: ...": func(t *testing.T, b *bench) (int, string) {
+		b.done(t)
+		path := b.lone.variant(t, "a.json", "a.ledger", "gone.ledger")
+		code, text := said("check", path, "-offline")
+		if code != cli.ExitFailed || !strings.Contains(text, "has releases that they counted") {
+			t.Errorf("check: exit code %d, %s", code, text)
+		}
+		return said("run", path)
+	},
+	"its mark ... is missing: only the mark shows whether the ledger is its newest copy, ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "unmarked.ledger")
 		b.private.remove(t, "unmarked.ledger.mark")
 		return said("privacy", "-ledger", path)
@@ -162,6 +175,10 @@ var scorerTroubles = map[string]provocation{
 }
 
 var dataTroubles = map[string]provocation{
+	"oracle.builtin.fit is \"own\", and what this node fits on its own data is not the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
+		b.plain.write(t, "alike.csv", "x,y,label\n1,2,a\n1,2,b\n1,2,a\n1,2,b\n")
+		return said("run", b.plain.oracle(t, `{"builtin": {"fit": "own", "model": "softmax", "data": "csv:alike.csv", "label": "label", "test_fraction": 0, "pca": 2}}`))
+	},
 	"-label ...: ... has no such column": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "a.csv", "x,y,label\n1,2,a\n3,4,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("a.csv"), "-label", "lable")

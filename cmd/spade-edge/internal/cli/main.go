@@ -44,6 +44,8 @@ var endings = []struct {
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
+	{state.ErrLost, ExitMismatch, "; with an empty state folder, spade-edge run -recover takes the place of the lost device (spade-edge " +
+		"help recovery)"},
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
 	{sdk.ErrRecovery, ExitMismatch, ""},
@@ -52,7 +54,7 @@ var endings = []struct {
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge fit -x0 FILE writes one"},
 }
 
-const newLedger = "; create one with: spade-edge privacy -new-ledger FILE -dataset NAME"
+const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
 // Cured adds to an error what helps against it.
 func Cured(err error) error {

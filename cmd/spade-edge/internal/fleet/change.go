@@ -51,9 +51,15 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write writes the files in order, each whole or not at all. The fleet file itself is the last one: until it is written,
+// write removes the secrets of a run that ends, of which nobody can make the noise of its edges any more, and then
+// writes the files in order, each whole or not at all. The fleet file itself is the last one: until it is written,
 // a repeat of the command starts from the same fleet, finds the files before it as it wants them, and writes the rest.
 func (e *fleetEdit) write() error {
+	for _, dir := range e.ended {
+		if err := state.ForgetSecrets(dir, e.hash); err != nil {
+			return err
+		}
+	}
 	for _, f := range e.files {
 		if step := e.Program.FleetStep; step != nil {
 			if err := step(); err != nil {

@@ -54,6 +54,7 @@ type fleetEdit struct {
 	ran       string          // the run, likewise
 	nodes     []*nodeText
 	files     []planned
+	ended     []string // state folders of the old run, which is not continued
 
 	r FleetResult
 }

@@ -215,7 +215,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay as they are: its ledger counts for as long as its data are used", e.name)
+	e.note("the files of %q stay as they are, but for the secrets of the run: its ledger counts for as long as its data are used", e.name)
 	e.note("%s", e.bringAll())
 	return e.reshare()
 }

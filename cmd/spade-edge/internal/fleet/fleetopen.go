@@ -171,11 +171,13 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node another state folder, so that the old run's stays as it is. An empty one stays.
+// moveState gives a node another state folder, so that the old run's stays as it is, but for its secrets. An empty one
+// stays.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
 	}
+	e.ended = append(e.ended, n.node.State)
 	old := strings.TrimRight(n.field("state"), `/\`)
 	old = strings.TrimSuffix(old, "-"+slug(e.ran))
 	if err := n.set("state", old+"-"+slug(e.file.Fleet.Run)); err != nil {

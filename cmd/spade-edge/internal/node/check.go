@@ -18,6 +18,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -137,11 +138,14 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
 		}
 	}
+	var errOracle error
 	if !edges {
-		c.parts(ctx, node, file)
+		errOracle = c.parts(ctx, node, file)
 		c.ok("clock", "not needed: keys do not expire")
 	}
 	switch {
+	case errors.Is(errOracle, builtin.ErrOwnFit):
+		c.warn("neighbors", "left out: they would see a node that its data keeps from starting")
 	case offline:
 		c.warn("neighbors", "left out: -offline")
 	case err == nil && errProxy == nil:
@@ -149,15 +153,16 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 }
 
-// parts checks what the node is to be made of: files and port here, and the rest by the node's own rules.
-func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) {
+// parts checks what the node is to be made of: files and port here, and the rest by the node's own rules. It returns why the
+// oracle cannot be opened.
+func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (errOracle error) {
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit}
 	began := time.Now()
 	var own *fleetfile.Source
-	errOracle := setup.ErrGap
+	errOracle = setup.ErrGap
 	if s, stream := node.Oracle.(*fleetfile.Stream); !stream || s.Command[0] != setup.Gap {
 		own, errOracle = node.Oracle.Open(within, file)
 	}
@@ -189,7 +194,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.fail("settings", cli.ExitUsage, r.Config)
 	}
 	c.state(node, f, r, used, remarks, errState)
-	c.privacy(f, cfg.Ledger, cmp.Or(errLedger, r.Ledger), r)
+	c.privacy(f, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
 	c.listen(node, used)
 	switch {
 	case errOracle != nil:
@@ -203,6 +208,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Disk > 0 {
 		c.disk(node, r.Disk)
 	}
+	return errOracle
 }
 
 // stateFolder looks at a state folder, which need not be there.

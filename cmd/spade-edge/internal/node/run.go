@@ -158,7 +158,12 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}
-	t.Row("cost", "%d losses, %s sent, %.1f s", r.Queries, cli.BytesText(r.BytesSent), r.Seconds)
+	t.Row("cost", "%s sent, %.1f s", cli.BytesText(r.BytesSent), r.Seconds)
+	own := ""
+	if !r.NonPrivate {
+		own = "; for this device only: a multiple of its samples"
+	}
+	t.Row("losses", "%d asked for%s", r.Queries, own)
 	u := r.Usage
 	t.Row("usage", "%s written to disk, %s a %s; %s sent a %[3]s",
 		cli.BytesText(u.DiskBytes), cli.BytesText(u.DiskRound), one, cli.BytesText(u.SentRound))

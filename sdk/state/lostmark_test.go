@@ -1,0 +1,66 @@
+package state
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// A ledger that has lost its mark, or everything, after it was used is not made again, and the error says what is missing,
+// what that means, and what to do. That there was a ledger is seen by what neighbors have signed, which is kept beside it.
+func TestLostMark(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines int
+		heads bool
+		lost  []string
+		want  []string
+	}{
+		"mark": {2, false, []string{".mark"}, []string{"its mark ", "only the mark shows whether the ledger is its newest copy",
+			"restore the newest copy of ledger and mark together", "a new ledger whose limit leaves out all"}},
+		"mark, cut off":   {0, true, []string{".mark"}, []string{"its mark ", "restore the newest copy of ledger and mark together"}},
+		"ledger":          {2, false, []string{""}, []string{"it was deleted, for its mark", "restore the newest copy of ledger and mark together"}},
+		"ledger and mark": {2, true, []string{"", ".mark"}, []string{"it was deleted with its mark", "restore the newest copy of ledger and mark together"}},
+		"never used":      {0, false, []string{"", ".mark"}, []string{"if this data set was never used before"}},
+	} {
+		path := filepath.Join(t.TempDir(), "ledger")
+		l, err := CreateLedger(path, "patients", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := 1; round <= c.lines; round++ {
+			err = errors.Join(err, l.Reserve("run", [32]byte{1}, "a", round, dpmech.Gaussian{Clip: 1, Sigma: 8}))
+		}
+		if err = errors.Join(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if c.heads {
+			err = os.WriteFile(path+".neighbors", nil, 0o600)
+		}
+		for _, end := range c.lost {
+			err = errors.Join(err, os.Remove(path+end))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, opened := OpenLedger(path)
+		_, read := ReadLedger(path)
+		for _, err := range []error{opened, read} {
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v, want %q", name, err, want)
+				}
+			}
+			if errors.Is(err, ErrNoLedger) != (name == "never used") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := os.Stat(path + ".mark"); name != "ledger" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a mark was made", name)
+		}
+	}
+}
