@@ -108,7 +108,7 @@ func TestLiesCostNothing(t *testing.T) {
 		}), "shows the signature of another"},
 		{"a probe from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
-				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Generation: frame.Generation,
+				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Epoch: frame.Epoch,
 					Incarnation: frame.Incarnation}}
 			}
 			return nil
@@ -119,10 +119,10 @@ func TestLiesCostNothing(t *testing.T) {
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
-			"the sender says that it is generation 0 and has made release 2, and shows no signature of it"},
-		{"a later generation", beside(1,
-			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Generation: 9} }),
-			"the sender says that it is generation 9 and has made release 0, and shows no signature of it"},
+			"the sender says that it is epoch 0 and has made release 2, and shows no signature of it"},
+		{"a later epoch", beside(1,
+			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Epoch: 9} }),
+			"the sender says that it is epoch 9 and has made release 0, and shows no signature of it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame

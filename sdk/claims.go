@@ -70,14 +70,14 @@ func (c *claims) present() []ed25519.PublicKey {
 }
 
 // releaseOf returns the release behind a state, unsigned.
-func (c *claims) releaseOf(s *admm.State, generation uint16) signed.Release {
-	return signed.Release{Generation: generation, Incarnation: c.incarnation, Round: s.Round,
+func (c *claims) releaseOf(s *admm.State, epoch uint16) signed.Release {
+	return signed.Release{Epoch: epoch, Incarnation: c.incarnation, Round: s.Round,
 		Digest: signed.Digest(s.X, s.Delta)}
 }
 
 // sign signs the release behind a state, which follows those that were signed before.
-func (c *claims) sign(s *admm.State, generation uint16, l *state.Ledger) (err error) {
-	r := c.releaseOf(s, generation)
+func (c *claims) sign(s *admm.State, epoch uint16, l *state.Ledger) (err error) {
+	r := c.releaseOf(s, epoch)
 	if before := c.own.Last(); before != nil {
 		r.Prev = before.ID(c.scope)
 	}
@@ -98,7 +98,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 		return nil
 	}
 	s := &snap.State
-	r := c.releaseOf(s, snap.Generation)
+	r := c.releaseOf(s, snap.Epoch)
 	if len(snap.Signed) > 0 {
 		stored, err := signed.Parse(snap.Signed)
 		if err != nil {
@@ -185,7 +185,7 @@ func (e *contradiction) Error() string {
 		"before: it has a double", e.second.Round, e.first.Round)
 }
 
-// fork is the error of a release that does not continue the one before it, of the same generation: two devices with the
+// fork is the error of a release that does not continue the one before it, of the same epoch: two devices with the
 // same key are at work, and each has made one of them.
 type fork struct{ error }
 
@@ -202,9 +202,9 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 	if err := r.Verify(peer.scope, c.keys(peer.name)); err != nil {
 		return nil, err
 	}
-	if r.Generation > admm.MaxTakeovers {
-		return nil, fmt.Errorf("sdk: signed release %d is of generation %d, want at most %d replaced devices", r.Round,
-			r.Generation, admm.MaxTakeovers)
+	if r.Epoch > admm.MaxTakeovers {
+		return nil, fmt.Errorf("sdk: signed release %d is of epoch %d, want at most %d replaced devices", r.Round,
+			r.Epoch, admm.MaxTakeovers)
 	}
 	for i := range peer.held {
 		if before := &peer.held[i]; before.Contradicts(&r) {
@@ -212,7 +212,7 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 		}
 	}
 	follows := func(r, before *signed.Release) bool {
-		return r.Generation != before.Generation || r.Prev == before.ID(peer.scope)
+		return r.Epoch != before.Epoch || r.Prev == before.ID(peer.scope)
 	}
 	if before := peer.held.Of(r.Round - 1); before != nil && !follows(&r, before) {
 		return nil, fork{fmt.Errorf("sdk: signed release %d does not continue release %d, which the sender has signed",
@@ -259,7 +259,7 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 	if err != nil {
 		return false, err
 	}
-	return took.Generation < peer.held.Last().Generation, nil
+	return took.Epoch < peer.held.Last().Epoch, nil
 }
 
 // Proof checks what a message says of this node's releases, up to held.

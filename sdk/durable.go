@@ -65,8 +65,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
-	n.generation, n.recovered, n.end = newest.Generation, newest.State.Recovered, newest.State.End
-	mcfg.Generation = newest.Generation
+	n.epoch, n.recovered, n.end = newest.Epoch, newest.State.Recovered, newest.State.End
+	mcfg.Epoch = newest.Epoch
 	if err := n.checkLast(round); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (n *Node) enterReleased() error {
 // [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. A device that
 // has replaced another makes no release with data, and its ledger has the whole run.
 func (n *Node) checkLast(round int) error {
-	if n.generation > 0 {
+	if n.epoch > 0 {
 		return nil
 	}
 	return checkLast(n.cfg.Store != nil, n.method().Data(round), n.reserved, n.marked)
@@ -183,7 +183,7 @@ func (n *Node) inLedger() (reserved, marked int) {
 // mark tells the ledger that a release is about to be sent, and those before it.
 func (n *Node) mark(release int) error {
 	round := n.method().Data(release)
-	if n.cfg.Ledger == nil || round < 1 || n.generation > 0 {
+	if n.cfg.Ledger == nil || round < 1 || n.epoch > 0 {
 		return nil
 	}
 	if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round); err != nil {
@@ -198,7 +198,7 @@ func (n *Node) mark(release int) error {
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.signing() {
-		if err := n.claims.sign(&s, n.generation, n.cfg.Ledger); err != nil {
+		if err := n.claims.sign(&s, n.epoch, n.cfg.Ledger); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (n *Node) record() error {
 
 // save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Generation: n.generation}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.epoch}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
@@ -257,7 +257,7 @@ func (n *Node) save(s *admm.State) error {
 // reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
 // nowhere; a crash between the two can only count too much. A device that has taken over charged the whole run then.
 func (n *Node) reserve(round int) error {
-	if n.generation > 0 {
+	if n.epoch > 0 {
 		return nil
 	}
 	g := n.cfg.Fleet.Privacy.gaussian()
@@ -291,7 +291,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	conditions := n.cfg.ConditionalOn
-	if n.generation > 0 {
+	if n.epoch > 0 {
 		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
 			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
 			n.recovered))

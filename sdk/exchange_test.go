@@ -53,7 +53,7 @@ func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
 		z.mu.Lock()
 		z.round = max(z.round, m.Round)
 		if m.Kind == admm.Probe || m.Kind == admm.Join || m.Kind == admm.Start {
-			z.device = [2]uint64{uint64(m.Generation), m.Incarnation}
+			z.device = [2]uint64{uint64(m.Epoch), m.Incarnation}
 		}
 		z.keepOffer(&m)
 		if len(m.Signed.Own) > 0 {
@@ -107,7 +107,7 @@ func (z *fuzzer) alter(frame []byte) []byte {
 	case 2:
 		m.Held = other.Held
 	case 3:
-		m.Generation = other.Generation
+		m.Epoch = other.Epoch
 	case 4:
 		m.Incarnation = other.Incarnation
 	case 5:
@@ -150,11 +150,11 @@ func (z *fuzzer) make() admm.Message {
 	rounds := []int{0, 1, z.round - 1, z.round, z.round + 1, z.round + 2, last, last + 1, math.MaxInt32}
 	m := admm.Message{
 		Kind: admm.Kind(1 + z.chance.IntN(9)), Round: max(0, pick(z, rounds...)), Held: max(0, pick(z, rounds...)),
-		Resent:     z.chance.IntN(3) == 0,
-		Generation: uint16(z.device[0]), Incarnation: pick(z, z.device[1], z.device[1], 0, uint64(z.chance.IntN(1000))),
+		Resent: z.chance.IntN(3) == 0,
+		Epoch:  uint16(z.device[0]), Incarnation: pick(z, z.device[1], z.device[1], 0, uint64(z.chance.IntN(1000))),
 	}
 	if z.forge {
-		m.Generation = pick(z, 0, uint16(z.device[0]), 1, 2, 17, 65535)
+		m.Epoch = pick(z, 0, uint16(z.device[0]), 1, 2, 17, 65535)
 	}
 	most := pick[float32](z, 0, 0.1, 3)
 	steps := pick[int32](z, 0, 2, 90)
@@ -168,7 +168,7 @@ func (z *fuzzer) make() admm.Message {
 		m.Grid = make([]int32, z.fleet.Dim)
 		m.Grid[z.chance.IntN(z.fleet.Dim)] = steps
 	}
-	release := signed.Release{Generation: m.Generation, Incarnation: m.Incarnation, Round: m.Round,
+	release := signed.Release{Epoch: m.Epoch, Incarnation: m.Incarnation, Round: m.Round,
 		Digest: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
 	release.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
 	if z.forge {
@@ -177,7 +177,7 @@ func (z *fuzzer) make() admm.Message {
 	proofs := append([][]byte{nil, release.Append(nil), make([]byte, 40)}, z.shown...)
 	m.Signed.Proof = pick(z, proofs...)
 	if len(z.offers) > 0 {
-		m.Signed.Offer = z.offer(m.Generation)
+		m.Signed.Offer = z.offer(m.Epoch)
 	}
 	switch m.Kind {
 	case admm.ProbeReply, admm.Conflict:
@@ -189,8 +189,8 @@ func (z *fuzzer) make() admm.Message {
 }
 
 // offer returns an offer that was heard, or a made-up one.
-func (z *fuzzer) offer(generation uint16) []byte {
-	o := signed.Offer{Generation: generation, From: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
+func (z *fuzzer) offer(epoch uint16) []byte {
+	o := signed.Offer{Epoch: epoch, From: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
 	for i := range o.Public {
 		o.Public[i] = byte(z.chance.IntN(256))
 	}

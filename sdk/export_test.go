@@ -1,11 +1,11 @@
 package sdk
 
-// OnKey sets what is told of every key that noise is made of: whose device, of which generation, and which incarnation
+// OnKey sets what is told of every key that noise is made of: whose device, of which epoch, and which incarnation
 // of its process.
-func OnKey(f func(member, neighbor string, generation uint16, incarnation uint64, release int, key [32]byte)) {
+func OnKey(f func(member, neighbor string, epoch uint16, incarnation uint64, release int, key [32]byte)) {
 	if keyUsed = nil; f != nil {
 		keyUsed = func(n *Node, neighbor string, release int, key [32]byte) {
-			f(n.cfg.Name, neighbor, n.generation, n.claims.incarnation, release, key)
+			f(n.cfg.Name, neighbor, n.epoch, n.claims.incarnation, release, key)
 		}
 	}
 }

@@ -23,14 +23,14 @@ type keyUse struct {
 
 // keyUser is a device in a release. It may draw a release anew that it had not stored when it was stopped.
 type keyUser struct {
-	release    int
-	generation uint16
+	release int
+	epoch   uint16
 }
 
-func (b *keyBook) note(member, neighbor string, generation uint16, _ uint64, release int, key [32]byte) {
+func (b *keyBook) note(member, neighbor string, epoch uint16, _ uint64, release int, key [32]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at, user := keyUse{member: member, neighbor: neighbor, key: key}, keyUser{release, generation}
+	at, user := keyUse{member: member, neighbor: neighbor, key: key}, keyUser{release, epoch}
 	if before, ok := b.of[at]; ok && before != user {
 		b.twice = append(b.twice, member)
 	}

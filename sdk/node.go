@@ -21,15 +21,15 @@ import (
 
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg        Config
-	machine    *admm.Machine  // belongs to Run
-	filter     *dpmech.Filter // of this run, changed under mu; nil if it is not private
-	hash       [sha256.Size]byte
-	reserved   int    // the last release of this run that the ledger had when the node was made
-	marked     int    // the last one of them that may have been sent
-	encoded    []byte // scratch of record
-	generation uint16 // how many devices of this name were lost before this one
-	recovered  int    // the release after which this device took over, 0 if none
+	cfg       Config
+	machine   *admm.Machine  // belongs to Run
+	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
+	hash      [sha256.Size]byte
+	reserved  int    // the last release of this run that the ledger had when the node was made
+	marked    int    // the last one of them that may have been sent
+	encoded   []byte // scratch of record
+	epoch     uint16 // how many devices of this name were lost before this one
+	recovered int    // the release after which this device took over, 0 if none
 	// what the machine of a device that takes over is made of; nil if there is nothing to take over
 	toRecover *admm.Config
 	number    map[string]int // of every member

@@ -42,16 +42,16 @@ func TestFalseOffersAreRefused(t *testing.T) {
 	}{
 		{"none", func(*sdk.Fleet) []byte { return nil }, `\"b\" offers no key for it`},
 		{"by another", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "a", nothing) },
-			"offer of generation 0: the signature is by none of the member's keys"},
+			"offer of epoch 0: the signature is by none of the member's keys"},
 		{"of another run", func(f *sdk.Fleet) []byte { return offering(f, "before", "b", nothing) },
-			"offer of generation 0: the signature is by none of the member's keys"},
+			"offer of epoch 0: the signature is by none of the member's keys"},
 		{"another key", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", nothing) },
-			`generation 0 of \"b\" offers another key than before`},
-		{"of another generation",
-			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.Generation = 1 }) },
-			"the sender is generation 0, and offers a key of generation 1"},
+			`epoch 0 of \"b\" offers another key than before`},
+		{"of another epoch",
+			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.Epoch = 1 }) },
+			"the sender is epoch 0, and offers a key of epoch 1"},
 		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.From = 2 }) },
-			"offers a key from release 2 on, want 1 of generation 0"},
+			"offers a key from release 2 on, want 1 of epoch 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := sharedRing()

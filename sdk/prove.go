@@ -33,7 +33,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
 		// An answer to an incarnation before is not checked: the machine passes it over.
-		if m.Generation != r.generation || m.Incarnation != r.claims.incarnation {
+		if m.Epoch != r.epoch || m.Incarnation != r.claims.incarnation {
 			break
 		}
 		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
@@ -54,18 +54,18 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
-	if m.Round > 0 || m.Generation > 0 {
+	if m.Round > 0 || m.Epoch > 0 {
 		if len(m.Signed.Own) == 0 {
-			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and shows no signature "+
-				"of it", m.Generation, m.Round)
+			return fmt.Errorf("sdk: the sender says that it is epoch %d and has made release %d, and shows no signature "+
+				"of it", m.Epoch, m.Round)
 		}
 		own, err := r.claims.theirs(peer, m.Signed.Own)
 		if err != nil {
 			return err
 		}
-		if own.Round != m.Round || own.Generation != m.Generation {
-			return fmt.Errorf("sdk: the sender says that it is generation %d and has made release %d, and has signed release "+
-				"%d as generation %d", m.Generation, m.Round, own.Round, own.Generation)
+		if own.Round != m.Round || own.Epoch != m.Epoch {
+			return fmt.Errorf("sdk: the sender says that it is epoch %d and has made release %d, and has signed release "+
+				"%d as epoch %d", m.Epoch, m.Round, own.Round, own.Epoch)
 		}
 	}
 	return r.checkHeld(peer, m)
@@ -84,7 +84,7 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Generation < r.generation && m.Held > r.status.Round { // it works with the lost device, which has come back
+	if shown.Epoch < r.epoch && m.Held > r.status.Round { // it works with the lost device, which has come back
 		r.correct(m.From, peer)
 		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
 	}
@@ -93,19 +93,19 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Release) error {
-	if shown.Generation > r.generation {
+	if shown.Epoch > r.epoch {
 		if shown.Verify(r.claims.scope, r.claims.present()) == nil { // see convict
 			r.dropSecrets()
 		}
-		return ending{fmt.Errorf("sdk: %q holds a release that generation %d of this node's name has signed, and this is "+
-			"generation %d: %w, another device has taken its place", by, shown.Generation, r.generation, state.ErrRollback)}
+		return ending{fmt.Errorf("sdk: %q holds a release that epoch %d of this node's name has signed, and this is "+
+			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.own {
 		if own := &r.claims.own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	if shown.Generation < r.generation { // of the lost device, with a ledger of its own: all that it made is charged
+	if shown.Epoch < r.epoch { // of the lost device, with a ledger of its own: all that it made is charged
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
@@ -163,7 +163,7 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
 			m.Round)
 	}
-	if shown.Generation < r.generation && r.machine.Status().Round < m.Round {
+	if shown.Epoch < r.epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
 	}
 	if err := r.confront(m.From, peer.name, shown); err != nil {
@@ -198,7 +198,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
 			second.Round)
 	}
-	if first.Generation < r.generation { // the lost device had one
+	if first.Epoch < r.epoch { // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
 	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
@@ -272,7 +272,7 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 
 // correct shows a device that another has replaced, or stands beside, and that is still at work, what that one has
 // signed: it ends then. A device that was only silent does not probe, and would make releases of the data that its
-// successor makes as well. So a neighbor of which there was more than one generation is told whenever the connection to
+// successor makes as well. So a neighbor of which there was more than one epoch is told whenever the connection to
 // it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
 // or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *peerClaims) {
@@ -289,7 +289,7 @@ func (r *run) correct(to int, peer *peerClaims) {
 
 // probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
 func (r *run) probe(to, held int) {
-	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Generation: r.generation,
+	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.epoch,
 		Incarnation: r.claims.incarnation}
 	r.attach(&m)
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
@@ -310,7 +310,7 @@ func (r *run) wonder(m *admm.Message) error {
 		peer.ahead, peer.times = next, 0
 	}
 	in := r.machine.Received(m.From, r.status.Round)
-	if peer.times++; r.generation > 0 && peer.times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+	if peer.times++; r.epoch > 0 && peer.times > 3 && len(in.Vector)+len(in.Grid) == 0 {
 		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
 			"with another device", peer.name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})

@@ -111,7 +111,7 @@ func (r *run) tell(j int) {
 		return
 	}
 	r.cases.told[j] = true
-	notice := signed.Notice{Generation: r.generation, Incarnation: r.claims.incarnation, From: q.Release}
+	notice := signed.Notice{Epoch: r.epoch, Incarnation: r.claims.incarnation, From: q.Release}
 	if r.claims.signing() {
 		notice.Sign(r.claims.key, r.claims.scope, r.cfg.Fleet.Members[j])
 	}
@@ -139,7 +139,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	if err == nil && notice.From > r.cfg.Fleet.Method.Last()+2 {
 		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.From, r.cfg.Fleet.Method.Last()+2)
 	}
-	if err == nil && r.joining == nil && notice.Generation < r.machine.Generation(m.From) {
+	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)
 		err = errors.New("sdk: a quarantine by a device that another has replaced")
 	}
@@ -199,7 +199,7 @@ func (r *run) condemn(in received, err error) {
 	switch newest := peer.held.Last(); {
 	case errors.As(err, &two):
 		// A device that has replaced another does not answer for a copy of that one.
-		if newest != nil && two.second.Generation < newest.Generation {
+		if newest != nil && two.second.Epoch < newest.Epoch {
 			return
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.first.Append(nil)))

@@ -27,7 +27,7 @@ var ErrRecovery = errors.New("the lost device cannot be replaced")
 type joining struct {
 	incarnation uint64                // tells answers to this takeover from those to another
 	standing    map[int]admm.Standing // by neighbor
-	generation  uint16                // the latest that a neighbor has shown
+	epoch       uint16                // the latest that a neighbor has shown
 	faults      map[int]error         // why the last answer of a neighbor does not count
 	absent      map[int]state.Quarantine
 }
@@ -123,7 +123,7 @@ func (r *run) hearStanding(m *admm.Message) error {
 	if err != nil {
 		return err
 	}
-	r.joining.generation = max(r.joining.generation, m.Generation)
+	r.joining.epoch = max(r.joining.epoch, m.Epoch)
 	r.joining.standing[m.From] = s
 	return nil
 }
@@ -145,12 +145,12 @@ func (r *run) checkStanding(peer *peerClaims, m *admm.Message) error {
 	switch {
 	case err != nil:
 		return err
-	case shown == nil && m.Generation > 0:
+	case shown == nil && m.Epoch > 0:
 		return fmt.Errorf("sdk: %q says that this device was replaced %d times, and shows no signature of it", peer.name,
-			m.Generation)
-	case shown != nil && (shown.Round < m.Held || shown.Generation < m.Generation):
-		return fmt.Errorf("sdk: %q speaks of release %d and generation %d of this member, and shows the signature of release "+
-			"%d and generation %d", peer.name, m.Held, m.Generation, shown.Round, shown.Generation)
+			m.Epoch)
+	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
+		return fmt.Errorf("sdk: %q speaks of release %d and epoch %d of this member, and shows the signature of release "+
+			"%d and epoch %d", peer.name, m.Held, m.Epoch, shown.Round, shown.Epoch)
 	}
 	return nil
 }
@@ -158,10 +158,10 @@ func (r *run) checkStanding(peer *peerClaims, m *admm.Message) error {
 // takeOver makes this device the next one of its member: it charges the run, and stores where it starts.
 func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
-	cfg.Generation = r.joining.generation + 1
-	if r.joining.generation >= admm.MaxTakeovers {
+	cfg.Epoch = r.joining.epoch + 1
+	if r.joining.epoch >= admm.MaxTakeovers {
 		return fmt.Errorf("sdk: %w: %d devices of %q were replaced in this run, which is the most; its data is back in the next "+
-			"run", ErrRecovery, r.joining.generation, n.cfg.Name)
+			"run", ErrRecovery, r.joining.epoch, n.cfg.Name)
 	}
 	var list []admm.Standing
 	for _, j := range r.neighbors {
@@ -178,7 +178,7 @@ func (r *run) takeOver() error {
 			return err
 		}
 	}
-	n.machine, n.generation, n.recovered, n.toRecover = m, cfg.Generation, m.Status().Round, nil
+	n.machine, n.epoch, n.recovered, n.toRecover = m, cfg.Epoch, m.Status().Round, nil
 	if err := n.newSecrets(n.recovered + 1); err != nil {
 		return n.fatal(err)
 	}
@@ -198,7 +198,7 @@ func (r *run) takeOver() error {
 	n.mu.Lock()
 	n.stops.blind, n.stops.fresh = false, true // the machine is another
 	n.mu.Unlock()
-	n.log.Warn("this device takes the place of the lost one", "after_release", n.recovered, "device", n.generation+1,
+	n.log.Warn("this device takes the place of the lost one", "after_release", n.recovered, "device", n.epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }
@@ -238,10 +238,10 @@ func (r *run) respond(request *admm.Message, name string) error {
 	}
 	s := r.machine.Standing(request.From)
 	m := admm.Message{Kind: admm.Stand, To: request.From, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid,
-		Generation: r.machine.Generation(request.From), Incarnation: request.Incarnation,
+		Epoch: r.machine.Epoch(request.From), Incarnation: request.Incarnation,
 		Signed: admm.Signed{Own: encoded(r.claims.own.Last()), Proof: encoded(peer.held.Last())}}
 	if shown := peer.held.Last(); shown != nil { // what it cannot prove it does not say
-		m.Held, m.Generation = max(m.Held, shown.Round), shown.Generation
+		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch
 	}
 	r.attachStops(&m)
 	return r.post(request.From, &m)
@@ -253,10 +253,10 @@ func (r *run) checkStart(peer *peerClaims, m *admm.Message) error {
 	switch {
 	case err != nil:
 		return err
-	case own.Round != m.Round || own.Generation != m.Generation:
-		return fmt.Errorf("sdk: %q starts after release %d as generation %d, and shows the signature of release %d and "+
-			"generation %d", peer.name, m.Round, m.Generation, own.Round, own.Generation)
-	case m.Generation > 0 && r.recovered != m.Round && own.Digest != signed.Digest(m.Vector, m.Grid):
+	case own.Round != m.Round || own.Epoch != m.Epoch:
+		return fmt.Errorf("sdk: %q starts after release %d as epoch %d, and shows the signature of release %d and "+
+			"epoch %d", peer.name, m.Round, m.Epoch, own.Round, own.Epoch)
+	case m.Epoch > 0 && r.recovered != m.Round && own.Digest != signed.Digest(m.Vector, m.Grid):
 		return fmt.Errorf("sdk: %q starts after release %d from another place than it has signed", peer.name, m.Round)
 	}
 	return nil

@@ -214,10 +214,10 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 }
 
 // release signs a release that follows another, and returns it as it is sent.
-func (p *puppet) release(generation uint16, before *signed.Release, round int) (*signed.Release, *admm.Message) {
+func (p *puppet) release(epoch uint16, before *signed.Release, round int) (*signed.Release, *admm.Message) {
 	m := &admm.Message{Kind: admm.Release, Round: round, Vector: make([]float32, p.f.Dim)}
-	m.Vector[0], m.Vector[1] = float32(generation), float32(round)
-	r := &signed.Release{Generation: generation, Incarnation: 7, Round: round, Digest: signed.Digest(m.Vector, nil)}
+	m.Vector[0], m.Vector[1] = float32(epoch), float32(round)
+	r := &signed.Release{Epoch: epoch, Incarnation: 7, Round: round, Digest: signed.Digest(m.Vector, nil)}
 	if before != nil {
 		r.Prev = before.ID(p.scope("b"))
 	}
@@ -230,22 +230,22 @@ func (p *puppet) release(generation uint16, before *signed.Release, round int) (
 // has one release. It never sees the second one's release of that round, only the next, which rests on it: it shows
 // whoever sends that what it has, and so that there is another.
 func TestDevicesBesideEachOther(t *testing.T) {
-	for _, generation := range []uint16{0, 1} {
+	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			p, n := newPuppet(t, func(*sdk.Config) {})
 			defer p.meet(n)()
-			first, m := p.release(generation, nil, 1)
+			first, m := p.release(epoch, nil, 1)
 			p.send(m)
 			for p.await(admm.Release).Round < 2 {
 			}
 			other := *first
 			other.Digest[0]++
 			other.Sign(memberKey("b"), p.scope("b"))
-			_, m = p.release(generation, &other, 2)
+			_, m = p.release(epoch, &other, 2)
 			p.send(m)
 			shown, err := signed.Parse(p.await(admm.Probe).Signed.Proof)
 			if err != nil || shown != *first || !shown.Contradicts(&other) {
-				t.Errorf("generation %d: it shows %+v, %v; want %+v", generation, shown, err, *first)
+				t.Errorf("epoch %d: it shows %+v, %v; want %+v", epoch, shown, err, *first)
 			}
 		})
 	}
@@ -269,14 +269,14 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 			Signed: admm.Signed{Own: first.Append(nil), Proof: lost.Append(nil)}})
 		probe := p.await(admm.Probe)
 		start := p.await(admm.Start)
-		if start.Round != 2 || start.Generation != 1 || !slices.Equal(start.Vector, m.Vector) {
+		if start.Round != 2 || start.Epoch != 1 || !slices.Equal(start.Vector, m.Vector) {
 			t.Fatalf("it starts with %+v", start)
 		}
 		shown, err := signed.Parse(start.Signed.Own)
-		if err != nil || shown.Round != 2 || shown.Generation != 1 || shown.Digest != signed.Digest(start.Vector, nil) {
+		if err != nil || shown.Round != 2 || shown.Epoch != 1 || shown.Digest != signed.Digest(start.Vector, nil) {
 			t.Fatalf("it shows %+v, %v", shown, err)
 		}
-		p.send(&admm.Message{Kind: admm.ProbeReply, Round: 2, Held: 2, Generation: 1, Incarnation: probe.Incarnation,
+		p.send(&admm.Message{Kind: admm.ProbeReply, Round: 2, Held: 2, Epoch: 1, Incarnation: probe.Incarnation,
 			Signed: admm.Signed{Proof: shown.Append(nil)}})
 		second, m := p.release(0, first, 2)
 		p.send(&admm.Message{Kind: admm.Start, Round: 2, Vector: m.Vector, Signed: admm.Signed{Own: second.Append(nil)}})
@@ -287,7 +287,7 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 		hidden := lost
 		hidden.Round = 9
 		hidden.Sign(memberKey("a"), p.scope("a"))
-		p.send(&admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 9, Generation: 1, Incarnation: probe.Incarnation,
+		p.send(&admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 9, Epoch: 1, Incarnation: probe.Incarnation,
 			Signed: admm.Signed{Proof: hidden.Append(nil)}})
 		_, m = p.release(0, before, 4)
 		p.send(m)
@@ -312,7 +312,7 @@ func TestStartsAreProved(t *testing.T) {
 		}
 		own, m := p.release(1, nil, 3)
 		start := func(change func(*admm.Message)) *admm.Message {
-			s := &admm.Message{Kind: admm.Start, Round: 3, Generation: 1, Vector: slices.Clone(m.Vector),
+			s := &admm.Message{Kind: admm.Start, Round: 3, Epoch: 1, Vector: slices.Clone(m.Vector),
 				Signed: admm.Signed{Own: own.Append(nil)}}
 			change(s)
 			return s
@@ -321,7 +321,7 @@ func TestStartsAreProved(t *testing.T) {
 			func(m *admm.Message) { m.Signed.Own = nil },
 			func(m *admm.Message) { m.Vector[0]++ },
 			func(m *admm.Message) { m.Round = 4 },
-			func(m *admm.Message) { m.Generation = 2 },
+			func(m *admm.Message) { m.Epoch = 2 },
 			func(m *admm.Message) {
 				forged := *own
 				forged.Sign(memberKey("a"), p.scope("b"))
@@ -336,7 +336,7 @@ func TestStartsAreProved(t *testing.T) {
 			t.Errorf("%+v", at)
 		}
 		p.send(start(func(*admm.Message) {}))
-		if answer := p.await(admm.Start); answer.Round != 3 || answer.Generation != 0 {
+		if answer := p.await(admm.Start); answer.Round != 3 || answer.Epoch != 0 {
 			t.Errorf("it answers %+v", answer)
 		}
 		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for release 4 of the replacement

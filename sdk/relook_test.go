@@ -36,7 +36,7 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 			return err
 		case in.Kind == admm.Probe:
 			out, err := codec.Append(nil,
-				&admm.Message{Kind: admm.ProbeReply, Generation: in.Generation, Incarnation: in.Incarnation})
+				&admm.Message{Kind: admm.ProbeReply, Epoch: in.Epoch, Incarnation: in.Incarnation})
 			if err == nil {
 				err = tr.Send(ctx, from, out)
 			}

@@ -298,7 +298,7 @@ func (r *run) reached(name string) {
 	}
 	if peer := r.claims.peers[j]; peer != nil {
 		peer.told, peer.corrected = false, false
-		if newest := peer.held.Last(); newest != nil && newest.Generation > 0 {
+		if newest := peer.held.Last(); newest != nil && newest.Epoch > 0 {
 			r.correct(j, peer)
 		}
 		r.show(j, peer)

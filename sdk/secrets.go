@@ -58,7 +58,7 @@ func (n *Node) loadSecrets(release int) error {
 		if err != nil {
 			return err
 		}
-		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Generation == n.generation {
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.epoch {
 			s.kept = k
 			n.sealOffer()
 			return n.retireSecrets(release)
@@ -83,7 +83,7 @@ func (n *Node) newSecrets(from int) error {
 	if err != nil {
 		return err
 	}
-	n.secrets.kept = &pair.Kept{Fleet: n.hash, Member: n.cfg.Name, Generation: n.generation, From: from,
+	n.secrets.kept = &pair.Kept{Fleet: n.hash, Member: n.cfg.Name, Epoch: n.epoch, From: from,
 		Public: [32]byte(private.PublicKey().Bytes()), Private: private}
 	n.secrets.changed = true
 	n.sealOffer()
@@ -148,13 +148,13 @@ func (n *Node) attach(m *admm.Message) {
 
 // offered checks what a neighbor offers. It returns nil if a message offers nothing that is new and counts.
 func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
-	probe := m.Kind == admm.Probe || m.Kind == admm.Start // whose Generation is the sender's
+	probe := m.Kind == admm.Probe || m.Kind == admm.Start // whose Epoch is the sender's
 	switch {
 	case r.secrets == nil || r.secrets.kept == nil || r.secrets.kept.Private == nil || !probe && m.Kind != admm.ProbeReply:
 		return nil, nil
-	case probe && m.Generation < r.machine.Generation(m.From): // a device that another has replaced is told so
+	case probe && m.Epoch < r.machine.Epoch(m.From): // a device that another has replaced is told so
 		return nil, nil
-	case !probe && (m.Generation != r.generation || m.Incarnation != r.claims.incarnation): // it was not checked
+	case !probe && (m.Epoch != r.epoch || m.Incarnation != r.claims.incarnation): // it was not checked
 		return nil, nil
 	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
 		return nil, nil // whose run is over has none any more
@@ -173,27 +173,27 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 		}
 	}
 	known := r.secrets.kept.Peers[peer.name]
-	if n := len(known); n > 0 && o.Generation < known[n-1].Generation {
+	if n := len(known); n > 0 && o.Epoch < known[n-1].Epoch {
 		return nil, nil
 	}
-	if probe && o.Generation != m.Generation {
-		return nil, fmt.Errorf("sdk: the sender is generation %d, and offers a key of generation %d", m.Generation,
-			o.Generation)
+	if probe && o.Epoch != m.Epoch {
+		return nil, fmt.Errorf("sdk: the sender is epoch %d, and offers a key of epoch %d", m.Epoch,
+			o.Epoch)
 	}
 	// A device that took over after some release begins with the next one.
-	if least, most := 2, m.Round+1; o.Generation == 0 && o.From != 1 || o.Generation > 0 && (o.From < least || o.From > most) {
-		return nil, fmt.Errorf("sdk: generation %d of %q offers a key from release %d on, want 1 of generation 0, and %d to %d "+
-			"of another", o.Generation, peer.name, o.From, least, most)
+	if least, most := 2, m.Round+1; o.Epoch == 0 && o.From != 1 || o.Epoch > 0 && (o.From < least || o.From > most) {
+		return nil, fmt.Errorf("sdk: epoch %d of %q offers a key from release %d on, want 1 of epoch 0, and %d to %d "+
+			"of another", o.Epoch, peer.name, o.From, least, most)
 	}
 	for i := range known {
-		if old := &known[i]; old.Generation == o.Generation {
+		if old := &known[i]; old.Epoch == o.Epoch {
 			if old.Same(&o) {
 				return nil, nil
 			}
 			if m.Round > 0 || r.machine.Heard(m.From) > 0 {
 				r.correct(m.From, peer) // a device that has lost all that it was is shown what it has released, and ends
-				return nil, fmt.Errorf("sdk: generation %d of %q offers another key than before: it has a double, or has lost its "+
-					"secrets", o.Generation, peer.name)
+				return nil, fmt.Errorf("sdk: epoch %d of %q offers another key than before: it has a double, or has lost its "+
+					"secrets", o.Epoch, peer.name)
 			}
 		}
 	}

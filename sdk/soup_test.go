@@ -39,10 +39,10 @@ func (s *soup) next(kept [][]byte) []byte {
 		if len(kept) > 0 && n(4) > 0 {
 			b = slices.Clone(kept[n(len(kept))])
 			if n(8) == 0 { // where the sender is: lies and truths
-				generation, incarnation := signed.UnpackDevice(s.chance.Uint64())
+				epoch, incarnation := signed.UnpackDevice(s.chance.Uint64())
 				b, _ = s.codec.Append(nil,
 					&admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
-						Generation: generation, Incarnation: incarnation})
+						Epoch: epoch, Incarnation: incarnation})
 			}
 			for range n(4) {
 				switch at := n(len(b)); n(5) {

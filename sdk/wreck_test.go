@@ -92,7 +92,7 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 		c.w.t.Errorf("seed %d: %v", c.w.seed, err)
 	}
 	c.w.note("%s (incarnation %d) receives from %s: %+v", c.w.fleet.Members[c.self], c.incarnation, from, f)
-	if f.Kind == admm.Probe && f.Generation > 0 {
+	if f.Kind == admm.Probe && f.Epoch > 0 {
 		c.w.mu.Lock()
 		c.w.told[c.self] = c.incarnation
 		c.w.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *wreck) stored(s state.Store) bool {
 	}
 	for _, p := range snap.Peers {
 		for b := range slices.Chunk(p.Signed, signed.Size) {
-			if r, err := signed.Parse(b); p.Name == w.fleet.Members[w.lost] && err == nil && r.Generation > 0 {
+			if r, err := signed.Parse(b); p.Name == w.fleet.Members[w.lost] && err == nil && r.Epoch > 0 {
 				return true
 			}
 		}

@@ -57,11 +57,11 @@ type Config struct {
 	// Incarnation is, with Probe, a number below 2^48 that no earlier process of this client had, such as a random one. A
 	// neighbor's reply to an earlier incarnation may arrive in this one and is out of date.
 	Incarnation uint64
-	// Generation counts the devices of this client that were lost for good and replaced by another, at most
-	// [MaxTakeovers]: 0 at the first. A neighbor that has heard of a later generation answers the probe of an earlier one
-	// so that it ends with a [RollbackError]. In a private run no release of a generation other than 0 touches data: the
+	// Epoch counts the devices of this client that were lost for good and replaced by another, at most
+	// [MaxTakeovers]: 0 at the first. A neighbor that has heard of a later epoch answers the probe of an earlier one
+	// so that it ends with a [RollbackError]. In a private run no release of an epoch other than 0 touches data: the
 	// lost device may have made it.
-	Generation uint16
+	Epoch uint16
 	// Average computes the mean of all releases so far (after a takeover: from State.Recovered on). This is
 	// post-processing, with much less noise than the last release.
 	Average bool

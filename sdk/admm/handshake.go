@@ -23,13 +23,13 @@ func (e *RollbackError) Error() string {
 // probe asks a neighbor which release of this client it holds.
 func (m *Machine) probe(e *edge) {
 	m.send = append(m.send, Message{Kind: Probe, From: m.client(), To: e.peer, Round: m.round, Held: e.heard,
-		Generation: m.cfg.Generation, Incarnation: m.cfg.Incarnation})
+		Epoch: m.cfg.Epoch, Incarnation: m.cfg.Incarnation})
 }
 
 // replyTo answers a neighbor's probe.
 func (m *Machine) replyTo(probe Message, held int) {
 	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,
-		Generation: probe.Generation, Incarnation: probe.Incarnation})
+		Epoch: probe.Epoch, Incarnation: probe.Incarnation})
 }
 
 // receiveProbe takes the word of a neighbor that has just started, or that answers this client's probe.
@@ -40,20 +40,20 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	reply := msg.Kind == ProbeReply
 	switch {
 	case reply:
-		if msg.Generation != m.cfg.Generation || msg.Incarnation != m.cfg.Incarnation {
+		if msg.Epoch != m.cfg.Epoch || msg.Incarnation != m.cfg.Incarnation {
 			return nil // the answer to an incarnation before: the neighbor may hold more by now
 		}
-	case msg.Generation < e.generation:
+	case msg.Epoch < e.epoch:
 		// j has been replaced, and its successor makes, or has made, the release that this one would make next.
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
-	case msg.Generation > e.generation:
-		if msg.Generation > MaxTakeovers {
-			return fmt.Errorf("admm: neighbor %d speaks as generation %d, want at most %d replaced devices", msg.From,
-				msg.Generation, MaxTakeovers)
+	case msg.Epoch > e.epoch:
+		if msg.Epoch > MaxTakeovers {
+			return fmt.Errorf("admm: neighbor %d speaks as epoch %d, want at most %d replaced devices", msg.From,
+				msg.Epoch, MaxTakeovers)
 		}
 		// A replacement does not go on from all that is known of the device before it.
-		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
+		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 		if m.began(e.index) > 0 && m.round > m.began(e.index) {
 			m.since[e.index] = 0 // see unstarted
 		}
@@ -75,7 +75,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	} else {
 		e.joining = 0
 		m.replyTo(msg, e.heard)
-		if m.cfg.Generation > 0 { // j has just started, and may have forgotten which generation is the latest
+		if m.cfg.Epoch > 0 { // j has just started, and may have forgotten which epoch is the latest
 			e.announce = true
 			m.probe(e)
 		}

@@ -310,10 +310,10 @@ func (m *Machine) Received(peer, round int) Payload {
 	return Payload{}
 }
 
-// Generation returns the latest generation of a neighbor that has been heard of; 0 if there is no such neighbor.
-func (m *Machine) Generation(peer int) uint16 {
+// Epoch returns the latest epoch of a neighbor that has been heard of; 0 if there is no such neighbor.
+func (m *Machine) Epoch(peer int) uint16 {
 	if e := m.edge(peer); e != nil {
-		return e.generation
+		return e.epoch
 	}
 	return 0
 }

@@ -47,10 +47,10 @@ type Message struct {
 	// Resent marks an EdgeMessage, a Release or a Done that answers one which showed that its sender lacks it. It is never
 	// answered.
 	Resent bool
-	// Generation and Incarnation are those of the one who asks: the sender's in a Probe and a Join, the receiver's in a
-	// ProbeReply. A Stand has the Incarnation of the Join, and the latest Generation of the receiver that the sender has
-	// heard of. A Start has the Generation of its sender. See Config. An Incarnation has 48 bits on the wire.
-	Generation  uint16
+	// Epoch and Incarnation are those of the one who asks: the sender's in a Probe and a Join, the receiver's in a
+	// ProbeReply. A Stand has the Incarnation of the Join, and the latest Epoch of the receiver that the sender has
+	// heard of. A Start has the Epoch of its sender. See Config. An Incarnation has 48 bits on the wire.
+	Epoch       uint16
 	Incarnation uint64
 
 	// Vector has length d: m_ij, or the sender's release x_j. In rounds whose releases lie on a grid it is empty and Grid
@@ -111,11 +111,11 @@ type edge struct {
 	late  bool   // a round goes on without j, which has ended early
 	done  bool   // j has said that it needs nothing more
 
-	probed     bool   // j has said which release of this client it holds
-	grid       uint8  // bit n: release have[n] is a change on the grid
-	generation uint16 // the latest generation of j that has been heard of
-	joining    uint8  // for so many ticks: a device that replaces j's has asked where this client stands
-	announce   bool   // j has started again, and is probed until it has answered
+	probed   bool   // j has said which release of this client it holds
+	grid     uint8  // bit n: release have[n] is a change on the grid
+	epoch    uint16 // the latest epoch of j that has been heard of
+	joining  uint8  // for so many ticks: a device that replaces j's has asked where this client stands
+	announce bool   // j has started again, and is probed until it has answered
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }

@@ -32,7 +32,7 @@ func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data
 
 // blank reports whether the round in progress touches no data, though it gets its noise: the lost device that this one
 // replaces may have made this release.
-func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Generation > 0 }
+func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
 func (m *Machine) penalty() {

@@ -32,8 +32,8 @@ type EdgeState struct {
 	Z     []float32 // z_ij
 	PeerZ []float32 // z_ji; nil without Config.Releases
 	// the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
-	Base       []int32
-	Generation uint16 // the latest generation of the neighbor that was heard of
+	Base  []int32
+	Epoch uint16 // the latest epoch of the neighbor that was heard of
 	// how far the neighbor has moved the client in all; nil without Config.Robust, and after a takeover, which counts anew
 	Moved []float32
 	Cut   float32 // how much was cut off from that, in all; 0 or more
@@ -53,7 +53,7 @@ func (m *Machine) State() State {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Generation: e.generation,
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Epoch: e.epoch,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
 		s.Edges[i].Since = m.began(i)
 		if m.dropped(i) {
@@ -119,7 +119,7 @@ func (m *Machine) load(s State) {
 			m.beginAfter(i, from.Since)
 		}
 		e := &m.edges[i]
-		e.heard, e.generation = from.Heard, from.Generation
+		e.heard, e.epoch = from.Heard, from.Epoch
 		if from.Quarantine > 0 {
 			m.Quarantine(e.peer)
 			m.cut[i] = min(from.Quarantine, s.Round+1) // what was received and not used is gone

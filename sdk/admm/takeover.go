@@ -8,7 +8,7 @@ import (
 )
 
 // A takeover: a device that is lost for good is replaced by another one, which has nothing of its state. The
-// replacement joins the run after a release S that no neighbor has passed, and opens a new generation of its member.
+// replacement joins the run after a release S that no neighbor has passed, and opens a new epoch of its member.
 //
 //   - It starts from a public place, the median of where its neighbors stand ([TakeOver]).
 //   - Each edge to it begins anew at both ends after release S, with z_ij = z_ji = rho*(x_i + x_j)/2. Both ends compute
@@ -72,7 +72,7 @@ func (m *Machine) began(i int) int {
 
 // unstarted reports whether a neighbor's device was replaced, and the replacement has not shown where their edge begins
 // anew. Until then nothing is said of releases: each end could take those of another edge for those of this one.
-func (m *Machine) unstarted(e *edge) bool { return e.generation > 0 && m.began(e.index) == 0 }
+func (m *Machine) unstarted(e *edge) bool { return e.epoch > 0 && m.began(e.index) == 0 }
 
 // unshown reports whether an edge is to begin anew, and the neighbor has not shown where it then stands.
 func (m *Machine) unshown(e *edge) bool {
@@ -100,12 +100,12 @@ func (m *Machine) arrived(e *edge) bool {
 }
 
 // TakeOver returns the machine of a device that replaces a lost one, from what its neighbors say, in any order and at
-// least one. cfg.Generation is at least 1 and at most [MaxTakeovers], and cfg.Releases is set. The driver stores and
+// least one. cfg.Epoch is at least 1 and at most [MaxTakeovers], and cfg.Releases is set. The driver stores and
 // shows the [Machine.State] that the machine stands at, before it calls Ready.
 func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
 	switch {
-	case !cfg.Releases || cfg.Generation < 1 || cfg.Generation > MaxTakeovers:
-		return nil, fmt.Errorf("admm: a takeover as generation %d with Releases %v, want 1..%d and true", cfg.Generation,
+	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
+		return nil, fmt.Errorf("admm: a takeover as epoch %d with Releases %v, want 1..%d and true", cfg.Epoch,
 			cfg.Releases, MaxTakeovers)
 	case len(neighbors) == 0:
 		return nil, errors.New("admm: a takeover without a neighbor that has said where it stands")
@@ -232,7 +232,7 @@ func (m *Machine) stand(neighbors []Standing) {
 // start is where a neighbor stands after the release after which an edge begins anew.
 type start struct {
 	Payload
-	generation uint16 // of the neighbor's device
+	epoch uint16 // of the neighbor's device
 }
 
 // postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
@@ -242,7 +242,7 @@ func (m *Machine) postStart(e *edge) {
 		return
 	}
 	at := m.place(since) // the next release may be made before this is sent
-	m.send = append(m.send, Message{Kind: Start, From: m.client(), To: e.peer, Round: since, Generation: m.cfg.Generation,
+	m.send = append(m.send, Message{Kind: Start, From: m.client(), To: e.peer, Round: since, Epoch: m.cfg.Epoch,
 		Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)})
 }
 
@@ -251,11 +251,11 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
 		return fmt.Errorf("admm: %v from %d, want none in a run whose messages carry no releases", msg.Kind, msg.From)
-	case msg.Generation > MaxTakeovers:
-		return &ImpossibleError{fmt.Sprintf("admm: neighbor %d starts as generation %d, want at most %d replaced devices",
-			msg.From, msg.Generation, MaxTakeovers)}
-	case msg.Generation < e.generation:
-		return fmt.Errorf("admm: neighbor %d starts as generation %d, and %d is known", msg.From, msg.Generation, e.generation)
+	case msg.Epoch > MaxTakeovers:
+		return &ImpossibleError{fmt.Sprintf("admm: neighbor %d starts as epoch %d, want at most %d replaced devices",
+			msg.From, msg.Epoch, MaxTakeovers)}
+	case msg.Epoch < e.epoch:
+		return fmt.Errorf("admm: neighbor %d starts as epoch %d, and %d is known", msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}
@@ -274,14 +274,14 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Round == since && (m.round > since || m.local || m.due): // what it lacks may be this client's start
 		m.answerStart(e)
 		return nil
-	case msg.Round > since && msg.Generation == 0: // it answers a device that has taken this client's place
+	case msg.Round > since && msg.Epoch == 0: // it answers a device that has taken this client's place
 		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.begunRound()}
 	}
 	e.joining = 0
-	if msg.Generation > e.generation {
-		e.generation, e.heard = msg.Generation, min(e.heard, msg.Round)
+	if msg.Epoch > e.epoch {
+		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 	}
 	if since != msg.Round {
 		m.beginAfter(e.index, msg.Round)
@@ -291,13 +291,13 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 			}
 		}
 	}
-	if old, there := m.starts[e.index]; there && old.generation == msg.Generation && since == msg.Round && !old.Equal(at) {
+	if old, there := m.starts[e.index]; there && old.epoch == msg.Epoch && since == msg.Round && !old.Equal(at) {
 		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
 	}
 	if m.starts == nil {
 		m.starts = make(map[int]start)
 	}
-	m.starts[e.index] = start{Payload{slices.Clone(at.Vector), slices.Clone(at.Grid)}, msg.Generation}
+	m.starts[e.index] = start{Payload{slices.Clone(at.Vector), slices.Clone(at.Grid)}, msg.Epoch}
 	m.answerStart(e)
 	return nil
 }

@@ -43,13 +43,13 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 	old := configs(4, kite, replaceable)[2]
 	old.Incarnation = 5
 	j := net.machines[3]
-	probe := func(round int, generation uint16, incarnation uint64) Message {
-		return Message{From: 2, To: 3, Kind: Probe, Round: round, Generation: generation, Incarnation: incarnation}
+	probe := func(round int, epoch uint16, incarnation uint64) Message {
+		return Message{From: 2, To: 3, Kind: Probe, Round: round, Epoch: epoch, Incarnation: incarnation}
 	}
 	if got := answerTo(t, j, probe(4, 0, 5)); len(got) == 0 || got[0].Held != 4 {
 		t.Errorf("before: %+v, want an answer that release 4 is held", got)
 	}
-	if got := answerTo(t, j, probe(6, 1, 77)); len(got) == 0 || got[0].Held != 4 || j.Generation(2) != 1 {
+	if got := answerTo(t, j, probe(6, 1, 77)); len(got) == 0 || got[0].Held != 4 || j.Epoch(2) != 1 {
 		t.Errorf("the replacement is answered with %+v", got)
 	}
 	for round, held := range map[int]int{0: 4, 3: 4, 4: 5, 5: 6, 6: 7, 11: 12, 12: 12} {
@@ -58,8 +58,8 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 			t.Errorf("the lost device is in release %d and is answered with %+v, want that %d is held", round, got, held)
 		}
 	}
-	if err := j.Receive(probe(6, MaxTakeovers+1, 9)); err == nil || j.Generation(2) != 1 {
-		t.Errorf("generation %d is known after a probe of %d", j.Generation(2), MaxTakeovers+1)
+	if err := j.Receive(probe(6, MaxTakeovers+1, 9)); err == nil || j.Epoch(2) != 1 {
+		t.Errorf("epoch %d is known after a probe of %d", j.Epoch(2), MaxTakeovers+1)
 	}
 
 	m := reborn(t, old, kept[2][:2]...)
@@ -76,11 +76,11 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 		t.Errorf("after the answer: %v", err)
 	}
 	s := j.State()
-	if k := slices.IndexFunc(s.Edges, func(e EdgeState) bool { return e.Peer == 2 }); s.Edges[k].Generation != 1 {
+	if k := slices.IndexFunc(s.Edges, func(e EdgeState) bool { return e.Peer == 2 }); s.Edges[k].Epoch != 1 {
 		t.Errorf("kept: %+v", s.Edges[k])
 	}
-	if again := reborn(t, configs(4, kite, replaceable)[3], s.copied()); again.Generation(2) != 1 ||
-		again.Generation(0) != 0 {
+	if again := reborn(t, configs(4, kite, replaceable)[3], s.copied()); again.Epoch(2) != 1 ||
+		again.Epoch(0) != 0 {
 		t.Error("the neighbor has forgotten the replacement")
 	}
 }
@@ -88,13 +88,13 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 // What a start may not say is refused, and leaves the edge as it was.
 func TestWrongStarts(t *testing.T) {
 	start := func(change func(*Message)) Message {
-		m := Message{From: 2, To: 3, Kind: Start, Round: 6, Generation: 1, Grid: make([]int32, 5)}
+		m := Message{From: 2, To: 3, Kind: Start, Round: 6, Epoch: 1, Grid: make([]int32, 5)}
 		change(&m)
 		return m
 	}
 	for name, msg := range map[string]Message{
-		"a third replacement":     start(func(m *Message) { m.Generation = MaxTakeovers + 1 }),
-		"no replacement":          start(func(m *Message) { m.Generation = 0 }),
+		"a third replacement":     start(func(m *Message) { m.Epoch = MaxTakeovers + 1 }),
+		"no replacement":          start(func(m *Message) { m.Epoch = 0 }),
 		"before the first round":  start(func(m *Message) { m.Round = 0 }),
 		"after the last round":    start(func(m *Message) { m.Round = 13 }),
 		"too few coordinates":     start(func(m *Message) { m.Grid = m.Grid[:4] }),
@@ -110,8 +110,8 @@ func TestWrongStarts(t *testing.T) {
 		if err == nil || errors.As(err, &late) != (name == "a release that is made") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if j.began(0) != 0 || j.Generation(2) != 0 {
-			t.Errorf("%s: the edge begins anew after release %d, generation %d", name, j.began(0), j.Generation(2))
+		if j.began(0) != 0 || j.Epoch(2) != 0 {
+			t.Errorf("%s: the edge begins anew after release %d, epoch %d", name, j.began(0), j.Epoch(2))
 		}
 	}
 }
@@ -160,9 +160,9 @@ type wasteland struct {
 	flying   []Message
 	lost     int
 	story    []string
-	made     map[[3]int][]float32 // release by member, generation and round
+	made     map[[3]int][]float32 // release by member, epoch and round
 	looked   int64                // queries of devices that have taken over
-	keys     map[[4]int]int       // how often a device asked for a key: member, peer, release, generation
+	keys     map[[4]int]int       // how often a device asked for a key: member, peer, release, epoch
 	finished []bool
 	crashes  int  // to come
 	asked    bool // a device that takes over has asked, and no time passes meanwhile
@@ -200,7 +200,7 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 		if kind == 3 {
 			c.Privacy = shared
 			c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
-				w.keys[[4]int{i, peer, release, int(w.cfgs[i].Generation)}]++
+				w.keys[[4]int{i, peer, release, int(w.cfgs[i].Epoch)}]++
 				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true
 			}
 		}
@@ -247,7 +247,7 @@ func (b *byChance) Read(p []byte) (int, error) {
 // keep puts a state on the disk.
 func (w *wasteland) keep(i int, s State) {
 	s = s.copied()
-	at := [3]int{i, int(w.cfgs[i].Generation), s.Round}
+	at := [3]int{i, int(w.cfgs[i].Epoch), s.Round}
 	if before, there := w.made[at]; there && !slices.Equal(before, s.X) && w.cfgs[i].NonPrivate {
 		w.failf("%d makes release %d twice: %v and %v", i, s.Round, before, s.X)
 	} else if there && !slices.Equal(before, s.X) {
@@ -277,7 +277,7 @@ func (w *wasteland) drive(i int) {
 		w.flying = append(w.flying, msg)
 	}
 	if n := len(r.Queries); n > 0 {
-		if w.cfgs[i].Generation > 0 {
+		if w.cfgs[i].Epoch > 0 {
 			w.looked += int64(n)
 		}
 		losses := make([]float64, n)
@@ -341,7 +341,7 @@ func (w *wasteland) lose() {
 	}
 	// A new connection: nothing of the lost device arrives after it.
 	w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i || msg.To == i })
-	w.cfgs[i].Generation++
+	w.cfgs[i].Epoch++
 	w.cfgs[i].Incarnation++
 	m, err := TakeOver(w.cfgs[i], list)
 	if err != nil {
@@ -367,7 +367,7 @@ func (w *wasteland) step() {
 		if w.machines[i] != nil && !w.asked {
 			w.machines[i].Tick()
 		}
-	case w.machines[i] != nil && w.crashes > 0 && (i != w.lost || w.cfgs[i].Generation == 0 || len(w.disks[i]) > 0):
+	case w.machines[i] != nil && w.crashes > 0 && (i != w.lost || w.cfgs[i].Epoch == 0 || len(w.disks[i]) > 0):
 		w.crashes--
 		w.tell("%d crashes after release %d", i, w.machines[i].round)
 		w.start(i)
@@ -457,7 +457,7 @@ func TestReplacedDevice(t *testing.T) {
 	net, _ := afterRounds(t, 4, keys.sharing(replaceable))
 	clear(keys)
 	cfg := configs(4, kite, keys.sharing(replaceable))[2]
-	cfg.Generation, cfg.Incarnation = 1, 77
+	cfg.Epoch, cfg.Incarnation = 1, 77
 	var list []Standing
 	for _, j := range cfg.Neighbors {
 		list = append(list, net.machines[j].Standing(2))

@@ -18,18 +18,18 @@ import (
 // Kept is what a device keeps of a run's secrets while the run goes on: its own private key, and what its neighbors
 // offer.
 type Kept struct {
-	Fleet      [32]byte // hash of the fleet
-	Member     string
-	Generation uint16 // of the device, see [signed.Offer]
-	From       int    // the first release that uses Private
-	Public     [32]byte
-	Private    *ecdh.PrivateKey          // nil once the device has made the last release that uses it
-	Peers      map[string][]signed.Offer // by the neighbors' names, in ascending order of From; no signatures
+	Fleet   [32]byte // hash of the fleet
+	Member  string
+	Epoch   uint16 // of the device, see [signed.Offer]
+	From    int    // the first release that uses Private
+	Public  [32]byte
+	Private *ecdh.PrivateKey          // nil once the device has made the last release that uses it
+	Peers   map[string][]signed.Offer // by the neighbors' names, in ascending order of From; no signatures
 }
 
 // Offer returns what the device offers its neighbors, without a signature.
 func (k *Kept) Offer() signed.Offer {
-	return signed.Offer{Generation: k.Generation, From: k.From, Public: k.Public}
+	return signed.Offer{Epoch: k.Epoch, From: k.From, Public: k.Public}
 }
 
 // Secret returns the secret with a neighbor that makes the noise of a release. There is none before the first release
@@ -49,7 +49,7 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 func (k *Kept) Add(neighbor string, o signed.Offer) {
 	o.Signature = [64]byte{}
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
-		func(old signed.Offer) bool { return old.From >= o.From || old.Generation == o.Generation })
+		func(old signed.Offer) bool { return old.From >= o.From || old.Epoch == o.Epoch })
 	list = append(list, o)
 	if k.Peers == nil {
 		k.Peers = make(map[string][]signed.Offer)
@@ -70,22 +70,22 @@ type keptFields struct {
 }
 
 type keptOffer struct {
-	By         string `json:"by,omitempty"`
-	Generation uint16 `json:"generation"`
-	From       int    `json:"from"`
-	Key        string `json:"key"` // the public one
+	By    string `json:"by,omitempty"`
+	Epoch uint16 `json:"epoch"`
+	From  int    `json:"from"`
+	Key   string `json:"key"` // the public one
 }
 
 // Encode returns the one JSON form of what is kept, one line.
 func (k *Kept) Encode() ([]byte, error) {
 	f := keptFields{Fleet: hex.EncodeToString(k.Fleet[:]), Member: k.Member,
-		Own: keptOffer{Generation: k.Generation, From: k.From, Key: hex.EncodeToString(k.Public[:])}}
+		Own: keptOffer{Epoch: k.Epoch, From: k.From, Key: hex.EncodeToString(k.Public[:])}}
 	if k.Private != nil {
 		f.Private = hex.EncodeToString(k.Private.Bytes())
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Peers)) {
 		for _, o := range k.Peers[name] {
-			f.Offered = append(f.Offered, keptOffer{name, o.Generation, o.From, hex.EncodeToString(o.Public[:])})
+			f.Offered = append(f.Offered, keptOffer{name, o.Epoch, o.From, hex.EncodeToString(o.Public[:])})
 		}
 	}
 	plain, err := json.Marshal(f)
@@ -104,7 +104,7 @@ func ParseKept(b []byte) (*Kept, error) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, fmt.Errorf("pair: %w", err)
 	}
-	k := &Kept{Member: f.Member, Generation: f.Own.Generation, From: f.Own.From}
+	k := &Kept{Member: f.Member, Epoch: f.Own.Epoch, From: f.Own.From}
 	err := errors.Join(key32(&k.Fleet, f.Fleet), key32(&k.Public, f.Own.Key), checkFrom(k.From))
 	if f.Private != "" {
 		var private [32]byte
@@ -113,7 +113,7 @@ func ParseKept(b []byte) (*Kept, error) {
 		clear(private[:])
 	}
 	for _, o := range f.Offered {
-		offer := signed.Offer{Generation: o.Generation, From: o.From}
+		offer := signed.Offer{Epoch: o.Epoch, From: o.From}
 		err = errors.Join(err, key32(&offer.Public, o.Key), checkFrom(o.From))
 		k.Add(o.By, offer)
 	}

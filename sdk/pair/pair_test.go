@@ -93,8 +93,8 @@ func TestLowOrderIsRefused(t *testing.T) {
 func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)
-	offer := func(generation uint16, from int, of *ecdh.PrivateKey) {
-		k.Add("b", signed.Offer{Generation: generation, From: from, Public: public(of), Signature: [64]byte{1}})
+	offer := func(epoch uint16, from int, of *ecdh.PrivateKey) {
+		k.Add("b", signed.Offer{Epoch: epoch, From: from, Public: public(of), Signature: [64]byte{1}})
 	}
 	is := func(release int, want *ecdh.PrivateKey) {
 		t.Helper()
@@ -130,10 +130,10 @@ func TestOfferThatCounts(t *testing.T) {
 
 // sample is what a device keeps.
 func sample(t testing.TB) *Kept {
-	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Generation: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
+	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Epoch: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
 	k.Add("c", signed.Offer{From: 1, Public: [32]byte{3}})
 	k.Add("b", signed.Offer{From: 1, Public: [32]byte{4}})
-	k.Add("b", signed.Offer{Generation: 1, From: 7, Public: [32]byte{5}})
+	k.Add("b", signed.Offer{Epoch: 1, From: 7, Public: [32]byte{5}})
 	return k
 }
 
@@ -177,7 +177,7 @@ func FuzzParseKept(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Add([]byte(`{"fleet":"","member":"","own":{"generation":0,"from":1,"key":""},"offered":null,"sha256":""}`))
+	f.Add([]byte(`{"fleet":"","member":"","own":{"epoch":0,"from":1,"key":""},"offered":null,"sha256":""}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		k, err := ParseKept(b)
 		if err != nil {

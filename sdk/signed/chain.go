@@ -34,17 +34,17 @@ func (c Chain) Proving(round int) *Release {
 	return c.Last()
 }
 
-// Add puts a release in its place and drops the oldest if there are too many. One of the same round and generation is
+// Add puts a release in its place and drops the oldest if there are too many. One of the same round and epoch is
 // replaced: it is the same, signed with another key.
 func (c Chain) Add(r Release) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {
 		before := &c[i-1]
-		if before.Generation == r.Generation && before.Round == r.Round {
+		if before.Epoch == r.Epoch && before.Round == r.Round {
 			*before = r
 			return append(c[:i], c[i+1:]...)
 		}
-		if before.Generation < r.Generation || before.Generation == r.Generation && before.Round < r.Round {
+		if before.Epoch < r.Epoch || before.Epoch == r.Epoch && before.Round < r.Round {
 			break
 		}
 		c[i-1], c[i] = c[i], c[i-1]

@@ -10,7 +10,7 @@ import (
 // Notice is what a member tells a neighbor that it has put in quarantine: from some release on it goes on without it.
 // It says nothing of what the neighbor has done.
 type Notice struct {
-	Generation  uint16 // of the device that tells it, as in [Release]
+	Epoch       uint16 // of the device that tells it, as in [Release]
 	Incarnation uint64 // likewise
 	From        int    // the first release of the teller that is made without the neighbor, 1..MaxInt32
 	Signature   [ed25519.SignatureSize]byte
@@ -24,12 +24,12 @@ const (
 	noticeTag  = "spade-edge quarantine 1\n"
 )
 
-// Append appends the notice to dst: generation and incarnation in one integer of eight bytes and From in four, both
+// Append appends the notice to dst: epoch and incarnation in one integer of eight bytes and From in four, both
 // big-endian, and the signature.
 func (n *Notice) Append(dst []byte) []byte { return append(n.appendBody(dst), n.Signature[:]...) }
 
 func (n *Notice) appendBody(dst []byte) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, PackDevice(n.Generation, n.Incarnation))
+	dst = binary.BigEndian.AppendUint64(dst, PackDevice(n.Epoch, n.Incarnation))
 	return binary.BigEndian.AppendUint32(dst, uint32(n.From))
 }
 
@@ -43,7 +43,7 @@ func ParseNotice(b []byte) (Notice, error) {
 		return Notice{}, fmt.Errorf("signed: notice: found one from release %d on, want 1..%d", from, math.MaxInt32)
 	}
 	n := Notice{From: int(from), Signature: [ed25519.SignatureSize]byte(b[noticeBody:])}
-	n.Generation, n.Incarnation = UnpackDevice(binary.BigEndian.Uint64(b))
+	n.Epoch, n.Incarnation = UnpackDevice(binary.BigEndian.Uint64(b))
 	return n, nil
 }
 

@@ -35,9 +35,9 @@ type Head struct {
 }
 
 // Release is what a member signs of one of its releases. A device that takes the place of a lost one signs the last
-// release of that one again, with its own Generation.
+// release of that one again, with its own Epoch.
 type Release struct {
-	Generation  uint16   // how many devices of this name were lost before
+	Epoch       uint16   // how many devices of this name were lost before
 	Incarnation uint64   // tells the processes of a device apart; 48 bits
 	Round       int      // the release, 0..MaxInt32; 0 stands for the common start
 	Digest      [32]byte // of what was released, see [Digest]
@@ -63,21 +63,21 @@ func NewIncarnation() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// PackDevice returns a generation and an incarnation in the one number in which they are signed and travel: the
-// generation is in its upper 16 bits.
-func PackDevice(generation uint16, incarnation uint64) uint64 {
-	return uint64(generation)<<incarnationBits | incarnation&MaxIncarnation
+// PackDevice returns an epoch and an incarnation in the one number in which they are signed and travel: the
+// epoch is in its upper 16 bits.
+func PackDevice(epoch uint16, incarnation uint64) uint64 {
+	return uint64(epoch)<<incarnationBits | incarnation&MaxIncarnation
 }
 
 // UnpackDevice is the inverse of [PackDevice].
-func UnpackDevice(device uint64) (generation uint16, incarnation uint64) {
+func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
 	return uint16(device >> incarnationBits), device & MaxIncarnation
 }
 
-// appendBody appends all but the signature: generation and incarnation in one integer of eight bytes, the round in
+// appendBody appends all but the signature: epoch and incarnation in one integer of eight bytes, the round in
 // four, digest, prev, and the ledger's id, lines in eight bytes, and hash. Integers are big-endian.
 func (r *Release) appendBody(dst []byte) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, PackDevice(r.Generation, r.Incarnation))
+	dst = binary.BigEndian.AppendUint64(dst, PackDevice(r.Epoch, r.Incarnation))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
 	dst = append(append(dst, r.Digest[:]...), r.Prev[:]...)
 	dst = binary.BigEndian.AppendUint64(append(dst, r.Ledger.ID[:]...), r.Ledger.Seq)
@@ -98,7 +98,7 @@ func Parse(b []byte) (Release, error) {
 		b = b[n:]
 		return part
 	}
-	r.Generation, r.Incarnation = UnpackDevice(binary.BigEndian.Uint64(at(8)))
+	r.Epoch, r.Incarnation = UnpackDevice(binary.BigEndian.Uint64(at(8)))
 	round := binary.BigEndian.Uint32(at(4))
 	if round > math.MaxInt32 {
 		return Release{}, fmt.Errorf("signed: release: found round %d, want 0..%d", round, math.MaxInt32)
@@ -153,7 +153,7 @@ func (r *Release) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 // Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one
 // round by devices that none has replaced in between.
 func (r *Release) Contradicts(o *Release) bool {
-	return r.Generation == o.Generation && r.Round == o.Round && r.Round > 0 && !bytes.Equal(r.Digest[:], o.Digest[:])
+	return r.Epoch == o.Epoch && r.Round == o.Round && r.Round > 0 && !bytes.Equal(r.Digest[:], o.Digest[:])
 }
 
 // Countersign returns the signature by which a neighbor says that it holds the release, and so all those before it in

@@ -25,7 +25,7 @@ func public(keys ...ed25519.PrivateKey) []ed25519.PublicKey {
 }
 
 func example() (Release, Scope) {
-	r := Release{Generation: 2, Incarnation: 1<<48 - 5, Round: 7, Digest: Digest(nil, []int32{1, -2, 3}),
+	r := Release{Epoch: 2, Incarnation: 1<<48 - 5, Round: 7, Digest: Digest(nil, []int32{1, -2, 3}),
 		Prev:   [32]byte{9, 8},
 		Ledger: Head{ID: [16]byte{4, 5}, Seq: 1 << 40, Hash: [32]byte{6}}}
 	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
@@ -115,7 +115,7 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 	}
 }
 
-// Only two releases of one round and generation contradict each other.
+// Only two releases of one round and epoch contradict each other.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a
@@ -127,7 +127,7 @@ func TestContradicts(t *testing.T) {
 	same.Incarnation++
 	same.Prev[0]++
 	newer, later, start := b, b, b
-	newer.Generation++
+	newer.Epoch++
 	later.Round++
 	start.Round = 0
 	zero := a
@@ -210,7 +210,7 @@ func BenchmarkVerify(b *testing.B) {
 func TestNotice(t *testing.T) {
 	key := testKey(1)
 	s := NewScope("run-1", [32]byte{1}, "a")
-	n := Notice{Generation: 3, Incarnation: 1<<48 - 7, From: 5}
+	n := Notice{Epoch: 3, Incarnation: 1<<48 - 7, From: 5}
 	n.Sign(key, s, "b")
 	b := n.Append(nil)
 	back, err := ParseNotice(b)

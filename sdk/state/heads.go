@@ -111,7 +111,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Rel
 		if bytes.Equal(old.Ledger, e.Ledger) {
 			// A device that took over from a lost one may continue with an older copy of its ledger.
 			sameRun := bytes.Equal(old.Scope, e.Scope)
-			if r.Ledger.Seq > old.release.Ledger.Seq || sameRun && r.Generation > old.release.Generation {
+			if r.Ledger.Seq > old.release.Ledger.Seq || sameRun && r.Epoch > old.release.Epoch {
 				*old, h.changed = e, true
 			}
 			return

@@ -74,7 +74,7 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	}
 	last := &snap.State
 	return &Snapshot{
-		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Replaced: snap.Generation > 0,
+		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Replaced: snap.Epoch > 0,
 		End: last.End, Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

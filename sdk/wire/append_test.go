@@ -27,7 +27,7 @@ func reference(t *testing.T, f *admm.Message) []byte {
 	}
 	var held *int
 	var incarnation *uint64
-	instance := uint64(f.Generation)<<48 + f.Incarnation
+	instance := uint64(f.Epoch)<<48 + f.Incarnation
 	kind, resent := f.Kind, f.Resent
 	switch f.Kind {
 	case admm.ProbeReply:
@@ -84,14 +84,14 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 			}
 			for _, f := range []*admm.Message{
 				{Kind: admm.Done, Round: round, Resent: resent},
-				{Kind: probe, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: probe, Round: round, Held: maxRound - round, Epoch: 0xffff, Incarnation: 0xffffffffffff},
 				{Kind: probe, Round: round},
 				{Kind: admm.Join, Round: round, Incarnation: 7},
-				{Kind: admm.Join, Round: round, Generation: 0xffff, Incarnation: 0xffffffffffff},
-				{Kind: admm.Stand, Round: round, Held: maxRound - round, Generation: 0xffff, Incarnation: 0xffffffffffff,
+				{Kind: admm.Join, Round: round, Epoch: 0xffff, Incarnation: 0xffffffffffff},
+				{Kind: admm.Stand, Round: round, Held: maxRound - round, Epoch: 0xffff, Incarnation: 0xffffffffffff,
 					Vector: anyFinite(3, 1)},
 				{Kind: admm.Stand, Round: round, Held: 1, Grid: anyInts(3, 1)},
-				{Kind: admm.Start, Round: round, Generation: 2, Grid: anyInts(3, 1)},
+				{Kind: admm.Start, Round: round, Epoch: 2, Grid: anyInts(3, 1)},
 				{Kind: admm.Start, Round: round, Vector: anyFinite(3, 1)},
 			} {
 				if got, want := mustAppend(t, newCodec(t, 3), f), reference(t, f); !bytes.Equal(got, want) {

@@ -228,7 +228,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 		return &n
 	}
 	f.Held = number(uint64(m.Held), hasHeld)
-	f.Device = number(signed.PackDevice(m.Generation, m.Incarnation), hasDevice)
+	f.Device = number(signed.PackDevice(m.Epoch, m.Incarnation), hasDevice)
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return f, nil
 }
@@ -273,7 +273,7 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 		m.Held = int(*f.Held)
 	}
 	if f.Device != nil {
-		m.Generation, m.Incarnation = signed.UnpackDevice(*f.Device)
+		m.Epoch, m.Incarnation = signed.UnpackDevice(*f.Device)
 	}
 	if len(f.Vector) > 0 {
 		m.Vector = sized(m.Vector, c.dim)

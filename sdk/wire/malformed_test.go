@@ -301,7 +301,7 @@ var frameFields = []struct {
 	{5, "vector", vector(1, 2), func(m *admm.Message) { m.Vector = []float32{1, 2} }},
 	{7, "grid", grid(1, 2), func(m *admm.Message) { m.Grid = []int32{1, 2} }},
 	{9, "held", 3, func(m *admm.Message) { m.Held = 3 }},
-	{10, "incarnation", uint64(1<<48 + 4), func(m *admm.Message) { m.Generation, m.Incarnation = 1, 4 }},
+	{10, "incarnation", uint64(1<<48 + 4), func(m *admm.Message) { m.Epoch, m.Incarnation = 1, 4 }},
 	{12, "own", []byte{1}, func(m *admm.Message) { m.Signed.Own = []byte{1} }},
 	{13, "proof", []byte{2}, func(m *admm.Message) { m.Signed.Proof = []byte{2} }},
 	{14, "other", []byte{3}, func(m *admm.Message) { m.Signed.Other = []byte{3} }},
@@ -399,10 +399,10 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
 		{Kind: admm.ProbeReply, Round: 300, Held: 300},
 		{Kind: admm.Join, Round: 300, Incarnation: 0x1000},
-		{Kind: admm.Stand, Round: 300, Held: 301, Generation: 0x1000, Vector: anyFinite(50, 1)},
+		{Kind: admm.Stand, Round: 300, Held: 301, Epoch: 0x1000, Vector: anyFinite(50, 1)},
 		{Kind: admm.Stand, Round: 300, Held: 301, Grid: withOutliers(40), Signed: admm.Signed{Own: make([]byte, 196),
 			Proof: make([]byte, 196), Stops: make([]byte, 72)}},
-		{Kind: admm.Start, Round: 300, Generation: 0x1000, Grid: withOutliers(40)},
+		{Kind: admm.Start, Round: 300, Epoch: 0x1000, Grid: withOutliers(40)},
 		{Kind: admm.Start, Round: 300, Vector: anyFinite(50, 1), Signed: admm.Signed{Own: make([]byte, 196),
 			Offer: make([]byte, 102)}},
 	} {
@@ -498,10 +498,10 @@ func FuzzDecode(f *testing.F) {
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.EdgeMessage, Round: 1000, Resent: true, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Done, Round: 3}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Join, Round: 3, Incarnation: 0x4}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Held: 4, Generation: 0x4, Vector: v}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Held: 4, Epoch: 0x4, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Grid: make([]int32, len(v)),
 			Signed: admm.Signed{Own: make([]byte, 196), Proof: make([]byte, 196), Stops: make([]byte, 72)}}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Generation: 1, Grid: make([]int32, len(v))}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Epoch: 1, Grid: make([]int32, len(v))}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Vector: v,
 			Signed: admm.Signed{Own: make([]byte, 196), Offer: make([]byte, 102), Stops: make([]byte, 72)}}), len(v))
 	}

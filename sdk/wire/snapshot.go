@@ -27,14 +27,14 @@ type Snapshot struct {
 	Build  string   // version of the arithmetic that made it, likewise
 
 	// State is the machine's. Its neighbors are stored by the names in Peers, and not by number: DecodeSnapshot sets the
-	// numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in generation 0.
+	// numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
 	State admm.State
 	Peers []Peer // of the edges of State, in their order; nil if there are none
 
-	Generation uint16 // how many devices of this name were lost before this one
-	Filter     []byte // state of the privacy filter, up to 64 KiB, not looked at here; nil if there is none
-	Ledger     string // head of the lifetime ledger, up to 256 bytes, not looked at here; "" if there is none
-	Signed     []byte // what was signed of the last release, up to maxField bytes, not looked at here; nil if nothing was
+	Epoch  uint16 // how many devices of this name were lost before this one
+	Filter []byte // state of the privacy filter, up to 64 KiB, not looked at here; nil if there is none
+	Ledger string // head of the lifetime ledger, up to 256 bytes, not looked at here; "" if there is none
+	Signed []byte // what was signed of the last release, up to maxField bytes, not looked at here; nil if nothing was
 }
 
 // Peer is what a [Snapshot] holds of a neighbor beside the machine's state.
@@ -46,25 +46,25 @@ type Peer struct {
 // snapshot is a snapshot as it is encoded. Each field is always there, and the length of its vectors and strings alone
 // decides how long it is.
 type snapshot struct {
-	Version    wide       `cbor:"1,keyasint"`
-	Fleet      []byte     `cbor:"2,keyasint"`
-	Member     string     `cbor:"3,keyasint"`
-	Build      string     `cbor:"4,keyasint"`
-	Round      wide       `cbor:"5,keyasint"`
-	X          floats     `cbor:"6,keyasint"`
-	Grid       integers   `cbor:"7,keyasint"`
-	Delta      integers   `cbor:"8,keyasint"`
-	Mean       floats     `cbor:"9,keyasint"`
-	Last       floats     `cbor:"10,keyasint"`
-	Edges      []neighbor `cbor:"11,keyasint"`
-	Queries    wide       `cbor:"12,keyasint"`
-	Failed     wide       `cbor:"13,keyasint"`
-	Filter     []byte     `cbor:"14,keyasint"`
-	Ledger     string     `cbor:"15,keyasint"`
-	Generation wide       `cbor:"16,keyasint"`
-	Recovered  wide       `cbor:"17,keyasint"`
-	Signed     []byte     `cbor:"18,keyasint"`
-	End        wide       `cbor:"19,keyasint"`
+	Version   wide       `cbor:"1,keyasint"`
+	Fleet     []byte     `cbor:"2,keyasint"`
+	Member    string     `cbor:"3,keyasint"`
+	Build     string     `cbor:"4,keyasint"`
+	Round     wide       `cbor:"5,keyasint"`
+	X         floats     `cbor:"6,keyasint"`
+	Grid      integers   `cbor:"7,keyasint"`
+	Delta     integers   `cbor:"8,keyasint"`
+	Mean      floats     `cbor:"9,keyasint"`
+	Last      floats     `cbor:"10,keyasint"`
+	Edges     []neighbor `cbor:"11,keyasint"`
+	Queries   wide       `cbor:"12,keyasint"`
+	Failed    wide       `cbor:"13,keyasint"`
+	Filter    []byte     `cbor:"14,keyasint"`
+	Ledger    string     `cbor:"15,keyasint"`
+	Epoch     wide       `cbor:"16,keyasint"`
+	Recovered wide       `cbor:"17,keyasint"`
+	Signed    []byte     `cbor:"18,keyasint"`
+	End       wide       `cbor:"19,keyasint"`
 }
 
 // neighbor is what a snapshot has of one.
@@ -74,7 +74,7 @@ type neighbor struct {
 	Z          floats   `cbor:"3,keyasint"`
 	PeerZ      floats   `cbor:"4,keyasint"`
 	Base       integers `cbor:"5,keyasint"`
-	Generation wide     `cbor:"6,keyasint"`
+	Epoch      wide     `cbor:"6,keyasint"`
 	Signed     []byte   `cbor:"7,keyasint"`
 	Moved      floats   `cbor:"8,keyasint"`
 	Cut        wide     `cbor:"9,keyasint"` // its bits, as of Quiet
@@ -116,12 +116,12 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
-		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Generation: wide(s.Generation),
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Epoch: wide(s.Epoch),
 		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End)}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Generation: wide(n.Generation), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
+			Epoch: wide(n.Epoch), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
 			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Since: wide(n.Since)})
 	}
 	return appendItem(dst, &e)
@@ -172,7 +172,7 @@ func (s *Snapshot) check() error {
 		{"failed", st.Failed, 0, math.MaxInt64},
 		{"length of filter", int64(len(s.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
-		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Generation))},
+		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Epoch))},
 		{"length of signed", int64(len(s.Signed)), 0, maxField},
 		{"end", int64(st.End), 0, maxRound},
 		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
@@ -216,14 +216,14 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 
 // decoded returns what e encodes, which has been checked.
 func (e *snapshot) decoded() Snapshot {
-	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Generation: uint16(e.Generation),
+	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
 			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End)}}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Generation: uint16(n.Generation), Moved: n.Moved, Cut: math.Float32frombits(uint32(n.Cut)),
+			Epoch: uint16(n.Epoch), Moved: n.Moved, Cut: math.Float32frombits(uint32(n.Cut)),
 			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Since: int(n.Since)})
 	}
 	return s
@@ -235,14 +235,14 @@ func (e *snapshot) check() error {
 		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
 		{"length of fleet", int64(len(e.Fleet)), 32, 32},
 		{"round", int64(e.Round), 0, maxRound},
-		{"generation", int64(e.Generation), 0, math.MaxUint16},
+		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
 		{"recovered", int64(e.Recovered), 0, maxRound},
 		{"end", int64(e.End), 0, maxRound},
 	})}
 	for i, n := range e.Edges {
 		err := checkLimits([]limits{
 			{"heard", int64(n.Heard), 0, maxRound},
-			{"generation", int64(n.Generation), 0, math.MaxUint16},
+			{"epoch", int64(n.Epoch), 0, math.MaxUint16},
 			{"bits of cut", int64(n.Cut), 0, maxCut},
 			{"quarantine", int64(n.Quarantine), 0, maxRound},
 			{"bits of quiet", int64(n.Quiet), 0, maxCut},

@@ -45,8 +45,8 @@ func leastSnapshot() *Snapshot {
 // recoveredSnapshot is the sample at a device that took over from another.
 func recoveredSnapshot() *Snapshot {
 	c := sampleSnapshot()
-	c.Generation, c.State.Recovered = 2, 41
-	c.State.Edges[1].Generation = 1
+	c.Epoch, c.State.Recovered = 2, 41
+	c.State.Edges[1].Epoch = 1
 	c.State.Edges[1].Since = 41
 	return c
 }
@@ -55,13 +55,13 @@ func recoveredSnapshot() *Snapshot {
 func largeSnapshot(dim, edges, samples int) *Snapshot {
 	c := sampleSnapshot()
 	c.State.X, c.State.Mean, c.State.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
-	c.Generation, c.State.Recovered = math.MaxUint16, c.State.Round
+	c.Epoch, c.State.Recovered = math.MaxUint16, c.State.Round
 	c.State.Grid, c.State.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
 	c.State.Edges, c.Peers = make([]admm.EdgeState, edges), make([]Peer, edges)
 	for i := range c.State.Edges {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
-			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Generation: uint16(1 + i),
+			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Epoch: uint16(1 + i),
 			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5, Since: 2*i + 1,
 		}
 	}
@@ -85,7 +85,7 @@ func TestSnapshotIsCBOR(t *testing.T) {
 	edge := func(i int) map[any]any {
 		e := &c.State.Edges[i]
 		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): floatBytes(e.Z...),
-			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base), uint64(6): number(uint64(e.Generation)),
+			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base), uint64(6): number(uint64(e.Epoch)),
 			uint64(7): []byte{}, uint64(8): floatBytes(e.Moved...), uint64(9): number(uint64(math.Float32bits(e.Cut))),
 			uint64(10): number(uint64(e.Quarantine)), uint64(11): number(uint64(math.Float32bits(e.Quiet))),
 			uint64(12): number(uint64(e.Since))}
@@ -121,7 +121,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		"signed": {
 			Member: "a", Build: "b", Signed: bytes.Repeat([]byte{7}, maxField),
 			State: admm.State{Round: 3, X: []float32{1},
-				Edges: []admm.EdgeState{{Z: []float32{1}, Generation: 1}, {Z: []float32{2}}}},
+				Edges: []admm.EdgeState{{Z: []float32{1}, Epoch: 1}, {Z: []float32{2}}}},
 			Peers: []Peer{{Name: "p", Signed: []byte{1}}, {Name: "q"}},
 		},
 		"ended early": {
@@ -155,7 +155,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	for i := range c.State.Edges {
 		c.State.Edges[i].Quarantine, c.State.Edges[i].Since = math.MaxInt32, math.MaxInt32
-		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Generation = strings.Repeat("p", 64), make([]byte, 2*maxField),
+		c.Peers[i].Name, c.Peers[i].Signed, c.State.Edges[i].Epoch = strings.Repeat("p", 64), make([]byte, 2*maxField),
 			math.MaxUint16
 	}
 	n, most := len(mustSnapshot(t, c)), MaxSnapshot(20_000, 3, 70_000)
@@ -229,7 +229,7 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"long filter", func(c *Snapshot) { c.Filter = make([]byte, maxFilter+1) },
 			"length of filter: found 65537, wanted 0..65536"},
 		{"peers", func(c *Snapshot) { c.Peers = c.Peers[:1] }, "peers: found 1, wanted 2..2"},
-		{"recovered later", func(c *Snapshot) { c.Generation, c.State.Recovered = 1, 43 },
+		{"recovered later", func(c *Snapshot) { c.Epoch, c.State.Recovered = 1, 43 },
 			"recovered: found 43, wanted 0..42"},
 		{"recovered by the first", func(c *Snapshot) { c.State.Recovered = 3 }, "recovered: found 3, wanted 0..0"},
 		{"long ledger", func(c *Snapshot) { c.Ledger = strings.Repeat("x", 257) },
@@ -313,7 +313,7 @@ var malformedSnapshots = []struct {
 	{"no end", checkpointPairs(map[int]any{19: nil}), "wanted deterministic CBOR"},
 	{"signed a number", checkpointPairs(map[int]any{18: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.18 of type []uint8"},
 	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "length of signed: found 257, wanted 0..256"},
-	{"generation above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "generation: found 65536, wanted 0..65535"},
+	{"epoch above", checkpointPairs(map[int]any{16: number8(1 << 16)}), "epoch: found 65536, wanted 0..65535"},
 	{"recovered later", checkpointPairs(map[int]any{16: number8(1), 17: number8(10)}), "recovered: found 10, wanted 0..9"},
 	{"recovered by the first", checkpointPairs(map[int]any{17: number8(1)}), "recovered: found 1, wanted 0..0"},
 	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 93 bytes of extraneous data starting at index 46"},
@@ -353,7 +353,7 @@ var malformedSnapshots = []struct {
 	{"edge with Inf", edgeWith(map[int]any{4: floatBytes(1, inf)}), "edge 0: peer z: found +Inf at coordinate 1, wanted a finite number"},
 	{"edge short grid", edgeWith(map[int]any{5: floatBytes(1)}), "edge 0: length of peer grid: found 1, wanted 2..2"},
 	{"edge heard too high", edgeWith(map[int]any{2: number8(1 << 31)}), "edge 0: heard: found 2147483648, wanted 0..2147483647"},
-	{"edge generation above", edgeWith(map[int]any{6: number8(1 << 16)}), "edge 0: generation: found 65536, wanted 0..65535"},
+	{"edge epoch above", edgeWith(map[int]any{6: number8(1 << 16)}), "edge 0: epoch: found 65536, wanted 0..65535"},
 	{"edge cut infinite", edgeWith(map[int]any{9: number8(0x7f800000)}), "edge 0: bits of cut: found 2139095040, wanted 0..2139095039"},
 	{"edge quiet infinite", edgeWith(map[int]any{11: number8(0x7f800000)}), "edge 0: bits of quiet: found 2139095040, wanted 0..2139095039"},
 	{"edge quiet above", edgeWith(map[int]any{11: number8(1 << 32)}), "edge 0: bits of quiet: found 4294967296, wanted 0..2139095039"},

@@ -76,7 +76,7 @@ func (p *pusher) speak(ctx context.Context) {
 		}
 		switch {
 		case f.Kind == admm.Probe:
-			answer := &admm.Message{Kind: admm.ProbeReply, Generation: f.Generation, Incarnation: f.Incarnation, Round: len(p.chain) - 1}
+			answer := &admm.Message{Kind: admm.ProbeReply, Epoch: f.Epoch, Incarnation: f.Incarnation, Round: len(p.chain) - 1}
 			if r := p.last["a"]; r.Round > 0 {
 				answer.Held, answer.Signed.Proof = r.Round, r.Append(nil)
 			}

@@ -45,37 +45,37 @@ func (in *insider) lies(to string, past *signed.Release) []*admm.Message {
 	altered.Digest[0]++
 	far := theirs
 	far.Round, far.Ledger.Seq = last, 1<<40
-	generation, incarnation := signed.UnpackDevice(in.lives[to])
+	epoch, incarnation := signed.UnpackDevice(in.lives[to])
 	list := []*admm.Message{
 		{Kind: admm.Done, Round: last},
 		{Kind: admm.Done, Round: last, Signed: admm.Signed{Proof: in.forged(to, far), Countersign: far.Countersign(in.key, in.scope(to))}},
 		{Kind: admm.Probe, Held: last},
-		{Kind: admm.ProbeReply, Held: last, Generation: generation, Incarnation: incarnation},
-		{Kind: admm.ProbeReply, Held: last, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(to, far)}},
-		{Kind: admm.ProbeReply, Held: 1, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(in.name, signed.Release{Round: 1})}},
+		{Kind: admm.ProbeReply, Held: last, Epoch: epoch, Incarnation: incarnation},
+		{Kind: admm.ProbeReply, Held: last, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(to, far)}},
+		{Kind: admm.ProbeReply, Held: 1, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(in.name, signed.Release{Round: 1})}},
 		{Kind: admm.Probe, Round: last},
-		{Kind: admm.Probe, Generation: 65535, Incarnation: 1},
-		{Kind: admm.Probe, Generation: 65535, Incarnation: 1, Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Generation: 65535})}},
+		{Kind: admm.Probe, Epoch: 65535, Incarnation: 1},
+		{Kind: admm.Probe, Epoch: 65535, Incarnation: 1, Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Epoch: 65535})}},
 		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim)},
 		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Round: 2})}},
 		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Round: 1})}},
 		{Kind: admm.Conflict, Signed: admm.Signed{Proof: in.forged(to, theirs), Other: in.forged(to, altered)}},
 	}
 	if other.Round > 0 {
-		list = append(list, &admm.Message{Kind: admm.ProbeReply, Held: other.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: other.Append(nil)}})
+		list = append(list, &admm.Message{Kind: admm.ProbeReply, Held: other.Round, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: other.Append(nil)}})
 	}
 	if past != nil {
-		list = append(list, &admm.Message{Kind: admm.ProbeReply, Held: past.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: past.Append(nil)}})
+		list = append(list, &admm.Message{Kind: admm.ProbeReply, Held: past.Round, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: past.Append(nil)}})
 	}
 	if theirs.Round > 0 {
 		real, scope := theirs.Append(nil), in.scope(to)
 		list = append(list,
 			&admm.Message{Kind: admm.Done, Round: last, Signed: admm.Signed{Proof: real, Countersign: theirs.Countersign(in.key, scope)}},
-			&admm.Message{Kind: admm.ProbeReply, Held: last, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: real}},
+			&admm.Message{Kind: admm.ProbeReply, Held: last, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: real}},
 			&admm.Message{Kind: admm.Conflict, Signed: admm.Signed{Proof: real, Other: in.forged(to, altered)}},
 			&admm.Message{Kind: admm.Conflict, Signed: admm.Signed{Proof: real, Other: real}},
-			&admm.Message{Kind: admm.ProbeReply, Held: theirs.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: real, Other: []byte("garbage")}},
-			&admm.Message{Kind: admm.ProbeReply, Held: theirs.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: real, Other: append(scope[:], in.forged(to, far)...)}})
+			&admm.Message{Kind: admm.ProbeReply, Held: theirs.Round, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: real, Other: []byte("garbage")}},
+			&admm.Message{Kind: admm.ProbeReply, Held: theirs.Round, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: real, Other: append(scope[:], in.forged(to, far)...)}})
 	}
 	return list
 }
@@ -86,9 +86,9 @@ var called = []string{
 	"the signature is by none of the member's keys",
 	"and shows the signature of another",
 	"and shows the signature of release",
-	"says that it is generation 0 and has made release 14, and shows no signature of it",
-	"says that it is generation 65535 and has made release 0, and shows no signature of it",
-	"signed release 0 is of generation 65535, want at most 2 replaced devices",
+	"says that it is epoch 0 and has made release 14, and shows no signature of it",
+	"says that it is epoch 65535 and has made release 0, and shows no signature of it",
+	"signed release 0 is of epoch 65535, want at most 2 replaced devices",
 	"release 1 is not signed, want the signature of",
 	"a frame of release 1 carries the signature of release 2",
 	"release 1 is not the one that the sender has signed",
@@ -110,7 +110,7 @@ func TestAttackLiar(t *testing.T) {
 		in := tr.newInsider(t, "a", false, func(in *insider, to string, f *admm.Message) []*admm.Message {
 			list := slices.DeleteFunc(in.lies(to, past[to]), func(lie *admm.Message) bool {
 				theirs := in.last[to]
-				kind := fmt.Sprint(to, bytes.Equal(lie.Signed.Proof, theirs.Append(nil)), lie.Kind, lie.Round, lie.Generation, len(lie.Signed.Own), len(lie.Signed.Proof), len(lie.Signed.Other), lie.Held == 1)
+				kind := fmt.Sprint(to, bytes.Equal(lie.Signed.Proof, theirs.Append(nil)), lie.Kind, lie.Round, lie.Epoch, len(lie.Signed.Own), len(lie.Signed.Proof), len(lie.Signed.Other), lie.Held == 1)
 				told[kind]++
 				return told[kind] > 3 // the log has room for a hundred
 			})
@@ -169,11 +169,11 @@ func TestAttackChatter(t *testing.T) {
 	in := tr.newInsider(t, "b", false, func(in *insider, to string, f *admm.Message) []*admm.Message {
 		list := []*admm.Message{f}
 		if r := in.last[to]; r.Round > 0 && in.lied < most {
-			generation, incarnation := signed.UnpackDevice(in.lives[to])
+			epoch, incarnation := signed.UnpackDevice(in.lives[to])
 			for range 100 {
 				in.lied++
 				list = append(list,
-					&admm.Message{Kind: admm.ProbeReply, Held: r.Round, Generation: generation, Incarnation: incarnation, Signed: admm.Signed{Proof: r.Append(nil), Other: []byte("garbage")}},
+					&admm.Message{Kind: admm.ProbeReply, Held: r.Round, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: r.Append(nil), Other: []byte("garbage")}},
 					&admm.Message{Kind: admm.Join, Incarnation: uint64(in.lied)})
 			}
 			list = append(list, &admm.Message{Kind: admm.Probe, Incarnation: 1}) // no device joins, and this one starts again
@@ -201,11 +201,11 @@ func TestAttackRecovery(t *testing.T) {
 		want string
 	}{
 		"held far ahead": {func(in *insider, f *admm.Message) { f.Held = 14 },
-			"speaks of release 14 and generation 0 of this member, and shows the signature of release"},
+			"speaks of release 14 and epoch 0 of this member, and shows the signature of release"},
 		"held without proof": {func(in *insider, f *admm.Message) { f.Held, f.Signed.Proof = 14, nil },
 			"of this node, and shows no signature of it"},
-		"generation 65535": {func(in *insider, f *admm.Message) { f.Generation = 65535 },
-			"and generation 65535 of this member, and shows the signature of release"},
+		"epoch 65535": {func(in *insider, f *admm.Message) { f.Epoch = 65535 },
+			"and epoch 65535 of this member, and shows the signature of release"},
 		"off the grid": {func(in *insider, f *admm.Message) {
 			if len(f.Grid) > 0 {
 				f.Grid[0] = 1<<31 - 1

@@ -234,8 +234,8 @@ func TestAttackRecoveredState(t *testing.T) {
 			devices[digest[0]] = true
 		}
 	}
-	if n := tr.spent(t, "b"); n != 12 || in.last["b"].Generation != 2 {
-		t.Errorf("%d releases in the ledger, and device %d at the end", n, in.last["b"].Generation)
+	if n := tr.spent(t, "b"); n != 12 || in.last["b"].Epoch != 2 {
+		t.Errorf("%d releases in the ledger, and device %d at the end", n, in.last["b"].Epoch)
 	}
 }
 

@@ -183,7 +183,7 @@ func (in *insider) Recv(ctx context.Context) (string, []byte, error) {
 	}
 	if f.Kind == admm.Probe {
 		in.mu.Lock()
-		in.lives[from] = signed.PackDevice(f.Generation, f.Incarnation)
+		in.lives[from] = signed.PackDevice(f.Epoch, f.Incarnation)
 		in.mu.Unlock()
 	}
 	if len(f.Signed.Own) > 0 {
@@ -205,7 +205,7 @@ func (in *insider) note(from string, r signed.Release) {
 	if rounds[r.Round] == nil {
 		rounds[r.Round] = map[string]bool{}
 	}
-	rounds[r.Round][strconv.Itoa(int(r.Generation))+string(r.Digest[:])] = true
+	rounds[r.Round][strconv.Itoa(int(r.Epoch))+string(r.Digest[:])] = true
 	if r.Round >= in.last[from].Round {
 		in.last[from] = r
 	}

@@ -129,9 +129,9 @@ var claimTroubles = map[string]provocation{
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"holds a release that generation ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
+	"holds a release that epoch ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
-		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Release{Generation: 1, Round: 1}))))
+		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Release{Epoch: 1, Round: 1}))))
 	},
 	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
