@@ -179,13 +179,75 @@ func (e *fleetEdit) afford() error {
 	if e.epsilon > 0 {
 		target, limited = e.epsilon, true
 	}
-	whose, all := "", math.Inf(1) // all is the least rho that a ledger leaves against all other members together
-	room := ""                    // whose ledger that is
-	elsewhere := slices.Clone(f.Members)
+	b := budget{epsilon: target, limited: limited, all: math.Inf(1)}
+	elsewhere, err := e.bound(&b)
+	if err != nil {
+		return err
+	}
+	if b.epsilon < leastEpsilon {
+		return cli.AsUsageError(errors.New("-epsilon is missing: the run before costs epsilon 0, from which no budget follows"))
+	}
+	if len(elsewhere) > 0 {
+		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet "+
+			"fleet.json), and -epsilon takes the least: %q", elsewhere)
+	}
+	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= b.epsilon; !fits ||
+		e.epsilon > 0 || e.rounds > 0 {
+		if err := e.suggest(b.epsilon); err != nil {
+			return err
+		}
+	}
+	// With noise that is shared, the ledgers may leave less against all other members together.
+	for range 3 {
+		total := f.Total(f.Method.Rounds)
+		if total.All <= b.all {
+			break
+		}
+		b.epsilon, b.limited, b.whose = p.Accounting.Epsilon(total.Rho*(b.all/total.All)*(1-1e-9), p.Delta), true, b.room
+		if b.epsilon < leastEpsilon {
+			return fmt.Errorf("the ledger of %q: %w: it leaves rho %.3g against %s, too little for noise that is shared as "+
+				"before", b.room, dpmech.ErrBudget, b.all, dpmech.AllOthers)
+		}
+		if err := e.suggest(b.epsilon); err != nil {
+			return err
+		}
+	}
+	p.EpsilonLimit = 0
+	if b.limited {
+		p.EpsilonLimit = b.epsilon
+	}
+	if b.whose != "" {
+		e.note("the ledger of %q has the least left, which is the budget of the run", b.whose)
+	}
+	if p.LimitAll > 0 {
+		most, _ := p.Accounting.MaxRho(p.LimitAll, p.Delta) // it is valid
+		b.all = min(b.all, most)
+	}
+	if total := f.Total(f.Method.Rounds).All; !(total <= b.all) {
+		return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit and the "+
+			"ledgers leave %.6g: %w; a smaller -epsilon or fewer -rounds would do", b.epsilon, total, b.all, dpmech.ErrBudget)
+	}
+	return e.leave()
+}
+
+// budget is what the next run may spend.
+type budget struct {
+	epsilon float64
+	limited bool    // epsilon is a limit, and not only what the run before cost
+	whose   string  // whose ledger leaves so little; empty if none does
+	all     float64 // the least rho that a ledger leaves against all other members together
+	room    string  // whose ledger that is
+}
+
+// bound lowers a budget to what the ledgers that are here leave, and returns the members whose ledgers are elsewhere.
+func (e *fleetEdit) bound(b *budget) (elsewhere []string, err error) {
+	f := e.file.Fleet
+	p := &f.Privacy
+	elsewhere = slices.Clone(f.Members)
 	for _, n := range e.nodes {
 		l, err := e.ledger(n, f)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if l == nil {
 			continue
@@ -197,63 +259,18 @@ func (e *fleetEdit) afford() error {
 		}
 		eps := p.Accounting.Epsilon(left.Rho*(1-1e-9), p.Delta) // what is rounded up stays below
 		if eps < leastEpsilon {
-			return fmt.Errorf("the ledger of %q: %w: epsilon 0 is left of its limit, %v. No further run fits on these data: "+
+			return nil, fmt.Errorf("the ledger of %q: %w: epsilon 0 is left of its limit, %v. No further run fits on these data: "+
 				"take %[1]q out of the fleet (spade-edge fleet remove), or give it new data with a ledger of their own "+
 				"(spade-edge privacy -new-ledger)", n.node.Name, dpmech.ErrBudget, l.Limit)
 		}
-		if eps < target {
-			target, limited, whose = eps, true, n.node.Name
+		if eps < b.epsilon {
+			b.epsilon, b.limited, b.whose = eps, true, n.node.Name
 		}
-		if left.All < all {
-			all, room = left.All, n.node.Name
-		}
-	}
-	if target < leastEpsilon {
-		return cli.AsUsageError(errors.New("-epsilon is missing: the run before costs epsilon 0, from which no budget follows"))
-	}
-	if len(elsewhere) > 0 {
-		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet "+
-			"fleet.json), and -epsilon takes the least: %q", elsewhere)
-	}
-	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
-		e.epsilon > 0 || e.rounds > 0 {
-		if err := e.suggest(target); err != nil {
-			return err
+		if left.All < b.all {
+			b.all, b.room = left.All, n.node.Name
 		}
 	}
-	// With noise that is shared, the ledgers may leave less against all other members together.
-	for range 3 {
-		total := f.Total(f.Method.Rounds)
-		if total.All <= all {
-			break
-		}
-		target, limited, whose = p.Accounting.Epsilon(total.Rho*(all/total.All)*(1-1e-9), p.Delta), true, room
-		if target < leastEpsilon {
-			return fmt.Errorf("the ledger of %q: %w: it leaves rho %.3g against %s, too little for noise that is shared as "+
-				"before", room, dpmech.ErrBudget, all, dpmech.AllOthers)
-		}
-		if err := e.suggest(target); err != nil {
-			return err
-		}
-	}
-	if limited {
-		p.EpsilonLimit = target
-	}
-	if whose != "" {
-		e.note("the ledger of %q has the least left, which is the budget of the run", whose)
-	}
-	if !limited {
-		p.EpsilonLimit = 0
-	}
-	if p.LimitAll > 0 {
-		most, _ := p.Accounting.MaxRho(p.LimitAll, p.Delta) // it is valid
-		all = min(all, most)
-	}
-	if total := f.Total(f.Method.Rounds).All; !(total <= all) {
-		return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit and the "+
-			"ledgers leave %.6g: %w; a smaller -epsilon or fewer -rounds would do", target, total, all, dpmech.ErrBudget)
-	}
-	return e.leave()
+	return elsewhere, nil
 }
 
 // leave says what the ledgers here have left, at the settings of the run.
