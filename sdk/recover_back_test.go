@@ -339,6 +339,7 @@ func TestStartsAreProved(t *testing.T) {
 		if answer := p.await(admm.Start); answer.Round != 3 || answer.Epoch != 0 {
 			t.Errorf("it answers %+v", answer)
 		}
+		synctest.Wait()
 		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for release 4 of the replacement
 			t.Errorf("%+v", at)
 		}
