@@ -100,6 +100,39 @@ func (n *Node) resume(mcfg admm.Config) error {
 	return nil
 }
 
+// load returns the snapshots that the store holds, the newest first.
+func (n *Node) load() ([]wire.Snapshot, error) {
+	if n.cfg.Store == nil {
+		return nil, nil
+	}
+	saved, err := n.cfg.Store.Load()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]wire.Snapshot, len(saved))
+	for i, s := range saved {
+		snap := &list[i]
+		err := wire.DecodeSnapshot(s.State, snap)
+		if err == nil {
+			err = checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
+		}
+		if err == nil && snap.State.Round != s.Round {
+			err = fmt.Errorf("it is of release %d, want %d", snap.State.Round, s.Round)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sdk: stored state of release %d: %w", s.Round, err)
+		}
+		for k, p := range snap.Peers {
+			number, known := n.number[p.Name]
+			if !known {
+				number = -1
+			}
+			snap.State.Edges[k].Peer = number
+		}
+	}
+	return list, nil
+}
+
 // disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to
 // nobody: after a crash it is drawn anew.
 func (n *Node) disclose() {

@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // A takeover, see [Config].Recover. A device that replaces a lost one asks every neighbor where it stands (Join, Stand),
@@ -48,7 +47,7 @@ func (r *run) recover() error {
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
 	said := ""
-	for r.join(-1); ; {
+	for r.join(r.neighbors...); ; {
 		waiting, text := r.awaited()
 		switch {
 		case len(r.joining.absent) == len(r.neighbors):
@@ -63,7 +62,7 @@ func (r *run) recover() error {
 		if !ticked {
 			continue
 		}
-		r.join(-1)
+		r.join(r.neighbors...)
 		r.mu.Lock()
 		r.status.Waiting = waiting
 		r.mu.Unlock()
@@ -77,13 +76,12 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks a neighbor where it stands, or with -1 all. Those that have answered are asked again, so that they wait.
-func (r *run) join(neighbor int) {
-	for _, j := range r.neighbors {
-		if _, absent := r.joining.absent[j]; absent || neighbor >= 0 && neighbor != j {
-			continue
+// join asks neighbors where they stand. Those that have answered are asked again, so that they wait.
+func (r *run) join(neighbors ...int) {
+	for _, j := range neighbors {
+		if _, absent := r.joining.absent[j]; !absent {
+			_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // it always fits
 		}
-		_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // it always fits
 	}
 }
 
@@ -260,37 +258,4 @@ func (r *run) checkStart(peer *peerClaims, m *admm.Message) error {
 		return fmt.Errorf("sdk: %q starts after release %d from another place than it has signed", peer.name, m.Round)
 	}
 	return nil
-}
-
-// load returns the snapshots that the store holds, the newest first.
-func (n *Node) load() ([]wire.Snapshot, error) {
-	if n.cfg.Store == nil {
-		return nil, nil
-	}
-	saved, err := n.cfg.Store.Load()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]wire.Snapshot, len(saved))
-	for i, s := range saved {
-		snap := &list[i]
-		err := wire.DecodeSnapshot(s.State, snap)
-		if err == nil {
-			err = checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
-		}
-		if err == nil && snap.State.Round != s.Round {
-			err = fmt.Errorf("it is of release %d, want %d", snap.State.Round, s.Round)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("sdk: stored state of release %d: %w", s.Round, err)
-		}
-		for k, p := range snap.Peers {
-			number, known := n.number[p.Name]
-			if !known {
-				number = -1
-			}
-			snap.State.Edges[k].Peer = number
-		}
-	}
-	return list, nil
 }
