@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -29,16 +28,6 @@ type Progress struct {
 // NewProgress returns what tells of a run to the rounds given.
 func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
-}
-
-// IsTerminal reports whether w is a character device, such as a terminal.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Round says that a release is made, and what is known of the model.
