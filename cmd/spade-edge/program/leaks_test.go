@@ -188,7 +188,7 @@ func guardedTrackingOf(t *testing.T, tr *trial) string {
 }
 
 // A device that has lost its state and its ledger, and has a new ledger, meets a neighbor that holds its releases: it ends within
-// moments, and says what the neighbor holds and what to do. It used to wait for ever where noise is shared.
+// moments, and says what the neighbor holds and what to do. It used to wait indefinitely where noise is shared.
 func TestNewDeviceIsTold(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")
