@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // RunID names the releases that one member makes in one run.
@@ -25,8 +26,10 @@ func (id RunID) validate() error {
 type Composition struct {
 	dataset, created string
 	limit            *Limit
+	inherited        []Inherited
 	runs             []*runFilter // in order of their first release
 	byID             map[RunID]*runFilter
+	plans            map[RunID]Total // of runs that are open, see Plan
 }
 
 // runFilter counts one run. Its filter has no limit.
@@ -108,8 +111,9 @@ func (c *Composition) Last(id RunID) int {
 	return 0
 }
 
-// totalWith returns the cost of all runs, with cost in place of that of the run id.
+// totalWith returns the cost of all runs and of what was inherited, with cost in place of that of the run id.
 func (c *Composition) totalWith(id RunID, cost Total) (sum Total) {
+	sum = sumInherited(c.inherited)
 	for _, r := range c.runs {
 		own := r.Total()
 		if r.RunID == id {
@@ -124,7 +128,7 @@ func (c *Composition) totalWith(id RunID, cost Total) (sum Total) {
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := &Lifetime{
 		Dataset: c.dataset, Created: c.created, Ledger: head, Limit: c.limit.clone(),
-		Runs: []RunSpend{}, Cost: CostOf(c.totalWith(RunID{}, Total{}), delta),
+		Inherited: slices.Clone(c.inherited), Runs: []RunSpend{}, Cost: CostOf(c.totalWith(RunID{}, Total{}), delta),
 	}
 	for _, r := range c.runs {
 		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: r.Spends()})
@@ -135,7 +139,7 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 // Head names a state of a ledger. A ledger that was only ever added to contains every head that it once had.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
-	Seq  int    `json:"seq"`  // number of reservations
+	Seq  int    `json:"seq"`  // number of reservations, and of lines with what was inherited
 	Hash string `json:"hash"` // SHA-256, 64 hexadecimal digits
 }
 
@@ -158,16 +162,19 @@ func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
 
 // Lifetime is what all runs on one data set have spent together.
 type Lifetime struct {
-	Dataset string     `json:"dataset"`
-	Created string     `json:"created"` // when the ledger was made, by the clock of the device
-	Ledger  Head       `json:"ledger"`  // the state that this is the sum of
-	Limit   *Limit     `json:"limit"`   // what all runs together may spend; nil: not limited
-	Runs    []RunSpend `json:"runs"`
+	Dataset string `json:"dataset"`
+	Created string `json:"created"` // when the ledger was made, by the clock of the device
+	Ledger  Head   `json:"ledger"`  // the state that this is the sum of
+	Limit   *Limit `json:"limit"`   // what all runs together may spend; nil: not limited
+	// Inherited is what lost ledgers of the same data had spent, at least.
+	Inherited []Inherited `json:"inherited,omitempty"`
+	Runs      []RunSpend  `json:"runs"`
 	Cost
 }
 
-// Total returns what the releases of all runs cost.
+// Total returns what the releases of all runs cost, with what was inherited.
 func (life *Lifetime) Total() (sum Total) {
+	sum = sumInherited(life.Inherited)
 	for _, r := range life.Runs {
 		sum = sum.plus(r.Total())
 	}
@@ -191,8 +198,11 @@ func (life *Lifetime) spends(id RunID) []Spend {
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	var all Total
-	var rounds int64
+	all := sumInherited(life.Inherited)
+	rounds := int64(len(life.Inherited)) // each is a line of the ledger
+	for i, in := range life.Inherited {
+		f.at(fmt.Sprintf("inherited[%d]", i), in.validate())
+	}
 	seen := map[RunID]bool{}
 	for i, r := range life.Runs {
 		where := fmt.Sprintf("runs[%d]", i)

@@ -54,7 +54,7 @@ func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 
 // forge returns a release of a member in a fleet, signed with somebody's key.
 func forge(f *sdk.Fleet, member, by string, round int) []byte {
-	r := signed.Release{Round: round, Digest: [32]byte{1, 2, 3}}
+	r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{1, 2, 3}}
 	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))
 	return r.Append(nil)
 }

@@ -27,9 +27,13 @@ type claims struct {
 	scope signed.Scope
 	heads *state.Heads // nil: what neighbors have signed is forgotten with the run
 
+	checkpoint []byte      // of the node's ledger, as neighbors are told; nil if there is none
+	lost       *lostLedger // the largest checkpoint of another ledger that a neighbor has shown, until it is dealt with
+	beside     string      // a ledger that was not inherited, for Certificate
+
 	incarnation uint64
 	own         signed.Chain
-	seen        *signed.Release // the newest that may be seen: its release is stored and marked
+	seen        *signed.Statement // the newest that may be seen: its release is stored and marked
 	peers       map[int]*peerClaims
 }
 
@@ -39,6 +43,7 @@ type peerClaims struct {
 	scope       signed.Scope
 	held        signed.Chain
 	ledger      []byte           // id of the ledger that it named when it started
+	shown       signed.Head      // the state of it that it named
 	countersign []byte           // of this node's last release
 	evidence    *signed.Evidence // of a double of it
 	told        bool             // the neighbor has been shown the evidence since the last tick
@@ -70,9 +75,8 @@ func (c *claims) present() []ed25519.PublicKey {
 }
 
 // releaseOf returns the release behind a state, unsigned.
-func (c *claims) releaseOf(s *admm.State, epoch uint16) signed.Release {
-	return signed.Release{Epoch: epoch, Incarnation: c.incarnation, Round: s.Round,
-		Digest: signed.Digest(s.X, s.Delta)}
+func (c *claims) releaseOf(s *admm.State, epoch uint16) signed.Statement {
+	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
 // sign signs the release behind a state, which follows those that were signed before.
@@ -100,11 +104,11 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 	s := &snap.State
 	r := c.releaseOf(s, snap.Epoch)
 	if len(snap.Signed) > 0 {
-		stored, err := signed.Parse(snap.Signed)
+		stored, err := signed.Parse(snap.Signed, signed.Release)
 		if err != nil {
 			return err
 		}
-		if stored.Round != r.Round || stored.Digest != r.Digest {
+		if stored.Round != r.Round || stored.Value != r.Value {
 			return fmt.Errorf("sdk: what was signed is release %d, and not the one that is stored", stored.Round)
 		}
 		r = stored
@@ -119,7 +123,7 @@ func (c *claims) resume(snap *wire.Snapshot) error {
 			continue
 		}
 		for b := range slices.Chunk(p.Signed, signed.Size) {
-			r, err := signed.Parse(b)
+			r, err := signed.Parse(b, signed.Release)
 			if err != nil {
 				return fmt.Errorf("neighbor %q: %w", p.Name, err)
 			}
@@ -141,7 +145,7 @@ func (c *claims) record(snap *wire.Snapshot) {
 }
 
 // encoded returns the encoding of a signed release, or nil for none.
-func encoded(r *signed.Release) []byte {
+func encoded(r *signed.Statement) []byte {
 	if r == nil {
 		return nil
 	}
@@ -163,11 +167,9 @@ func (c *claims) attach(m *admm.Message, l *state.Ledger) {
 		if l != nil {
 			m.Signed.Ledger, _ = hex.DecodeString(l.Head().ID)
 		}
-	case admm.ProbeReply:
-		scope, r, ok := c.heads.Find(c.keys(peer.name), peer.ledger)
-		if newest := peer.held.Last(); ok && (newest == nil || r.Ledger.Seq > newest.Ledger.Seq) {
-			m.Signed.Other = r.Append(scope[:])
-		}
+	}
+	if m.Kind == admm.Probe || m.Kind == admm.ProbeReply {
+		c.proveEarlier(m, peer)
 	}
 	if r := peer.held.Proving(m.Held); r != nil {
 		m.Signed.Proof = r.Append(nil)
@@ -178,7 +180,7 @@ func (c *claims) attach(m *admm.Message, l *state.Ledger) {
 }
 
 // contradiction is the error of a frame that shows a neighbor's double.
-type contradiction struct{ first, second signed.Release }
+type contradiction struct{ first, second signed.Statement }
 
 func (e *contradiction) Error() string {
 	return fmt.Sprintf("sdk: release %d is signed, and is another than the release %d that the sender has signed "+
@@ -191,8 +193,8 @@ type fork struct{ error }
 
 // theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
 // Nothing else of the sender's is believed.
-func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
-	r, err := signed.Parse(b)
+func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Statement, error) {
+	r, err := signed.Parse(b, signed.Release)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +213,7 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 			return nil, &contradiction{*before, r}
 		}
 	}
-	follows := func(r, before *signed.Release) bool {
+	follows := func(r, before *signed.Statement) bool {
 		return r.Epoch != before.Epoch || r.Prev == before.ID(peer.scope)
 	}
 	if before := peer.held.Of(r.Round - 1); before != nil && !follows(&r, before) {
@@ -227,8 +229,8 @@ func (c *claims) theirs(peer *peerClaims, b []byte) (*signed.Release, error) {
 }
 
 // mine reads and checks a release that this node is said to have signed.
-func (c *claims) mine(b []byte) (*signed.Release, error) {
-	r, err := signed.Parse(b)
+func (c *claims) mine(b []byte) (*signed.Statement, error) {
+	r, err := signed.Parse(b, signed.Release)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +246,7 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("sdk: release %d is not signed, want the signature of %q", m.Round, peer.name)
 	}
-	r, err := signed.Parse(m.Signed.Own)
+	r, err := signed.Parse(m.Signed.Own, signed.Release)
 	if err != nil {
 		return false, err
 	}
@@ -252,7 +254,7 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 		return false, fmt.Errorf("sdk: a frame of release %d carries the signature of release %d", m.Round, r.Round)
 	}
 	// A message to one neighbor is made of the release and of the edge; only the release itself can be compared.
-	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Digest {
+	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
 		return false, fmt.Errorf("sdk: release %d is not the one that the sender has signed", m.Round)
 	}
 	took, err := c.theirs(peer, m.Signed.Own)
@@ -263,7 +265,7 @@ func (c *claims) release(peer *peerClaims, m *admm.Message) (outdated bool, err 
 }
 
 // Proof checks what a message says of this node's releases, up to held.
-func (c *claims) Proof(m *admm.Message, held int) (*signed.Release, error) {
+func (c *claims) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {
 			return nil, nil

@@ -51,7 +51,7 @@ func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 		}
 		return n, n.Run(context.Background())
 	}
-	shown := func(n *sdk.Node) (r signed.Release) {
+	shown := func(n *sdk.Node) (r signed.Statement) {
 		t.Helper()
 		c, err := n.Certificate()
 		if err != nil {
@@ -59,7 +59,7 @@ func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 		}
 		b, err := hex.DecodeString(c.Head)
 		if err == nil && len(b) > 0 {
-			r, err = signed.Parse(b)
+			r, err = signed.Parse(b, signed.Release)
 		}
 		if err != nil {
 			t.Fatal(err)

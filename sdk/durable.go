@@ -324,14 +324,15 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	conditions := n.cfg.ConditionalOn
+	var lifetime *dpmech.Lifetime
+	if n.cfg.Ledger != nil {
+		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
+		conditions = append(slices.Clone(conditions), n.inheritance(lifetime)...)
+	}
 	if n.epoch > 0 {
 		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
 			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
 			n.recovered))
-		if n.cfg.Ledger != nil {
-			conditions = append(conditions, "the figure for all runs counts what the lost device released in earlier runs only if "+
-				"this is still its ledger")
-		}
 	}
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
@@ -343,10 +344,6 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		for _, s := range n.stops.known {
 			about.Stops = append(about.Stops, hex.EncodeToString(s.Append(nil)))
 		}
-	}
-	var lifetime *dpmech.Lifetime
-	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
 	}
 	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, lifetime)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // is out of the fleet file, keeps them.
 func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	const retired = "the key before"
-	proof := func(key string, r signed.Release) func(p *puppet) *admm.Message {
+	proof := func(key string, r signed.Statement) func(p *puppet) *admm.Message {
 		return func(p *puppet) *admm.Message {
 			r.Sign(memberKey(key), p.scope("a"))
 			return &admm.Message{Kind: admm.Probe, Held: r.Round, Incarnation: 9, Signed: admm.Signed{Proof: r.Append(nil)}}
@@ -26,7 +26,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	}
 	double := func(key string) func(p *puppet) *admm.Message {
 		return func(p *puppet) *admm.Message {
-			one, two := signed.Release{Round: 1}, signed.Release{Round: 1, Digest: [32]byte{1}}
+			one, two := signed.Statement{Kind: signed.Release, Round: 1}, signed.Statement{Kind: signed.Release, Round: 1, Value: [32]byte{1}}
 			one.Sign(memberKey(key), p.scope("a"))
 			two.Sign(memberKey(key), p.scope("a"))
 			return &admm.Message{Kind: admm.Conflict, Round: 1, Signed: admm.Signed{Proof: one.Append(nil), Other: two.Append(nil)}}
@@ -39,9 +39,9 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	}{
 		"a clone":                   {double("a"), sdk.ErrClone, false},
 		"a clone, retired key":      {double(retired), sdk.ErrClone, true},
-		"replaced":                  {proof("a", signed.Release{Epoch: 1, Round: 3}), state.ErrRollback, false},
-		"replaced, by retired key":  {proof(retired, signed.Release{Epoch: 1, Round: 3}), state.ErrRollback, true},
-		"set back":                  {proof("a", signed.Release{Round: 3}), state.ErrRollback, true},
+		"replaced":                  {proof("a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 3}), state.ErrRollback, false},
+		"replaced, by retired key":  {proof(retired, signed.Statement{Kind: signed.Release, Epoch: 1, Round: 3}), state.ErrRollback, true},
+		"set back":                  {proof("a", signed.Statement{Kind: signed.Release, Round: 3}), state.ErrRollback, true},
 		"quarantine of every edge":  {func(p *puppet) *admm.Message { m := notice(p.f, "b", "a", "b"); return &m }, sdk.ErrQuarantine, false},
 		"interrupted, nothing said": {nil, context.Canceled, true},
 	} {

@@ -168,8 +168,8 @@ func (z *fuzzer) make() admm.Message {
 		m.Grid = make([]int32, z.fleet.Dim)
 		m.Grid[z.chance.IntN(z.fleet.Dim)] = steps
 	}
-	release := signed.Release{Epoch: m.Epoch, Incarnation: m.Incarnation, Round: m.Round,
-		Digest: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
+	release := signed.Statement{Kind: signed.Release, Epoch: m.Epoch, Round: m.Round,
+		Value: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
 	release.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
 	if z.forge {
 		m.Signed.Own = release.Append(nil)
@@ -190,15 +190,15 @@ func (z *fuzzer) make() admm.Message {
 
 // offer returns an offer that was heard, or a made-up one.
 func (z *fuzzer) offer(epoch uint16) []byte {
-	o := signed.Offer{Epoch: epoch, From: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
-	for i := range o.Public {
-		o.Public[i] = byte(z.chance.IntN(256))
+	o := signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
+	for i := range o.Value {
+		o.Value[i] = byte(z.chance.IntN(256))
 	}
 	if z.chance.IntN(3) == 0 { // of low order
-		o.Public = [32]byte{byte(z.chance.IntN(2))}
+		o.Value = [32]byte{byte(z.chance.IntN(2))}
 	}
 	o.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
-	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.OfferSize)}, z.offers...)...)
+	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.Size)}, z.offers...)...)
 }
 
 // chatter sends what nobody has asked for, until ctx ends.

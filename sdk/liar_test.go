@@ -55,7 +55,7 @@ func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.P
 		return nil, err
 	}
 	l := &deceiver{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: tell,
-		told: map[string]map[int]signed.Release{}, truth: map[int]signed.Release{}}
+		told: map[string]map[int]signed.Statement{}, truth: map[int]signed.Statement{}}
 	if n, ok := inner.(transport.Notifier); ok {
 		return struct {
 			*deceiver
@@ -73,8 +73,8 @@ type deceiver struct {
 
 	mu    sync.Mutex // guards what follows
 	codec *wire.Codec
-	told  map[string]map[int]signed.Release // by neighbor and round, what was signed first
-	truth map[int]signed.Release            // by round, what the member has released
+	told  map[string]map[int]signed.Statement // by neighbor and round, what was signed first
+	truth map[int]signed.Statement            // by round, what the member has released
 }
 
 // Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
@@ -98,10 +98,10 @@ func (l *deceiver) spared(frame []byte) []byte {
 	if l.key == nil || l.codec.Decode(frame, &m) != nil {
 		return frame
 	}
-	shown, err := signed.Parse(m.Signed.Proof)
+	shown, err := signed.Parse(m.Signed.Proof, signed.Release)
 	truth, known := l.truth[shown.Round]
 	switch {
-	case err != nil || m.Kind != admm.Conflict && (!known || shown.Digest == truth.Digest):
+	case err != nil || m.Kind != admm.Conflict && (!known || shown.Value == truth.Value):
 		return frame
 	case m.Kind == admm.Conflict:
 		return nil
@@ -138,12 +138,12 @@ func (l *deceiver) forge(to string, frame []byte) (frames [][]byte) {
 
 // sign signs a release as it is told.
 func (l *deceiver) sign(to string, m *admm.Message) {
-	r, err := signed.Parse(m.Signed.Own)
+	r, err := signed.Parse(m.Signed.Own, signed.Release)
 	if l.key == nil || err != nil {
 		return
 	}
 	if l.told[to] == nil {
-		l.told[to] = map[int]signed.Release{}
+		l.told[to] = map[int]signed.Statement{}
 	}
 	switch before, told := l.told[to][r.Round-1]; {
 	case m.Kind != admm.Release: // a probe shows the last one again
@@ -157,7 +157,7 @@ func (l *deceiver) sign(to string, m *admm.Message) {
 	if _, known := l.truth[r.Round]; !known {
 		l.truth[r.Round] = r
 	}
-	r.Digest = signed.Digest(m.Vector, m.Grid)
+	r.Value = signed.Digest(m.Vector, m.Grid)
 	r.Sign(l.key, l.scope)
 	if _, told := l.told[to][r.Round]; !told {
 		l.told[to][r.Round] = r

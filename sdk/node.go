@@ -140,6 +140,9 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
+	if err := n.checkpoint(); err != nil {
+		return nil, err
+	}
 	if n.filter != nil {
 		if _, err := n.Certificate(); err != nil { // better than at the end of the run
 			return nil, fmt.Errorf("sdk: there will be no certificate: %w", err)

@@ -20,12 +20,12 @@ import (
 )
 
 // offering returns an offer of a member, signed with somebody's key in a run.
-func offering(f *sdk.Fleet, run, by string, change func(o *signed.Offer)) []byte {
+func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []byte {
 	private, err := pair.NewPrivate()
 	if err != nil {
 		panic(err)
 	}
-	o := signed.Offer{From: 1, Public: [32]byte(private.PublicKey().Bytes())}
+	o := signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte(private.PublicKey().Bytes())}
 	change(&o)
 	o.Sign(memberKey(by), signed.NewScope(run, f.Hash(), "b"))
 	return o.Append(nil)
@@ -34,7 +34,7 @@ func offering(f *sdk.Fleet, run, by string, change func(o *signed.Offer)) []byte
 // A neighbor offers keys that cannot count, beside its own or in place of it. Each is refused in words that say what is
 // wrong, none takes the place of the right one, and with that the run is what it would have been.
 func TestFalseOffersAreRefused(t *testing.T) {
-	nothing := func(*signed.Offer) {}
+	nothing := func(*signed.Statement) {}
 	for _, c := range []struct {
 		name  string
 		offer func(f *sdk.Fleet) []byte
@@ -42,15 +42,15 @@ func TestFalseOffersAreRefused(t *testing.T) {
 	}{
 		{"none", func(*sdk.Fleet) []byte { return nil }, `\"b\" offers no key for it`},
 		{"by another", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "a", nothing) },
-			"offer of epoch 0: the signature is by none of the member's keys"},
+			"offer 1: the signature is by none of the member's keys"},
 		{"of another run", func(f *sdk.Fleet) []byte { return offering(f, "before", "b", nothing) },
-			"offer of epoch 0: the signature is by none of the member's keys"},
+			"offer 1: the signature is by none of the member's keys"},
 		{"another key", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", nothing) },
 			`epoch 0 of \"b\" offers another key than before`},
 		{"of another epoch",
-			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.Epoch = 1 }) },
+			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Epoch = 1 }) },
 			"the sender is epoch 0, and offers a key of epoch 1"},
-		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Offer) { o.From = 2 }) },
+		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Round = 2 }) },
 			"offers a key from release 2 on, want 1 of epoch 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestLowOrderOfferIsRefused(t *testing.T) {
 	}
 	trs[1] = &liar{Transport: trs[1], codec: codec, lie: func(m *admm.Message) []admm.Message {
 		if len(m.Signed.Offer) > 0 {
-			m.Signed.Offer = offering(f, f.Run, "b", func(o *signed.Offer) { o.Public = [32]byte{1} })
+			m.Signed.Offer = offering(f, f.Run, "b", func(o *signed.Statement) { o.Value = [32]byte{1} })
 		}
 		return nil
 	}}
@@ -128,7 +128,7 @@ func TestEquivocationEndsNobody(t *testing.T) {
 	defer sdk.OnKey(nil)
 	trs, said := inMemory(t, f), map[string][]byte{}
 	for _, to := range f.Members {
-		said[to] = offering(f, f.Run, "b", func(*signed.Offer) {})
+		said[to] = offering(f, f.Run, "b", func(*signed.Statement) {})
 	}
 	trs[1] = &twoFaced{Transport: trs[1], dim: f.Dim, lie: func(to string, m *admm.Message) {
 		if len(m.Signed.Offer) > 0 {

@@ -54,6 +54,9 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
 	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
+	if len(m.Signed.Other) > 0 {
+		r.learnCheckpoint(peer, m.Signed.Other)
+	}
 	if m.Round > 0 || m.Epoch > 0 {
 		if len(m.Signed.Own) == 0 {
 			return fmt.Errorf("sdk: the sender says that it is epoch %d and has made release %d, and shows no signature "+
@@ -92,7 +95,7 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 }
 
 // confront compares a release that this node's key has signed with what the node knows of itself.
-func (r *run) confront(from int, by string, shown *signed.Release) error {
+func (r *run) confront(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.epoch {
 		if shown.Verify(r.claims.scope, r.claims.present()) == nil { // see convict
 			r.dropSecrets()
@@ -129,26 +132,6 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 	if err := l.Contains(then); err != nil {
 		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by,
 			state.ErrRollback, err)
-	}
-	return nil
-}
-
-// checkEarlier looks at what a neighbor remembers of this node's ledger from another run. A signature that is by none
-// of the node's present keys proves nothing, and costs nothing.
-func (r *run) checkEarlier(by string, b []byte) error {
-	var scope signed.Scope
-	n := copy(scope[:], b)
-	earlier, err := signed.Parse(b[n:])
-	if err == nil {
-		err = earlier.Verify(scope, r.claims.keys(r.cfg.Name))
-	}
-	if err != nil {
-		r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor",
-			by, "err", err)
-		return nil
-	}
-	if err := r.compareLedger(by, earlier.Ledger); err != nil {
-		return ending{err}
 	}
 	return nil
 }
@@ -323,6 +306,9 @@ func (r *run) wonder(m *admm.Message) error {
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	clear(r.cases.told)
+	if err := r.claims.heads.Save(); err != nil {
+		r.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
+	}
 	for j, peer := range r.claims.peers {
 		peer.told, peer.corrected, peer.asked = false, false, false
 		r.show(j, peer)
@@ -367,7 +353,7 @@ func (n *Node) rememberHeads() {
 	}
 	for _, peer := range c.peers {
 		if r := peer.held.Last(); r != nil {
-			c.heads.Learn(c.keys(peer.name), peer.scope, *r)
+			c.heads.Learn(c.keys(peer.name), signed.Earlier{Scope: peer.scope, Statement: *r})
 		}
 	}
 	if err := c.heads.Save(); err != nil {

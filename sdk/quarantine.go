@@ -111,9 +111,9 @@ func (r *run) tell(j int) {
 		return
 	}
 	r.cases.told[j] = true
-	notice := signed.Notice{Epoch: r.epoch, Incarnation: r.claims.incarnation, From: q.Release}
+	notice := signed.Statement{Epoch: r.epoch, Kind: signed.Notice, Round: q.Release, Value: r.claims.peers[j].scope}
 	if r.claims.signing() {
-		notice.Sign(r.claims.key, r.claims.scope, r.cfg.Fleet.Members[j])
+		notice.Sign(r.claims.key, r.claims.scope)
 	}
 	why := q.Why[:min(len(q.Why), 200)]
 	_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: q.Release,
@@ -123,7 +123,8 @@ func (r *run) tell(j int) {
 // isNotice reports whether a message is a neighbor's word that this node is in quarantine. It travels as evidence does, so
 // that programs that do not know of it refuse it.
 func isNotice(m *admm.Message) bool {
-	return m.Kind == admm.Conflict && len(m.Signed.Proof) == signed.NoticeSize
+	_, err := signed.Parse(m.Signed.Proof, signed.Notice)
+	return m.Kind == admm.Conflict && err == nil
 }
 
 // takeNotice takes a neighbor's word that it goes on without this node: waiting for it would never end.
@@ -132,12 +133,15 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	if peer == nil {
 		return errors.New("sdk: the sender speaks of a quarantine and is no neighbor")
 	}
-	notice, err := signed.ParseNotice(m.Signed.Proof)
+	notice, err := signed.Parse(m.Signed.Proof, signed.Notice)
 	if err == nil && r.claims.signing() {
-		err = notice.Verify(peer.scope, r.cfg.Name, r.claims.keys(peer.name))
+		err = notice.Verify(peer.scope, r.claims.keys(peer.name))
 	}
-	if err == nil && notice.From > r.cfg.Fleet.Method.Last()+2 {
-		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.From, r.cfg.Fleet.Method.Last()+2)
+	if err == nil && notice.Value != r.claims.scope {
+		err = errors.New("sdk: a notice of quarantine for another member")
+	}
+	if err == nil && notice.Round > r.cfg.Fleet.Method.Last()+2 {
+		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.Round, r.cfg.Fleet.Method.Last()+2)
 	}
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)
@@ -147,7 +151,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 		return err
 	}
 	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
-		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.name, notice.From,
+		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.name, notice.Round,
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
 	if r.joining != nil {
 		r.joining.absent[m.From] = q
@@ -263,8 +267,8 @@ func (r *run) spread(of int, peer *peerClaims) {
 
 // doubleOfAnother takes evidence of a double that some neighbor has, and reports whether there is one.
 func (r *run) doubleOfAnother(m *admm.Message) bool {
-	first, err1 := signed.Parse(m.Signed.Proof)
-	second, err2 := signed.Parse(m.Signed.Other)
+	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
+	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
 	if err1 != nil || err2 != nil || !first.Contradicts(&second) {
 		return false
 	}

@@ -213,8 +213,8 @@ func TestTowedAway(t *testing.T) {
 
 // notice is what a member tells a neighbor that it goes on without it.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
-	n := signed.Notice{From: 4}
-	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from), to)
+	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
+	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
 	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
 }
 

@@ -121,6 +121,11 @@ func (r *run) hearStanding(m *admm.Message) error {
 	if err != nil {
 		return err
 	}
+	if r.claims.signing() && len(m.Signed.Other) > 0 {
+		if err := r.checkEarlier(peer.name, m.Signed.Other); err != nil {
+			return err
+		}
+	}
 	r.joining.epoch = max(r.joining.epoch, m.Epoch)
 	r.joining.standing[m.From] = s
 	return nil
@@ -172,6 +177,9 @@ func (r *run) takeOver() error {
 		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 	}
 	if n.filter != nil {
+		if err := r.inherit(); err != nil {
+			return err
+		}
 		if err := n.chargeAll(); err != nil {
 			return err
 		}
@@ -238,6 +246,9 @@ func (r *run) respond(request *admm.Message, name string) error {
 	m := admm.Message{Kind: admm.Stand, To: request.From, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid,
 		Epoch: r.machine.Epoch(request.From), Incarnation: request.Incarnation,
 		Signed: admm.Signed{Own: encoded(r.claims.own.Last()), Proof: encoded(peer.held.Last())}}
+	if r.claims.signing() {
+		m.Signed.Other = r.claims.earlier(peer)
+	}
 	if shown := peer.held.Last(); shown != nil { // what it cannot prove it does not say
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch
 	}
@@ -254,7 +265,7 @@ func (r *run) checkStart(peer *peerClaims, m *admm.Message) error {
 	case own.Round != m.Round || own.Epoch != m.Epoch:
 		return fmt.Errorf("sdk: %q starts after release %d as epoch %d, and shows the signature of release %d and "+
 			"epoch %d", peer.name, m.Round, m.Epoch, own.Round, own.Epoch)
-	case m.Epoch > 0 && r.recovered != m.Round && own.Digest != signed.Digest(m.Vector, m.Grid):
+	case m.Epoch > 0 && r.recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid):
 		return fmt.Errorf("sdk: %q starts after release %d from another place than it has signed", peer.name, m.Round)
 	}
 	return nil

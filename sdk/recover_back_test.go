@@ -214,10 +214,10 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 }
 
 // release signs a release that follows another, and returns it as it is sent.
-func (p *puppet) release(epoch uint16, before *signed.Release, round int) (*signed.Release, *admm.Message) {
+func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*signed.Statement, *admm.Message) {
 	m := &admm.Message{Kind: admm.Release, Round: round, Vector: make([]float32, p.f.Dim)}
 	m.Vector[0], m.Vector[1] = float32(epoch), float32(round)
-	r := &signed.Release{Epoch: epoch, Incarnation: 7, Round: round, Digest: signed.Digest(m.Vector, nil)}
+	r := &signed.Statement{Kind: signed.Release, Epoch: epoch, Round: round, Value: signed.Digest(m.Vector, nil)}
 	if before != nil {
 		r.Prev = before.ID(p.scope("b"))
 	}
@@ -239,11 +239,11 @@ func TestDevicesBesideEachOther(t *testing.T) {
 			for p.await(admm.Release).Round < 2 {
 			}
 			other := *first
-			other.Digest[0]++
+			other.Value[0]++
 			other.Sign(memberKey("b"), p.scope("b"))
 			_, m = p.release(epoch, &other, 2)
 			p.send(m)
-			shown, err := signed.Parse(p.await(admm.Probe).Signed.Proof)
+			shown, err := signed.Parse(p.await(admm.Probe).Signed.Proof, signed.Release)
 			if err != nil || shown != *first || !shown.Contradicts(&other) {
 				t.Errorf("epoch %d: it shows %+v, %v; want %+v", epoch, shown, err, *first)
 			}
@@ -261,7 +261,7 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 		over := make(chan error, 1)
 		go func() { over <- n.Run(ctx) }()
 		defer time.AfterFunc(3*time.Minute, func() { _ = p.tr.Close() }).Stop()
-		lost := signed.Release{Round: 1, Digest: signed.Digest(make([]float32, p.f.Dim), nil)}
+		lost := signed.Statement{Kind: signed.Release, Round: 1, Value: signed.Digest(make([]float32, p.f.Dim), nil)}
 		lost.Sign(memberKey("a"), p.scope("a"))
 		first, m := p.release(0, nil, 1)
 		ask := p.await(admm.Join)
@@ -272,8 +272,8 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 		if start.Round != 2 || start.Epoch != 1 || !slices.Equal(start.Vector, m.Vector) {
 			t.Fatalf("it starts with %+v", start)
 		}
-		shown, err := signed.Parse(start.Signed.Own)
-		if err != nil || shown.Round != 2 || shown.Epoch != 1 || shown.Digest != signed.Digest(start.Vector, nil) {
+		shown, err := signed.Parse(start.Signed.Own, signed.Release)
+		if err != nil || shown.Round != 2 || shown.Epoch != 1 || shown.Value != signed.Digest(start.Vector, nil) {
 			t.Fatalf("it shows %+v, %v", shown, err)
 		}
 		p.send(&admm.Message{Kind: admm.ProbeReply, Round: 2, Held: 2, Epoch: 1, Incarnation: probe.Incarnation,

@@ -159,7 +159,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 		{"another place", func(f *admm.Message) { f.Grid[0] += 100 }, works, works, 4},
 		{"its own signature", func(f *admm.Message) {
 			if len(f.Signed.Proof) > 0 {
-				r, _ := signed.Parse(f.Signed.Proof)
+				r, _ := signed.Parse(f.Signed.Proof, signed.Release)
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}

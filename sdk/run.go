@@ -322,6 +322,9 @@ func (r *run) repeatAfter(wait time.Duration) time.Duration {
 // keeps the one that has been made and tells of it, and sends.
 func (r *run) perform(duties admm.Ready) error {
 	if duties.Reserve > 0 {
+		if err := r.inherit(); err != nil {
+			return err
+		}
 		if err := r.keepSecrets(); err != nil {
 			return err
 		}

@@ -147,7 +147,7 @@ func (n *Node) attach(m *admm.Message) {
 }
 
 // offered checks what a neighbor offers. It returns nil if a message offers nothing that is new and counts.
-func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
+func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	probe := m.Kind == admm.Probe || m.Kind == admm.Start // whose Epoch is the sender's
 	switch {
 	case r.secrets == nil || r.secrets.kept == nil || r.secrets.kept.Private == nil || !probe && m.Kind != admm.ProbeReply:
@@ -163,7 +163,7 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 	if peer == nil {
 		return nil, nil
 	}
-	o, err := signed.ParseOffer(m.Signed.Offer)
+	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
 		return nil, fmt.Errorf("sdk: the members share noise, and %q offers no key for it: %w", peer.name, err)
 	}
@@ -181,13 +181,13 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 			o.Epoch)
 	}
 	// A device that took over after some release begins with the next one.
-	if least, most := 2, m.Round+1; o.Epoch == 0 && o.From != 1 || o.Epoch > 0 && (o.From < least || o.From > most) {
+	if least, most := 2, m.Round+1; o.Epoch == 0 && o.Round != 1 || o.Epoch > 0 && (o.Round < least || o.Round > most) {
 		return nil, fmt.Errorf("sdk: epoch %d of %q offers a key from release %d on, want 1 of epoch 0, and %d to %d "+
-			"of another", o.Epoch, peer.name, o.From, least, most)
+			"of another", o.Epoch, peer.name, o.Round, least, most)
 	}
 	for i := range known {
 		if old := &known[i]; old.Epoch == o.Epoch {
-			if old.Same(&o) {
+			if old.Round == o.Round && old.Value == o.Value {
 				return nil, nil
 			}
 			if m.Round > 0 || r.machine.Heard(m.From) > 0 {
@@ -197,12 +197,12 @@ func (r *run) offered(m *admm.Message) (*signed.Offer, error) {
 			}
 		}
 	}
-	_, err = pair.Agree(r.secrets.kept.Private, r.cfg.Name, o.Public, peer.name, r.hash)
+	_, err = pair.Agree(r.secrets.kept.Private, r.cfg.Name, o.Value, peer.name, r.hash)
 	return &o, err
 }
 
 // learn takes in what a neighbor offers.
-func (r *run) learn(neighbor string, o *signed.Offer) {
+func (r *run) learn(neighbor string, o *signed.Statement) {
 	if o != nil {
 		r.secrets.kept.Add(neighbor, *o)
 		r.secrets.changed = true

@@ -35,8 +35,8 @@ type Wish struct {
 
 // stopKeeper is a [state.Store] that keeps stops as well, as [state.Dir] does.
 type stopKeeper interface {
-	Stops(fleet [32]byte) ([]signed.Stop, error)
-	KeepStops(fleet [32]byte, list []signed.Stop) error // durably
+	Stops(fleet [32]byte) ([]signed.Relayed, error)
+	KeepStops(fleet [32]byte, list []signed.Relayed) error // durably
 }
 
 // stops is what a node knows of the wish to end its run early. A stop is kept before the node acts on it or passes it
@@ -48,10 +48,10 @@ type stopKeeper interface {
 // release r+1+h: before it makes the last release of the round, and before any round beyond it begins. That holds for
 // each of several stops, and the round that [Stop.Members] have asked for is the largest of theirs.
 type stops struct {
-	known []signed.Stop // of different members, by round and then by member, at most as many as count
-	text  []byte        // of known; it is replaced and never changed
-	fresh bool          // the machine has not been told
-	blind bool          // the node takes over, and does not know where the fleet is
+	known []signed.Relayed // of different members, by round and then by member, at most as many as count
+	text  []byte           // of known; it is replaced and never changed
+	fresh bool             // the machine has not been told
+	blind bool             // the node takes over, and does not know where the fleet is
 }
 
 // loadStops takes over what the store has.
@@ -71,14 +71,14 @@ func (n *Node) loadStops() error {
 }
 
 // take adds a stop if it counts, and reports whether it does.
-func (st *stops) take(s signed.Stop, most int) bool {
-	var next []signed.Stop // the list may be in use elsewhere
+func (st *stops) take(s signed.Relayed, most int) bool {
+	var next []signed.Relayed // the list may be in use elsewhere
 	placed := false
 	for _, k := range st.known {
-		if k.Member == s.Member && k.Last <= s.Last {
+		if k.Member == s.Member && k.Round <= s.Round {
 			return false
 		}
-		if !placed && (s.Last < k.Last || s.Last == k.Last && s.Member < k.Member) {
+		if !placed && (s.Round < k.Round || s.Round == k.Round && s.Member < k.Member) {
 			next, placed = append(next, s), true
 		}
 		if k.Member != s.Member {
@@ -104,7 +104,7 @@ func (st *stops) agreed(enough int) int {
 	if enough == 0 || len(st.known) < enough {
 		return 0
 	}
-	return st.known[enough-1].Last
+	return st.known[enough-1].Round
 }
 
 // enough returns how many members have to ask; 0 if nobody can.
@@ -116,14 +116,14 @@ func (f *Fleet) enough() int {
 }
 
 // keepStop takes in a stop that was checked, durably. n.mu is held.
-func (n *Node) keepStop(s signed.Stop) error {
+func (n *Node) keepStop(s signed.Relayed) error {
 	next := n.stops
 	if !next.take(s, n.cfg.Fleet.Stop.Members) {
 		return nil
 	}
 	if k, ok := n.cfg.Store.(stopKeeper); ok {
 		if err := k.KeepStops(n.hash, next.known); err != nil {
-			return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Last, err)
+			return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Round, err)
 		}
 	}
 	n.stops = next
@@ -135,7 +135,7 @@ func (n *Node) keepStop(s signed.Stop) error {
 func (n *Node) showStops() {
 	n.status.Stops = nil
 	for _, s := range n.stops.known {
-		n.status.Stops = append(n.status.Stops, Wish{n.cfg.Fleet.Members[s.Member], s.Last})
+		n.status.Stops = append(n.status.Stops, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
 	}
 }
 
@@ -166,8 +166,8 @@ func (n *Node) Stop(last int) (int, error) {
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.known {
-		if s.Member == self && (last == 0 || s.Last <= last) {
-			return s.Last, nil
+		if s.Member == self && (last == 0 || s.Round <= last) {
+			return s.Round, nil
 		}
 	}
 	// A release may be on its way to the neighbors with what was known before. Its number is in the status by then.
@@ -181,7 +181,7 @@ func (n *Node) Stop(last int) (int, error) {
 	if last >= m.Rounds {
 		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
 	}
-	s := signed.Stop{Member: self, Last: last}
+	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.key, n.claims.scope)
 	return last, n.keepStop(s)
 }
@@ -212,7 +212,7 @@ func (n *Node) attachStops(m *admm.Message) {
 // hear takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
 // message taken.
 func (r *run) hear(from string, m *admm.Message) {
-	for b := range slices.Chunk(m.Signed.Stops, signed.StopSize) {
+	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
 		if err := r.hearStop(m, b); err != nil {
 			r.refuse(from, err)
 		}
@@ -222,7 +222,7 @@ func (r *run) hear(from string, m *admm.Message) {
 
 func (r *run) hearStop(m *admm.Message, b []byte) error {
 	f := r.cfg.Fleet
-	s, err := signed.ParseStop(b)
+	s, err := signed.ParseRelayed(b, signed.Stop)
 	switch {
 	case err != nil:
 		return err
@@ -230,8 +230,8 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 		return errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
 	case s.Member >= len(f.Members):
 		return fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
-	case s.Last >= f.Method.Rounds:
-		return fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Last, f.Method.Rounds-1)
+	case s.Round >= f.Method.Rounds:
+		return fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops
@@ -245,9 +245,9 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	}
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // which has missed what went before
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
-		f.Method.EndedAt(s.Last).Learning() < first {
+		f.Method.EndedAt(s.Round).Learning() < first {
 		return fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
-			name, m.Round, s.Last)
+			name, m.Round, s.Round)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -56,7 +56,7 @@ func (m mortal) Save(r state.Record) error {
 	return m.write(false, func() error { return m.Dir.Save(r) })
 }
 
-func (m mortal) KeepStops(fleet [32]byte, list []signed.Stop) error {
+func (m mortal) KeepStops(fleet [32]byte, list []signed.Relayed) error {
 	return m.write(true, func() error { return m.Dir.KeepStops(fleet, list) })
 }
 

@@ -100,7 +100,7 @@ func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to s
 
 // wish is a stop in a member's name, as somebody with a key signs it.
 func wish(f *sdk.Fleet, member, last int, by string) []byte {
-	s := signed.Stop{Member: member, Last: last}
+	s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	name := "nobody"
 	if member < len(f.Members) {
 		name = f.Members[member]

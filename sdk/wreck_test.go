@@ -126,7 +126,7 @@ func (w *wreck) stored(s state.Store) bool {
 	}
 	for _, p := range snap.Peers {
 		for b := range slices.Chunk(p.Signed, signed.Size) {
-			if r, err := signed.Parse(b); p.Name == w.fleet.Members[w.lost] && err == nil && r.Epoch > 0 {
+			if r, err := signed.Parse(b, signed.Release); p.Name == w.fleet.Members[w.lost] && err == nil && r.Epoch > 0 {
 				return true
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // Report is what [Certificate] has found in a certificate that is right.
 type Report struct {
 	// Head is the signed release that the member names as its last. It is zero for a member that has made none.
-	Head signed.Release
+	Head signed.Statement
 	// Countersigned are the neighbors that have signed that they hold Head, and so all releases before it. Neighbors do
 	// so at the end of a run, when Head is the last that they have seen.
 	Countersigned []string
@@ -195,7 +195,7 @@ func (x *auditor) signatures() {
 	}
 	raw, err := hex.DecodeString(c.Head)
 	if err == nil {
-		*head, err = signed.Parse(raw)
+		*head, err = signed.Parse(raw, signed.Release)
 	}
 	if err != nil {
 		x.fault("head", err)

@@ -21,9 +21,9 @@ import (
 type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
-	heads  []signed.Release // of b, release by release
-	blank  []int            // the rounds whose releases share no noise, though the others do
-	method sdk.Method       // with the end that the run has
+	heads  []signed.Statement // of b, release by release
+	blank  []int              // the rounds whose releases share no noise, though the others do
+	method sdk.Method         // with the end that the run has
 }
 
 const auditedRounds = 5
@@ -102,7 +102,7 @@ func (w *audited) release(t testing.TB, round int) {
 		w.reserve(t, w.fleet.Run, round, round)
 	}
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	r := signed.Release{Incarnation: 7, Round: round, Digest: signed.Digest(nil, []int32{int32(round)}),
+	r := signed.Statement{Kind: signed.Release, Round: round, Value: signed.Digest(nil, []int32{int32(round)}),
 		Ledger: ledgerHead(t, w.ledger)}
 	if n := len(w.heads); n > 0 {
 		r.Prev = w.heads[n-1].ID(scope)
@@ -121,7 +121,7 @@ func ledgerHead(t testing.TB, l *state.Ledger) signed.Head {
 }
 
 // held returns the countersignatures of a release of b by members.
-func (w *audited) held(head *signed.Release, members ...string) map[string][]byte {
+func (w *audited) held(head *signed.Statement, members ...string) map[string][]byte {
 	all := map[string][]byte{}
 	for _, name := range members {
 		all[name] = head.Countersign(memberKey(name), signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b"))
@@ -154,7 +154,7 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 }
 
 // last returns the newest release of b.
-func (w *audited) last() *signed.Release { return &w.heads[len(w.heads)-1] }
+func (w *audited) last() *signed.Statement { return &w.heads[len(w.heads)-1] }
 
 // sealed returns b's certificate with the countersignatures of members.
 func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
@@ -229,7 +229,7 @@ func TestCertificate(t *testing.T) {
 	if err := signed.SealCertificate(none, memberKey("zb"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := Certificate(w.fleet, reread(t, none), pins); err != nil || a.Head != (signed.Release{}) ||
+	if a, err := Certificate(w.fleet, reread(t, none), pins); err != nil || a.Head != (signed.Statement{}) ||
 		len(a.NotCountersigned) != 2 {
 		t.Errorf("no release: %+v, %v", a, err)
 	}
@@ -318,9 +318,9 @@ func TestRefusesForgeries(t *testing.T) {
 			recost(c)
 		}
 	}
-	put := func(c *dpmech.Certificate, head signed.Release) { c.Head = hex.EncodeToString(head.Append(nil)) }
+	put := func(c *dpmech.Certificate, head signed.Statement) { c.Head = hex.EncodeToString(head.Append(nil)) }
 	other := *w.last()
-	other.Digest[0]++
+	other.Value[0]++
 	other.Sign(memberKey("b"), scope)
 	for name, x := range map[string]struct {
 		forge func(c *dpmech.Certificate)
@@ -376,7 +376,7 @@ func TestRefusesForgeries(t *testing.T) {
 		"no head": {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil },
 			"head: is empty, want the signed release 5"},
 		"half a head": {func(c *dpmech.Certificate) { c.Head = c.Head[:64] },
-			"head: signed: release: found 32 bytes"},
+			"head: signed: [release]: found 32 bytes, want"},
 		"a head of before": {func(c *dpmech.Certificate) { put(c, w.heads[2]) },
 			"head: is release 3, after 3 releases, want the last of 5"},
 		"a changed head": {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) },
@@ -475,7 +475,7 @@ func TestSealCertificateRefuses(t *testing.T) {
 	w := newAudited(t, nil)
 	for name, x := range map[string]struct {
 		key  ed25519.PrivateKey
-		head *signed.Release
+		head *signed.Statement
 		held map[string][]byte
 		want string
 	}{

@@ -22,9 +22,9 @@ func (x *auditor) stopped() error {
 	asked := map[int]bool{}
 	for i, text := range c.Stops {
 		b, err := hex.DecodeString(text)
-		var s signed.Stop
+		var s signed.Relayed
 		if err == nil {
-			s, err = signed.ParseStop(b)
+			s, err = signed.ParseRelayed(b, signed.Stop)
 		}
 		if err == nil && s.Member >= len(f.Members) {
 			err = fmt.Errorf("it is by member %d, want 0..%d", s.Member, len(f.Members)-1)
@@ -35,7 +35,7 @@ func (x *auditor) stopped() error {
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("stops[%d]: %w", i, err))
-		} else if s.Last <= c.EndedAfter {
+		} else if s.Round <= c.EndedAfter {
 			asked[s.Member] = true
 		}
 	}

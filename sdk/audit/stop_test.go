@@ -16,7 +16,7 @@ func TestEarlyEnd(t *testing.T) {
 	const last = 3
 	w := newEnded(t, func(f *sdk.Fleet) { f.Stop = &sdk.Stop{Members: 2} }, last)
 	wish := func(member, last int, by string) string {
-		s := signed.Stop{Member: member, Last: last}
+		s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 		s.Sign(memberKey(by), signed.NewScope(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[member]))
 		return hex.EncodeToString(s.Append(nil))
 	}
@@ -48,7 +48,7 @@ func TestEarlyEnd(t *testing.T) {
 		"one stop":          {func(c *dpmech.Certificate) { c.Stops = c.Stops[:1] }, "1 members have asked for that or less, want 2"},
 		"one member twice":  {func(c *dpmech.Certificate) { c.Stops[1] = wish(0, 3, "a") }, "1 members have asked"},
 		"a later one":       {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 4, "d") }, "1 members have asked"},
-		"signed by another": {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 3, "b") }, "stops[1]: signed: stop after round 3"},
+		"signed by another": {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 3, "b") }, "stops[1]: signed: stop 3"},
 		"no stop at all":    {func(c *dpmech.Certificate) { c.Stops[1] = "zz" }, "stops[1]:"},
 		"too early an end": {func(c *dpmech.Certificate) {
 			c.EndedAfter, c.Spends[0].Rounds, c.Lifetime.Runs[1].Spends[0].Rounds = 2, 2, 2

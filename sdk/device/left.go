@@ -134,7 +134,7 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
 	var asked []sdk.Wish
 	for _, s := range list {
 		if s.Member < len(f.Members) {
-			asked = append(asked, sdk.Wish{Member: f.Members[s.Member], Last: s.Last})
+			asked = append(asked, sdk.Wish{Member: f.Members[s.Member], Last: s.Round})
 		}
 	}
 	st.EndEarly(f, asked, kept.End)

@@ -20,24 +20,24 @@ import (
 type Kept struct {
 	Fleet   [32]byte // hash of the fleet
 	Member  string
-	Epoch   uint16 // of the device, see [signed.Offer]
+	Epoch   uint16 // of the device, see [signed.Statement]
 	From    int    // the first release that uses Private
 	Public  [32]byte
-	Private *ecdh.PrivateKey          // nil once the device has made the last release that uses it
-	Peers   map[string][]signed.Offer // by the neighbors' names, in ascending order of From; no signatures
+	Private *ecdh.PrivateKey              // nil once the device has made the last release that uses it
+	Peers   map[string][]signed.Statement // offers by the neighbors' names, in ascending order of Round; no signatures
 }
 
 // Offer returns what the device offers its neighbors, without a signature.
-func (k *Kept) Offer() signed.Offer {
-	return signed.Offer{Epoch: k.Epoch, From: k.From, Public: k.Public}
+func (k *Kept) Offer() signed.Statement {
+	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
 // Secret returns the secret with a neighbor that makes the noise of a release. There is none before the first release
 // of either key pair.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	for _, o := range slices.Backward(k.Peers[neighbor]) {
-		if k.Private != nil && k.From <= release && o.From <= release {
-			s, err := Agree(k.Private, k.Member, o.Public, neighbor, k.Fleet)
+		if k.Private != nil && k.From <= release && o.Round <= release {
+			s, err := Agree(k.Private, k.Member, o.Value, neighbor, k.Fleet)
 			return s, err == nil
 		}
 	}
@@ -46,13 +46,13 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 
 // Add takes in what a neighbor offers, in place of what will not count any more: all that begins as late or later.
 // The two latest are kept, for a neighbor's new device begins up to three releases ahead.
-func (k *Kept) Add(neighbor string, o signed.Offer) {
+func (k *Kept) Add(neighbor string, o signed.Statement) {
 	o.Signature = [64]byte{}
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
-		func(old signed.Offer) bool { return old.From >= o.From || old.Epoch == o.Epoch })
+		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })
 	list = append(list, o)
 	if k.Peers == nil {
-		k.Peers = make(map[string][]signed.Offer)
+		k.Peers = make(map[string][]signed.Statement)
 	}
 	k.Peers[neighbor] = list[max(0, len(list)-maxOffers):]
 }
@@ -85,7 +85,7 @@ func (k *Kept) Encode() ([]byte, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Peers)) {
 		for _, o := range k.Peers[name] {
-			f.Offered = append(f.Offered, keptOffer{name, o.Epoch, o.From, hex.EncodeToString(o.Public[:])})
+			f.Offered = append(f.Offered, keptOffer{name, o.Epoch, o.Round, hex.EncodeToString(o.Value[:])})
 		}
 	}
 	plain, err := json.Marshal(f)
@@ -113,8 +113,8 @@ func ParseKept(b []byte) (*Kept, error) {
 		clear(private[:])
 	}
 	for _, o := range f.Offered {
-		offer := signed.Offer{Epoch: o.Epoch, From: o.From}
-		err = errors.Join(err, key32(&offer.Public, o.Key), checkFrom(o.From))
+		offer := signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.From}
+		err = errors.Join(err, key32(&offer.Value, o.Key), checkFrom(o.From))
 		k.Add(o.By, offer)
 	}
 	if err != nil {

@@ -94,7 +94,7 @@ func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)
 	offer := func(epoch uint16, from int, of *ecdh.PrivateKey) {
-		k.Add("b", signed.Offer{Epoch: epoch, From: from, Public: public(of), Signature: [64]byte{1}})
+		k.Add("b", signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: from, Value: public(of), Signature: [64]byte{1}})
 	}
 	is := func(release int, want *ecdh.PrivateKey) {
 		t.Helper()
@@ -131,9 +131,9 @@ func TestOfferThatCounts(t *testing.T) {
 // sample is what a device keeps.
 func sample(t testing.TB) *Kept {
 	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Epoch: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
-	k.Add("c", signed.Offer{From: 1, Public: [32]byte{3}})
-	k.Add("b", signed.Offer{From: 1, Public: [32]byte{4}})
-	k.Add("b", signed.Offer{Epoch: 1, From: 7, Public: [32]byte{5}})
+	k.Add("c", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{3}})
+	k.Add("b", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{4}})
+	k.Add("b", signed.Statement{Kind: signed.Offer, Epoch: 1, Round: 7, Value: [32]byte{5}})
 	return k
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// NewHead returns the head of a ledger as releases carry it.
+// NewHead returns the head of a ledger as statements carry it.
 func NewHead(h dpmech.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)
@@ -34,7 +34,7 @@ func (h Head) Ledger() dpmech.Head {
 // SealCertificate puts a member's last release, the countersignatures of it and the member's signature into a
 // certificate. head may be nil if there is no release. held has the countersignatures of head by the neighbors' names.
 // Nothing of the certificate may be changed afterwards.
-func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Release, held map[string][]byte) error {
+func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
 	}

@@ -12,12 +12,12 @@ import (
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
-	First  string `json:"first"`  // a release as [Release.Append] writes it, in hexadecimal digits
+	First  string `json:"first"`  // a release as [Statement.Append] writes it, in hexadecimal digits
 	Second string `json:"second"` // likewise
 }
 
 // NewEvidence returns the evidence that two releases of a member give. It does not verify them.
-func NewEvidence(member string, first, second *Release) Evidence {
+func NewEvidence(member string, first, second *Statement) Evidence {
 	return Evidence{
 		Member: member, Round: first.Round,
 		First: hex.EncodeToString(first.Append(nil)), Second: hex.EncodeToString(second.Append(nil)),
@@ -48,12 +48,12 @@ func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) e
 }
 
 // Releases returns the two signed releases, the first of which is of the round that the evidence names.
-func (e Evidence) Releases() (first, second Release, err error) {
-	var list [2]Release
+func (e Evidence) Releases() (first, second Statement, err error) {
+	var list [2]Statement
 	for i, text := range []string{e.First, e.Second} {
 		b, err := hex.DecodeString(text)
 		if err == nil {
-			list[i], err = Parse(b)
+			list[i], err = Parse(b, Release)
 		}
 		if err != nil {
 			return first, second, fmt.Errorf("signed: evidence: %w", err)

@@ -13,14 +13,14 @@ func Example() {
 	pinned := []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}
 	scope := signed.NewScope("trial-7", [32]byte{1}, "ward-1")
 
-	first := signed.Release{Round: 1, Digest: signed.Digest([]float32{0.5, -1}, nil)}
+	first := signed.Statement{Kind: signed.Release, Round: 1, Value: signed.Digest([]float32{0.5, -1}, nil)}
 	first.Sign(key, scope)
-	second := signed.Release{Round: 1, Digest: signed.Digest([]float32{0.25, -1}, nil)}
+	second := signed.Statement{Kind: signed.Release, Round: 1, Value: signed.Digest([]float32{0.25, -1}, nil)}
 	second.Sign(key, scope)
 
 	fmt.Println(first.Verify(scope, pinned), second.Verify(scope, pinned))
 	fmt.Println("evidence of a double:", first.Contradicts(&second))
-	second.Digest[0]++
+	second.Value[0]++
 	fmt.Println(second.Verify(scope, pinned))
 	// Output:
 	// <nil> <nil>

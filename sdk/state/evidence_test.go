@@ -37,9 +37,9 @@ func TestEvidenceIsReadAgain(t *testing.T) {
 	run, fleet := "r", [32]byte{1}
 	var want []signed.Evidence
 	for i, name := range []string{"a", "b"} {
-		var two [2]signed.Release
+		var two [2]signed.Statement
 		for j := range two {
-			two[j] = signed.Release{Round: i + 1, Digest: [32]byte{byte(j)}}
+			two[j] = signed.Statement{Kind: signed.Release, Round: i + 1, Value: [32]byte{byte(j)}}
 			two[j].Sign(memberKey(name), signed.NewScope(run, fleet, name))
 		}
 		e := signed.NewEvidence(name, &two[0], &two[1])
@@ -68,7 +68,7 @@ func TestEvidenceIsReadAgain(t *testing.T) {
 
 // What was learned is found again: the latest state of each ledger.
 func TestLatestHead(t *testing.T) {
-	if _, _, ok := (*Heads)(nil).Find(pins("b"), []byte{1}); ok {
+	if (*Heads)(nil).Find(pins("b"), []byte{1}) != nil {
 		t.Error("nothing remembers something")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
@@ -79,9 +79,9 @@ func TestLatestHead(t *testing.T) {
 	id := [16]byte{7}
 	for _, seq := range []uint64{3, 5, 4} {
 		scope := signed.NewScope("r", [32]byte{}, "b")
-		r := signed.Release{Round: 1, Ledger: signed.Head{ID: id, Seq: seq}}
+		r := signed.Statement{Kind: signed.Release, Round: 1, Ledger: signed.Head{ID: id, Seq: seq}}
 		r.Sign(memberKey("b"), scope)
-		h.Learn(pins("b"), scope, r)
+		h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r})
 	}
 	if err := h.Save(); err != nil {
 		t.Fatal(err)
@@ -91,15 +91,15 @@ func TestLatestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range []*Heads{h, again} {
-		if _, r, ok := h.Find(pins("b"), id[:]); !ok || r.Ledger.Seq != 5 || len(h.entries) != 1 {
-			t.Errorf("found %+v, %v in %d entries, want seq 5 in one", r, ok, len(h.entries))
+		if r := h.Find(pins("b"), id[:]); r == nil || r.Ledger.Seq != 5 || len(h.entries) != 1 {
+			t.Errorf("found %+v in %d entries, want seq 5 in one", r, len(h.entries))
 		}
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(text, []byte(`"release":"`)) + len(`"release":"`) + 20
+	at := bytes.Index(text, []byte(`"signed":"`)) + len(`"signed":"`) + 100
 	for bad, want := range map[string]string{
 		string(text[:at]) + string("01"[text[at]&1^1]) + string(text[at+1:]): "by none of the member's keys",
 		string(text) + `{"key":"00"}`:                                        "line 2",

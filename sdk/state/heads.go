@@ -11,9 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Heads remembers, over all runs, the latest state of each neighbor's lifetime ledger that the neighbor has signed. A
-// neighbor whose ledger was set back between two runs is shown that state, and makes no release. It is a small file
-// beside the node's own ledger. Any goroutine may use it. A nil *Heads remembers nothing.
+// Heads remembers, over all runs, what neighbors have signed of their lifetime ledgers: the latest state of each, and
+// the latest checkpoint. A neighbor whose ledger was set back between two runs is shown that state, and makes no release;
+// one that has lost its ledger is shown the checkpoint, and its new ledger begins with that. It is a small file beside
+// the node's own ledger. Any goroutine may use it. A nil *Heads remembers nothing.
 type Heads struct {
 	path string
 
@@ -22,14 +23,13 @@ type Heads struct {
 	changed bool
 }
 
-// headEntry is one line of the file.
+// headEntry is one line of the file: the latest release or the latest checkpoint that names a ledger.
 type headEntry struct {
-	Key     hexText `json:"key"`     // of the neighbor that signed
-	Ledger  hexText `json:"ledger"`  // its id
-	Scope   hexText `json:"scope"`   // of the signature
-	Release hexText `json:"release"` // as package signed writes it
+	Key    hexText `json:"key"`    // of the neighbor that signed
+	Ledger hexText `json:"ledger"` // its id
+	Signed hexText `json:"signed"` // as [signed.Earlier.Append] writes it
 
-	release signed.Release
+	signed signed.Earlier
 }
 
 // hexText is written in hexadecimal digits.
@@ -42,8 +42,8 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// headsOfKey bounds the ledgers of one key that are remembered.
-const headsOfKey = 8
+// headsOfKey bounds the entries of one key that are remembered: two of a ledger.
+const headsOfKey = 16
 
 // OpenHeads reads a file of heads. A missing file is empty; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
@@ -54,64 +54,83 @@ func OpenHeads(path string) (*Heads, error) {
 	return &Heads{path: path, entries: entries}, nil
 }
 
-// parse decodes the release of a line and checks its signature.
+// parse decodes what was signed and checks the signature.
 func (e *headEntry) parse() (err error) {
-	if e.release, err = signed.Parse(e.Release); err != nil {
+	if e.signed, err = signed.ParseEarlier(e.Signed); err != nil {
 		return err
 	}
-	if n := len(e.Scope); n != len(signed.Scope{}) {
-		return fmt.Errorf("scope has %d bytes, want %d", n, len(signed.Scope{}))
-	}
-	if id := e.release.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
+	if id := e.signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
 		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
 	}
-	return e.release.Verify(signed.Scope(e.Scope), []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
+	return e.signed.Verify(e.signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of the ledger with an id that one of keys has signed, and the scope of the signature.
-func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte) (scope signed.Scope, r signed.Release, ok bool) {
-	if h == nil || len(ledger) == 0 {
-		return scope, r, false
+// Find returns the latest state of the ledger with an id that one of keys has signed; nil for none.
+func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte) *signed.Earlier {
+	return h.most(keys, func(e, than *signed.Earlier) bool {
+		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq)
+	})
+}
+
+// Lost returns the checkpoint of another ledger than the one with an id, that one of keys has signed and that has spent
+// the most beside the run of a scope; nil for none. So a member with a new ledger is told what its lost one had spent.
+func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
+	return h.most(keys, func(e, than *signed.Earlier) bool {
+		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
+			return false
+		}
+		if than == nil {
+			return true
+		}
+		have, _ := e.Spent(run)
+		most, _ := than.Spent(run)
+		return have.All > most.All
+	})
+}
+
+// most returns the entry that is more than all others.
+func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
+	if h == nil {
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, e := range h.entries {
+	for i := range h.entries {
+		e := &h.entries[i]
 		byKey := func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }
-		newer := bytes.Equal(e.Ledger, ledger) && (!ok || e.release.Ledger.Seq > r.Ledger.Seq)
-		if newer && slices.ContainsFunc(keys, byKey) {
-			scope, r, ok = signed.Scope(e.Scope), e.release, true
+		if slices.ContainsFunc(keys, byKey) && more(&e.signed, found) {
+			one := e.signed
+			found = &one
 		}
 	}
-	return scope, r, ok
+	return found
 }
 
-// Learn takes in a release that one of keys has signed, unless a later state of its ledger is known. See [Heads.Save].
-func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Release) {
-	if h == nil || r.Ledger == (signed.Head{}) {
+// Learn takes in what one of keys has signed, unless a later state of its ledger is known. See [Heads.Save].
+func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
+	if h == nil || s.Ledger == (signed.Head{}) {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var key ed25519.PublicKey
 	for _, k := range keys {
-		if key == nil && r.Verify(scope, []ed25519.PublicKey{k}) == nil {
+		if key == nil && s.Verify(s.Scope, []ed25519.PublicKey{k}) == nil {
 			key = k
 		}
 	}
 	if key == nil {
 		return
 	}
-	e := headEntry{Key: hexText(key), Ledger: r.Ledger.ID[:], Scope: scope[:], Release: r.Append(nil), release: r}
-	ofKey, first := 0, -1 // ledgers of this key, and the one that was learned first
+	e := headEntry{Key: hexText(key), Ledger: s.Ledger.ID[:], Signed: s.Append(nil), signed: s}
+	ofKey, first := 0, -1 // entries of this key, and the one that was learned first
 	for i := range h.entries {
 		old := &h.entries[i]
 		if !bytes.Equal(old.Key, e.Key) {
 			continue
 		}
-		if bytes.Equal(old.Ledger, e.Ledger) {
-			// A device that took over from a lost one may continue with an older copy of its ledger.
-			sameRun := bytes.Equal(old.Scope, e.Scope)
-			if r.Ledger.Seq > old.release.Ledger.Seq || sameRun && r.Epoch > old.release.Epoch {
+		if bytes.Equal(old.Ledger, e.Ledger) && old.signed.Kind == s.Kind {
+			if later(&s, &old.signed) {
 				*old, h.changed = e, true
 			}
 			return
@@ -124,6 +143,20 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, scope signed.Scope, r signed.Rel
 		h.entries = append(h.entries[:max(first, 0)], h.entries[max(first, 0)+1:]...)
 	}
 	h.entries, h.changed = append(h.entries, e), true
+}
+
+// later reports whether s takes the place of what was learned of the same ledger before.
+func later(s, old *signed.Earlier) bool {
+	switch {
+	case s.Ledger.Seq != old.Ledger.Seq:
+		// A device that took over from a lost one may continue with an older copy of its ledger.
+		return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
+	case s.Kind == signed.Checkpoint: // of two runs that started with the same state, one knows of both
+		have, _ := s.Spent(signed.Scope{})
+		most, _ := old.Spent(signed.Scope{})
+		return have.All > most.All
+	}
+	return s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 
 // Save writes the file if something has changed: after a crash it has the old content or the new one.

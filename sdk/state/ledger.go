@@ -45,6 +45,12 @@ type Ledger struct {
 	written  int64 // bytes, for Written
 }
 
+// Declaration is what an operator vouches for when a ledger is made.
+type Declaration struct{ name string }
+
+// NeverUsed declares that no run has used the data before, though this member had another ledger: for other data.
+var NeverUsed = Declaration{"never used"}
+
 // neverAfresh ends the errors about a ledger that does not exist.
 const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
 
@@ -52,8 +58,12 @@ const neverAfresh = "a ledger is never started afresh by itself, for it would fo
 // a decision: the data set counts as never used before. limit bounds what all runs together may spend, against all other
 // members together unless its EpsilonAll says otherwise (see [dpmech.Limit]); nil only counts.
 // It is an error if there is a ledger at path, or if there was one and its mark still exists.
-func CreateLedger(path, dataset string, limit *dpmech.Limit) (*Ledger, error) {
-	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit}
+//
+// If neighbors hold a checkpoint of another ledger of the same member, a new ledger inherits what that one says was
+// spent, see [Ledger.Inherit]. With [NeverUsed] it does not.
+func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
+	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
+		NeverUsed: len(declared) > 0}
 	_, errHeader := h.composition()
 	_, errLimit := dpmech.NewFilter(limit) // a limit too small for any release
 	if err := errors.Join(errHeader, errLimit); err != nil {
@@ -238,11 +248,10 @@ func (l *Ledger) write(lines []byte, at int64) error {
 	return writeSync(l.file, lines, at)
 }
 
-// append makes a line durable behind the last one. A file that has no room for it grows to the end of a block: the
+// append makes a line durable at the end of those before it. A file that has no room for it grows to the end of a block: the
 // lines to come are written over the zeros there, so that their sync need not write a new length.
-func (l *Ledger) append(line []byte) error {
+func (l *Ledger) append(line []byte, at int64) error {
 	l.written += int64(len(line)) // without the zeros: a disk writes whole blocks in any case
-	at := l.log.size()
 	if end := at + int64(len(line)); end > l.room {
 		l.room = blocks(end)
 		line = append(line, make([]byte, l.room-end)...)
@@ -292,7 +301,7 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	if err != nil {
 		return l.fault(err)
 	}
-	if l.broken = l.append(line); l.broken != nil {
+	if l.broken = l.append(line, l.log.size()); l.broken != nil {
 		return l.fault(l.broken)
 	}
 	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))

@@ -24,6 +24,8 @@ type header struct {
 	Dataset string        `json:"dataset"`
 	Created string        `json:"created"` // RFC 3339, by the clock of the device
 	Limit   *dpmech.Limit `json:"limit"`
+	// NeverUsed is the operator's declaration that no run used this data before: nothing is inherited.
+	NeverUsed bool `json:"never_used,omitempty"`
 }
 
 // composition returns the account that begins with the header, before any release.
@@ -31,10 +33,15 @@ func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
 
-// reservation is every other line.
-type reservation struct {
+// entry is every other line: a reservation, or what a lost ledger had spent.
+type entry struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
 	Prev string `json:"prev"` // SHA-256 of the line before, without its newline
+	*reservation
+	Inherited *dpmech.Inherited `json:"inherited,omitempty"`
+}
+
+type reservation struct {
 	dpmech.RunID
 	Round  int           `json:"round"`
 	Clip   float64       `json:"clip"`
@@ -51,11 +58,12 @@ type ledgerLog struct {
 }
 
 type ledgerLine struct {
-	hash  [sha256.Size]byte
-	end   int64 // offset in the file behind its newline
-	id    dpmech.RunID
-	round int
-	g     dpmech.Gaussian
+	hash      [sha256.Size]byte
+	end       int64 // offset in the file behind its newline
+	id        dpmech.RunID
+	round     int
+	g         dpmech.Gaussian
+	inherited *dpmech.Inherited // in place of the reservation
 }
 
 // seq returns the number of reservations.
@@ -92,9 +100,8 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 
 // line returns the reservation number seq as a line, newline included.
 func (l *ledgerLog) line(seq int, id dpmech.RunID, round int, g dpmech.Gaussian) ([]byte, error) {
-	line, err := json.Marshal(reservation{
-		Seq: seq, Prev: l.head(seq - 1).Hash, RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared,
-	})
+	line, err := json.Marshal(entry{Seq: seq, Prev: l.head(seq - 1).Hash,
+		reservation: &reservation{RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared}})
 	return append(line, '\n'), err
 }
 
@@ -115,7 +122,10 @@ func (l *ledgerLog) start(line []byte) error {
 
 // add takes in a further line, without its newline.
 func (l *ledgerLog) add(line []byte) error {
-	var res reservation
+	res := entry{reservation: new(reservation)}
+	if bytes.Contains(line, []byte(`,"inherited":{`)) {
+		res.reservation = nil
+	}
 	if err := exactJSON(line, &res); err != nil {
 		return err
 	}
@@ -124,6 +134,9 @@ func (l *ledgerLog) add(line []byte) error {
 	}
 	if prev := l.head(l.seq()).Hash; res.Prev != prev {
 		return fmt.Errorf("prev is %s, want %s: the line before was changed", res.Prev, prev)
+	}
+	if res.Inherited != nil {
+		return l.inherit(res.Inherited, line)
 	}
 	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared}, line)
 }
@@ -142,11 +155,22 @@ func (l *ledgerLog) enter(id dpmech.RunID, round int, g dpmech.Gaussian, line []
 	return nil
 }
 
+// inherit counts what a line says of a lost ledger.
+func (l *ledgerLog) inherit(in *dpmech.Inherited, line []byte) error {
+	if err := l.spent.Inherit(*in); err != nil {
+		return err
+	}
+	l.lines = append(l.lines, ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: in})
+	return nil
+}
+
 // settle takes over what a high-water mark, whose head l contains, says of the reservations. Later ones stay unsent.
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
-		l.unsent = append(l.unsent, seq)
+		if l.lines[seq].inherited == nil {
+			l.unsent = append(l.unsent, seq)
+		}
 	}
 }
 
@@ -173,7 +197,11 @@ func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {
-		err = spent.Add(l.lines[i].id, l.lines[i].round, l.lines[i].g)
+		if line := l.lines[i]; line.inherited != nil {
+			err = spent.Inherit(*line.inherited)
+		} else {
+			err = spent.Add(line.id, line.round, line.g)
+		}
 	}
 	return spent, err
 }

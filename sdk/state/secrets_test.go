@@ -33,7 +33,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	}
 	k := &pair.Kept{Member: "a", From: 1, Private: private}
 	for range 2 { // the second in place of the first
-		k.Add("b", signed.Offer{From: len(k.Peers) + 1, Epoch: uint16(len(k.Peers)), Public: [32]byte{1}})
+		k.Add("b", signed.Statement{Kind: signed.Offer, Round: len(k.Peers) + 1, Epoch: uint16(len(k.Peers)), Value: [32]byte{1}})
 		if err := d.KeepSecrets(k); err != nil {
 			t.Fatal(err)
 		}

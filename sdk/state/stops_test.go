@@ -23,8 +23,8 @@ func TestStops(t *testing.T) {
 	if list, err := d.Stops(fleet); err != nil || list != nil {
 		t.Errorf("a fresh store: %v, %v", list, err)
 	}
-	a, b := signed.Stop{Member: 2, Last: 30, Signature: [64]byte{1}}, signed.Stop{Member: 0, Last: 40}
-	for _, list := range [][]signed.Stop{{b}, {a, b}, {a}} {
+	a, b := signed.Relayed{Member: 2, Statement: signed.Statement{Kind: signed.Stop, Round: 30, Signature: [64]byte{1}}}, signed.Relayed{Member: 0, Statement: signed.Statement{Kind: signed.Stop, Round: 40}}
+	for _, list := range [][]signed.Relayed{{b}, {a, b}, {a}} {
 		if err := d.KeepStops(fleet, list); err != nil {
 			t.Fatal(err)
 		}

@@ -124,8 +124,8 @@ func TestAppendRefuses(t *testing.T) {
 		{"long own", admm.Message{Kind: admm.Probe, Signed: admm.Signed{Own: make([]byte, 257)}},
 			"own: found 257 bytes, wanted at most 256"},
 		{"all of them long", admm.Message{Kind: admm.Probe,
-			Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 200)}},
-			"found 600 bytes, wanted at most 588 together"},
+			Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 735)}},
+			"found 1135 bytes, wanted at most 1117 together"},
 		{"round below", admm.Message{Kind: admm.Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
 		{"short vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"long vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2, 3}},
@@ -192,8 +192,8 @@ func TestAppendRefuses(t *testing.T) {
 		{"proof of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Proof: []byte{1}}},
 			"proof: found it, wanted none with kind start"},
 		{"short offer of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Offer: []byte{1}}},
-			"offer: found 1 bytes, wanted 102"},
-		{"stops of a join", admm.Message{Kind: admm.Join, Signed: admm.Signed{Stops: make([]byte, 72)}},
+			"offer: found 1 bytes, wanted 191"},
+		{"stops of a join", admm.Message{Kind: admm.Join, Signed: admm.Signed{Stops: make([]byte, 195)}},
 			"stops: found it, wanted none with kind join"},
 	} {
 		dst := []byte("before")

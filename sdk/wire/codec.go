@@ -30,14 +30,15 @@ const maxRound = math.MaxInt32
 // MaxDim is the highest dimension of a [Codec]; its frames are of 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds, in bytes, each field of [admm.Signed], and maxSigned those of one frame together but for the offer.
+// maxField bounds, in bytes, each field of [admm.Signed] but Other, and maxSigned those of one frame together but for
+// the offer and stops.
 const (
 	maxField  = 256
-	maxSigned = 3 * signed.Size
+	maxSigned = 2*signed.Size + signed.MaxEarlier
 )
 
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
-const frameRoom = 74 + maxSigned + signed.OfferSize + 4 + signed.MaxStops*signed.StopSize
+const frameRoom = 74 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
 // coordinate, four for each block of 65,536 coordinates and 1344 for all else. Frames with nothing to compress come
@@ -98,7 +99,7 @@ var rules = [...]struct{ must, may fields }{
 	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
 	admm.Join:        {hasDevice, 0},
-	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasStops},
+	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasOther | hasStops},
 	admm.Conflict:    {hasProof | hasOther, hasResent},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
 	admm.Start:       {hasDevice, hasPayload | hasOwn | hasOffer | hasStops},
@@ -149,8 +150,12 @@ func (f *frame) has() (set fields) {
 func (f *frame) checkSigned() error {
 	total := 0
 	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Ledger, f.Countersign} {
-		if len(b) > maxField {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", (hasOwn << i).name(), len(b), maxField)
+		most := maxField
+		if hasOwn<<i == hasOther {
+			most = signed.MaxEarlier
+		}
+		if len(b) > most {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", (hasOwn << i).name(), len(b), most)
 		}
 		total += len(b)
 	}
@@ -158,10 +163,10 @@ func (f *frame) checkSigned() error {
 	case total > maxSigned:
 		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total,
 			maxSigned)
-	case n != 0 && n != signed.OfferSize:
-		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.OfferSize)
-	case stops%signed.StopSize != 0 || stops > signed.MaxStops*signed.StopSize:
-		return fmt.Errorf("stops: found %d bytes, wanted %d for each of at most %d", stops, signed.StopSize, signed.MaxStops)
+	case n != 0 && n != signed.Size:
+		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.Size)
+	case stops%signed.RelayedSize != 0 || stops > signed.MaxStops*signed.RelayedSize:
+		return fmt.Errorf("stops: found %d bytes, wanted %d for each of at most %d", stops, signed.RelayedSize, signed.MaxStops)
 	}
 	return nil
 }

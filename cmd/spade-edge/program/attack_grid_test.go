@@ -22,7 +22,7 @@ import (
 type pusher struct {
 	*insider
 	place func(round int) int32
-	chain []signed.Release // by round, the start first
+	chain []signed.Statement // by round, the start first
 }
 
 // frame returns the pusher's release of a round.
@@ -39,13 +39,13 @@ func (p *pusher) frame(round int) *admm.Message {
 		f.Vector = make([]float32, p.file.Fleet.Dim)
 	}
 	for len(p.chain) <= round {
-		next := signed.Release{Round: len(p.chain)}
+		next := signed.Statement{Kind: signed.Release, Round: len(p.chain)}
 		if next.Round > 1 {
 			next.Prev = p.chain[next.Round-1].ID(p.scope(p.name))
 		}
 		if next.Round == round {
-			if next.Digest = signed.Digest(nil, f.Grid); round > m.Rounds {
-				next.Digest = signed.Digest(f.Vector, nil)
+			if next.Value = signed.Digest(nil, f.Grid); round > m.Rounds {
+				next.Value = signed.Digest(f.Vector, nil)
 			}
 		}
 		next.Sign(p.key, p.scope(p.name))
@@ -127,7 +127,7 @@ func pushOut(t *testing.T, place func(round int) int32) bool {
 	})
 	tr.edit(t, "a.json", `"state":`, `"linger_seconds": 0.2, "state":`)
 	in, _ := tr.newMouth(t, "b")
-	p := &pusher{insider: in, place: place, chain: make([]signed.Release, 1)}
+	p := &pusher{insider: in, place: place, chain: make([]signed.Statement, 1)}
 	go p.speak(t.Context())
 	const words = "every edge of this node is in quarantine"
 	a := start(t, "run", tr.path("a.json"), "-json")

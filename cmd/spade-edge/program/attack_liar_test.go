@@ -30,19 +30,19 @@ func (tr *trial) nextRun(t *testing.T, n int) {
 }
 
 // forged returns a release that the insider has signed in the name of somebody else.
-func (in *insider) forged(member string, r signed.Release) []byte {
+func (in *insider) forged(member string, r signed.Statement) []byte {
 	r.Sign(in.key, in.scope(member))
 	return r.Append(nil)
 }
 
 // lies returns frames that cannot be right, about the neighbor itself and about the insider. past is a release that the neighbor has signed in
 // another run.
-func (in *insider) lies(to string, past *signed.Release) []*admm.Message {
+func (in *insider) lies(to string, past *signed.Statement) []*admm.Message {
 	m := in.file.Fleet.Method
 	last := m.Rounds + m.Cooldown
 	theirs, other := in.last[to], in.last[map[string]string{"b": "c", "c": "b"}[to]]
 	altered := theirs
-	altered.Digest[0]++
+	altered.Value[0]++
 	far := theirs
 	far.Round, far.Ledger.Seq = last, 1<<40
 	epoch, incarnation := signed.UnpackDevice(in.lives[to])
@@ -52,13 +52,13 @@ func (in *insider) lies(to string, past *signed.Release) []*admm.Message {
 		{Kind: admm.Probe, Held: last},
 		{Kind: admm.ProbeReply, Held: last, Epoch: epoch, Incarnation: incarnation},
 		{Kind: admm.ProbeReply, Held: last, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(to, far)}},
-		{Kind: admm.ProbeReply, Held: 1, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(in.name, signed.Release{Round: 1})}},
+		{Kind: admm.ProbeReply, Held: 1, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: in.forged(in.name, signed.Statement{Kind: signed.Release, Round: 1})}},
 		{Kind: admm.Probe, Round: last},
 		{Kind: admm.Probe, Epoch: 65535, Incarnation: 1},
-		{Kind: admm.Probe, Epoch: 65535, Incarnation: 1, Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Epoch: 65535})}},
+		{Kind: admm.Probe, Epoch: 65535, Incarnation: 1, Signed: admm.Signed{Own: in.forged(in.name, signed.Statement{Kind: signed.Release, Epoch: 65535})}},
 		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim)},
-		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Round: 2})}},
-		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Release{Round: 1})}},
+		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Statement{Kind: signed.Release, Round: 2})}},
+		{Kind: admm.Release, Round: 1, Grid: make([]int32, in.file.Fleet.Dim), Signed: admm.Signed{Own: in.forged(in.name, signed.Statement{Kind: signed.Release, Round: 1})}},
 		{Kind: admm.Conflict, Signed: admm.Signed{Proof: in.forged(to, theirs), Other: in.forged(to, altered)}},
 	}
 	if other.Round > 0 {
@@ -101,7 +101,7 @@ var called = []string{
 func TestAttackLiar(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab bc ca", 12)
-	past := map[string]*signed.Release{}
+	past := map[string]*signed.Statement{}
 	for n := 1; n <= 3; n++ {
 		if n > 1 {
 			tr.nextRun(t, n)
@@ -213,7 +213,7 @@ func TestAttackRecovery(t *testing.T) {
 		}, "coordinate 0 of the model after release"},
 		"a signature of its own": {func(in *insider, f *admm.Message) {
 			if len(f.Signed.Proof) > 0 {
-				r, _ := signed.Parse(f.Signed.Proof)
+				r, _ := signed.Parse(f.Signed.Proof, signed.Release)
 				f.Signed.Proof = in.forged("b", r)
 			}
 		}, "the signature is by none of the member's keys"},

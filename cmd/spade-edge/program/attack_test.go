@@ -70,7 +70,7 @@ type insider struct {
 	lied  int
 	lives map[string]uint64                  // of neighbors, which they have told when they started
 	seen  map[string]map[int]map[string]bool // neighbor, round, digest
-	last  map[string]signed.Release          // the newest that a neighbor has signed
+	last  map[string]signed.Statement        // the newest that a neighbor has signed
 }
 
 // The insider's node takes it for its transport.
@@ -91,7 +91,7 @@ func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node)
 		t.Fatal(err)
 	}
 	in := &insider{key: key, file: file, name: name, over: make(chan struct{}),
-		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Release{}}
+		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Statement{}}
 	if in.tr, err = ws.New(node.LinkConfig(self, file, key)); err != nil {
 		t.Fatal(err)
 	}
@@ -187,14 +187,14 @@ func (in *insider) Recv(ctx context.Context) (string, []byte, error) {
 		in.mu.Unlock()
 	}
 	if len(f.Signed.Own) > 0 {
-		if r, err := signed.Parse(f.Signed.Own); err == nil && r.Verify(in.scope(from), in.file.SigningKeys(from)) == nil {
+		if r, err := signed.Parse(f.Signed.Own, signed.Release); err == nil && r.Verify(in.scope(from), in.file.SigningKeys(from)) == nil {
 			in.note(from, r)
 		}
 	}
 	return from, frame, err
 }
 
-func (in *insider) note(from string, r signed.Release) {
+func (in *insider) note(from string, r signed.Statement) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	rounds := in.seen[from]
@@ -205,7 +205,7 @@ func (in *insider) note(from string, r signed.Release) {
 	if rounds[r.Round] == nil {
 		rounds[r.Round] = map[string]bool{}
 	}
-	rounds[r.Round][strconv.Itoa(int(r.Epoch))+string(r.Digest[:])] = true
+	rounds[r.Round][strconv.Itoa(int(r.Epoch))+string(r.Value[:])] = true
 	if r.Round >= in.last[from].Round {
 		in.last[from] = r
 	}

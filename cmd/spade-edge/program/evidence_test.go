@@ -40,7 +40,7 @@ func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey,
 	scope := signed.NewScope(f.Run, f.Hash(), member)
 	e := signed.Evidence{Member: member, Round: round}
 	for i, text := range []*string{&e.First, &e.Second} {
-		r := signed.Release{Round: round, Digest: [32]byte{byte(i)}}
+		r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{byte(i)}}
 		r.Sign(key, scope)
 		*text = hex.EncodeToString(r.Append(nil))
 	}

@@ -43,7 +43,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 }
 
 // releaseOf returns a release of a member as its key, or that of another one, signs it.
-func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Release) []byte {
+func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
 	_, scope := tr.signedBy(t, member)
@@ -78,15 +78,16 @@ var claimTroubles = map[string]provocation{
 	},
 	"the signature is by none of the member's keys (of ...)": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
-		a := tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "b", signed.Release{Round: 1})))
+		a := tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "b", signed.Statement{Kind: signed.Release, Round: 1})))
 		a.log.await(t, "frame refused", "by none of the member's keys")
 		return goesOn, a.log.String()
 	},
 	"the edge is in quarantine, and the run goes on without it ... neighbor=... release=... why=...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		key, scope := tr.signedBy(t, "b")
-		notice := signed.Notice{From: 1}
-		notice.Sign(key, scope, "a")
+		_, to := tr.signedBy(t, "a")
+		notice := signed.Statement{Kind: signed.Notice, Round: 1, Value: to}
+		notice.Sign(key, scope)
 		a := tr.hearing(t, encoded(t, 6, admm.Message{Kind: admm.Conflict, Round: 1,
 			Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte("x\x1b[2J")}}))
 		a.log.await(t, "the edge is in quarantine", "neighbor=b", "goes on without this node")
@@ -115,7 +116,7 @@ var claimTroubles = map[string]provocation{
 		tr := guardedTrial(t)
 		var frames []string
 		for i := range 2 {
-			own := tr.releaseOf(t, "b", "b", signed.Release{Round: 1, Digest: [32]byte{byte(i)}})
+			own := tr.releaseOf(t, "b", "b", signed.Statement{Kind: signed.Release, Round: 1, Value: [32]byte{byte(i)}})
 			frames = append(frames, encoded(t, 6, admm.Message{Kind: admm.Probe, Round: 1, Incarnation: uint64(i), Signed: admm.Signed{Own: own}}))
 		}
 		a := tr.hearing(t, frames...)
@@ -131,7 +132,7 @@ var claimTroubles = map[string]provocation{
 	},
 	"holds a release that epoch ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
-		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Release{Epoch: 1, Round: 1}))))
+		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},
 	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
@@ -145,7 +146,7 @@ var claimTroubles = map[string]provocation{
 		}
 		scope := signed.NewScope("an earlier run", [32]byte{1}, "a") // after which the ledger was set back
 		key, _ := tr.signedBy(t, "a")
-		r := signed.Release{Round: 4, Ledger: signed.Head{ID: [16]byte(id), Seq: 4, Hash: [32]byte{4}}}
+		r := signed.Statement{Kind: signed.Release, Round: 4, Ledger: signed.Head{ID: [16]byte(id), Seq: 4, Hash: [32]byte{4}}}
 		r.Sign(key, scope)
 		line, err := json.Marshal(map[string]string{
 			"key": hex.EncodeToString(tr.file.Members[0].Keys[0]), "ledger": ledger.Head().ID, "scope": hex.EncodeToString(scope[:]), "release": hex.EncodeToString(r.Append(nil)),

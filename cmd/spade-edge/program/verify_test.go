@@ -27,7 +27,7 @@ type notary struct {
 	file   *fleetfile.File
 	keys   map[string]ed25519.PrivateKey
 	ledger *state.Ledger
-	head   signed.Release
+	head   signed.Statement
 }
 
 func newNotary(t *testing.T) *notary {
@@ -96,10 +96,10 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 }
 
 // signHead makes the last release of a run that is over, with the ledger of its certificate, and puts it into that.
-func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sdk.Fleet) signed.Release {
+func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sdk.Fleet) signed.Statement {
 	t.Helper()
 	state := c.Lifetime.Ledger
-	head := signed.Release{Round: f.Method.Rounds + f.Method.Cooldown, Ledger: signed.Head{Seq: uint64(state.Seq)}}
+	head := signed.Statement{Kind: signed.Release, Round: f.Method.Rounds + f.Method.Cooldown, Ledger: signed.Head{Seq: uint64(state.Seq)}}
 	for text, into := range map[string][]byte{state.ID: head.Ledger.ID[:], state.Hash: head.Ledger.Hash[:]} {
 		if _, err := hex.Decode(into, []byte(text)); err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func TestEvidence(t *testing.T) {
 	}
 	e := signed.Evidence{Member: "b", Round: 2}
 	for i, text := range []*string{&e.First, &e.Second} {
-		r := signed.Release{Round: e.Round, Digest: [32]byte{byte(i)}}
+		r := signed.Statement{Kind: signed.Release, Round: e.Round, Value: [32]byte{byte(i)}}
 		r.Sign(key, signed.NewScope(f.file.Fleet.Run, f.file.Fleet.Hash(), "b"))
 		*text = hex.EncodeToString(r.Append(nil))
 	}

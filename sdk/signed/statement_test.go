@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,8 +25,8 @@ func public(keys ...ed25519.PrivateKey) []ed25519.PublicKey {
 	return out
 }
 
-func example() (Release, Scope) {
-	r := Release{Epoch: 2, Incarnation: 1<<48 - 5, Round: 7, Digest: Digest(nil, []int32{1, -2, 3}),
+func example() (Statement, Scope) {
+	r := Statement{Epoch: 2, Kind: Release, Round: 7, Value: Digest(nil, []int32{1, -2, 3}),
 		Prev:   [32]byte{9, 8},
 		Ledger: Head{ID: [16]byte{4, 5}, Seq: 1 << 40, Hash: [32]byte{6}}}
 	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
@@ -40,7 +41,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	if len(b) != Size {
 		t.Fatalf("%d bytes, want %d", len(b), Size)
 	}
-	back, err := Parse(b)
+	back, err := Parse(b, Release)
 	if err != nil || back != r {
 		t.Fatalf("read %+v, %v; want %+v", back, err, r)
 	}
@@ -50,7 +51,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	for i := range b {
 		bad := bytes.Clone(b)
 		bad[i] ^= 1
-		changed, err := Parse(bad)
+		changed, err := Parse(bad, Release, Offer, Stop, Notice, Checkpoint)
 		if err == nil {
 			err = changed.Verify(s, public(key))
 		}
@@ -59,13 +60,13 @@ func TestEveryByteIsSigned(t *testing.T) {
 		}
 	}
 	for _, n := range []int{0, 1, Size - 1, Size + 1} {
-		if _, err := Parse(make([]byte, n)); err == nil {
+		if _, err := Parse(make([]byte, n), Release); err == nil {
 			t.Errorf("%d bytes were taken for a release", n)
 		}
 	}
 	high := bytes.Clone(b)
-	high[8] = 0x80
-	if _, err := Parse(high); err == nil || !strings.Contains(err.Error(), "want 0..2147483647") {
+	high[3] = 0x80
+	if _, err := Parse(high, Release); err == nil || !strings.Contains(err.Error(), "want 0..2147483647") {
 		t.Errorf("a round above 2^31: %v", err)
 	}
 }
@@ -115,16 +116,75 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 	}
 }
 
+// Each kind is read where it is asked for, and within its range alone. None counts as another: the kind is signed.
+func TestKinds(t *testing.T) {
+	key := testKey(1)
+	_, scope := example()
+	all := []Kind{Release, Offer, Stop, Notice, Checkpoint}
+	for i, kind := range all {
+		s := Statement{Kind: kind, Round: 5}
+		s.Sign(key, scope)
+		b := s.Append(nil)
+		if got, err := Parse(b, kind); err != nil || got != s {
+			t.Errorf("%v: read %+v, %v", kind, got, err)
+		}
+		others := slices.Delete(slices.Clone(all), i, i+1)
+		if _, err := Parse(b, others...); err == nil || !strings.Contains(err.Error(), "found a "+kind.String()) {
+			t.Errorf("%v where others are wanted: %v", kind, err)
+		}
+		b[2] = byte(others[0])
+		if got, err := Parse(b, others...); err != nil || got.Verify(scope, public(key)) == nil {
+			t.Errorf("%v counts as %v: %v", kind, others[0], err)
+		}
+		s.Round = 0
+		_, err := Parse(s.Append(nil), kind)
+		if may := kind == Release || kind == Checkpoint; may != (err == nil) {
+			t.Errorf("%v of round 0: %v", kind, err)
+		}
+	}
+	for _, n := range []byte{0, byte(Checkpoint) + 1, 255} {
+		s := Statement{Kind: Kind(n), Round: 1}
+		if _, err := Parse(s.Append(nil), all...); err == nil {
+			t.Errorf("kind %d was read", n)
+		}
+	}
+}
+
+// A relayed statement says whose it is, and nobody can pass it off as another member's.
+func TestRelayed(t *testing.T) {
+	key := testKey(1)
+	scope := NewScope("run", [32]byte{1}, "a")
+	r := Relayed{Member: math.MaxInt32, Statement: Statement{Kind: Stop, Round: 40}}
+	r.Sign(key, scope)
+	b := r.Append([]byte("x"))[1:]
+	back, err := ParseRelayed(b, Stop)
+	if err != nil || back != r || len(b) != RelayedSize || back.Verify(scope, public(key)) != nil {
+		t.Fatalf("%+v, %v", back, err)
+	}
+	if err := back.Verify(NewScope("run", [32]byte{1}, "b"), public(key)); !errors.Is(err, ErrSignature) {
+		t.Errorf("in another member's scope: %v", err)
+	}
+	high := bytes.Clone(b)
+	high[0] = 0xff
+	for _, bad := range [][]byte{nil, b[1:], append(bytes.Clone(b), 0), high} {
+		if s, err := ParseRelayed(bad, Stop); err == nil {
+			t.Errorf("%x: %+v", bad, s)
+		}
+	}
+	if _, err := ParseRelayed(b, Offer); err == nil {
+		t.Error("a stop was read as an offer")
+	}
+}
+
 // Only two releases of one round and epoch contradict each other.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a
-	b.Digest[5]++
+	b.Value[5]++
 	if !a.Contradicts(&b) || !b.Contradicts(&a) {
 		t.Error("two digests of one round are no contradiction")
 	}
 	same := a
-	same.Incarnation++
 	same.Prev[0]++
 	newer, later, start := b, b, b
 	newer.Epoch++
@@ -132,6 +192,11 @@ func TestContradicts(t *testing.T) {
 	start.Round = 0
 	zero := a
 	zero.Round = 0
+	offer, another := a, b
+	offer.Kind, another.Kind = Offer, Offer
+	if offer.Contradicts(&another) || a.Contradicts(&another) {
+		t.Error("statements contradict each other that are no releases")
+	}
 	if a.Contradicts(&same) || a.Contradicts(&newer) || a.Contradicts(&later) || zero.Contradicts(&start) {
 		t.Error("a contradiction where there is none")
 	}
@@ -160,12 +225,12 @@ func TestDigests(t *testing.T) {
 }
 
 // The layout is fixed: evidence and certificates are read for years.
-func TestGoldenRelease(t *testing.T) {
+func TestGoldenStatement(t *testing.T) {
 	r, s := example()
 	r.Sign(testKey(1), s)
 	sum, id := sha256.Sum256(r.Append(nil)), r.ID(s)
 	if got, want := hex.EncodeToString(sum[:8])+" "+hex.EncodeToString(id[:8]),
-		"0dcd6b72a0c9335f ddd7f2a39960b288"; got != want {
+		"9b0c40da54e2ac93 38830692e084552c"; got != want {
 		t.Errorf("release and id hash to %s, want %s", got, want)
 	}
 }
@@ -176,7 +241,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(r.Append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := Parse(b)
+		r, err := Parse(b, Release, Offer, Stop, Notice, Checkpoint)
 		if err != nil {
 			return
 		}
@@ -202,41 +267,6 @@ func BenchmarkVerify(b *testing.B) {
 	for b.Loop() {
 		if err := r.Verify(s, keys); err != nil {
 			b.Fatal(err)
-		}
-	}
-}
-
-// A notice counts for one run, member, neighbor and key, and every byte of it is signed.
-func TestNotice(t *testing.T) {
-	key := testKey(1)
-	s := NewScope("run-1", [32]byte{1}, "a")
-	n := Notice{Epoch: 3, Incarnation: 1<<48 - 7, From: 5}
-	n.Sign(key, s, "b")
-	b := n.Append(nil)
-	back, err := ParseNotice(b)
-	if err != nil || back != n || len(b) != NoticeSize {
-		t.Fatalf("read %+v, %v; want %+v", back, err, n)
-	}
-	if err := back.Verify(s, "b", public(testKey(2), key)); err != nil {
-		t.Error(err)
-	}
-	for name, err := range map[string]error{
-		"another neighbor": back.Verify(s, "c", public(key)), "another key": back.Verify(s, "b", public(testKey(2))),
-		"another member": back.Verify(NewScope("run-1", [32]byte{1}, "b"), "b", public(key)),
-	} {
-		if !errors.Is(err, ErrSignature) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for i := range b {
-		bad := bytes.Clone(b)
-		bad[i] ^= 1
-		changed, err := ParseNotice(bad)
-		if err == nil {
-			err = changed.Verify(s, "b", public(key))
-		}
-		if err == nil {
-			t.Errorf("byte %d changed, and nobody noticed", i)
 		}
 	}
 }

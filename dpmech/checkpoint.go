@@ -1,0 +1,178 @@
+package dpmech
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Amount is a [Total] as it is written down.
+type Amount struct {
+	Rho float64 `json:"rho"`     // zCDP against the adversary that the runs name
+	All float64 `json:"rho_all"` // zCDP against all other members together
+	// Against is that adversary; nil where no noise is shared, or it is not known.
+	Against *Colluders `json:"against,omitempty"`
+}
+
+// Colluders are whom an adversary has on its side, and who may vanish, as in [Shared].
+type Colluders struct {
+	Colluders int `json:"colluders"`
+	Absent    int `json:"absent,omitempty"`
+}
+
+// Amount returns t as it is written down.
+func (t Total) Amount() Amount {
+	a := Amount{Rho: t.Rho, All: t.All}
+	if w := t.weakest; w.shared {
+		a.Against = &Colluders{w.colluders, w.absent}
+	}
+	return a
+}
+
+// Total is the inverse of [Total.Amount].
+func (a Amount) Total() Total {
+	t := Total{Rho: a.Rho, All: a.All}
+	if a.Against != nil {
+		t.weakest = adversary{true, a.Against.Colluders, a.Against.Absent}
+	}
+	return t
+}
+
+func (a Amount) validate() error {
+	var f faults
+	f.want(a.Rho >= 0 && a.All >= a.Rho && a.All <= maxSpend, "rho is %v and rho_all %v, want 0 to %v, and rho_all not below rho",
+		a.Rho, a.All, float64(maxSpend))
+	if a.Against != nil {
+		f.want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against %+v, want 0 or more of both", *a.Against)
+	}
+	return errors.Join(f...)
+}
+
+// Checkpoint is what a member tells its neighbors of its lifetime ledger when it starts, so that a device which takes
+// its place begins with what was spent. It says nothing of the data: every number follows from fleet files.
+type Checkpoint struct {
+	Limit *Limit `json:"limit"` // of the ledger; nil: it only counts
+	// Elsewhere is what other runs have cost, and what those that this ledger knows to be open may cost to their planned end.
+	Elsewhere Amount `json:"elsewhere"`
+	Run       Amount `json:"run"` // what the run in which the member says so costs to its planned end
+}
+
+// MaxCheckpoint bounds the length of [Checkpoint.Encode] in bytes.
+const MaxCheckpoint = 512
+
+// Encode returns the checkpoint as JSON in one line.
+func (c Checkpoint) Encode() []byte {
+	text, _ := json.Marshal(c) // structs of numbers that were validated
+	return text
+}
+
+// Whole returns the cost of all runs that the checkpoint knows of.
+func (c Checkpoint) Whole() Total { return c.Elsewhere.Total().plus(c.Run.Total()) }
+
+// ParseCheckpoint reads what [Checkpoint.Encode] wrote.
+func ParseCheckpoint(text []byte) (Checkpoint, error) {
+	var c Checkpoint
+	if len(text) > MaxCheckpoint {
+		return c, fmt.Errorf("dpmech: checkpoint: found %d bytes, want at most %d", len(text), MaxCheckpoint)
+	}
+	if err := ReadJSON(text, &c); err != nil {
+		return c, within("checkpoint", err)
+	}
+	f := faults{}
+	if c.Limit != nil {
+		f.at("limit", c.Limit.Validate())
+	}
+	f.at("elsewhere", c.Elsewhere.validate())
+	f.at("run", c.Run.validate())
+	return c, within("checkpoint", errors.Join(f...))
+}
+
+// Plan notes that a run is open, and that its releases will be so many rounds with the same parameters, and returns what
+// its member tells neighbors. The plan counts in the checkpoints of other runs, and in nothing else.
+func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
+	if c.plans == nil {
+		c.plans = make(map[RunID]Total)
+	}
+	c.plans[id] = spendOf(1, rounds, g).Total()
+	check := Checkpoint{Limit: c.limit.clone(), Run: c.plans[id].Amount()}
+	elsewhere := sumInherited(c.inherited)
+	for _, r := range c.runs {
+		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
+			elsewhere = elsewhere.plus(cost) // it is over, or another process runs it
+		}
+	}
+	var open []Total // in an order that does not depend on the map's: sums are rounded
+	for other, cost := range c.plans {
+		if r := c.byID[other]; other != id && (r == nil || r.Total().All <= cost.All) {
+			open = append(open, cost)
+		}
+	}
+	slices.SortFunc(open, func(a, b Total) int { return cmp.Or(cmp.Compare(a.All, b.All), cmp.Compare(a.Rho, b.Rho)) })
+	for _, cost := range open {
+		elsewhere = elsewhere.plus(cost)
+	}
+	check.Elsewhere = elsewhere.Amount()
+	return check
+}
+
+// Inherited is what a lost ledger had promised for the same data, as far as a neighbor can prove it. It counts in every
+// total of the ledger that inherits it. Several of one lost ledger add up: each is what was not known before.
+type Inherited struct {
+	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
+	Member string `json:"proved_by"`   // the neighbor that showed the checkpoint
+	Limit  *Limit `json:"limit"`       // of the lost ledger: it may have spent up to that; nil: there was none
+	Amount
+}
+
+func (in Inherited) validate() error {
+	f := faults{validHex("lost ledger", in.Ledger, 16), validName("proved_by", in.Member), in.Amount.validate()}
+	if in.Limit != nil {
+		f.at("limit", in.Limit.Validate())
+	}
+	return within("inherited", errors.Join(f...))
+}
+
+// Inherit counts what a lost ledger had spent, whether or not the limit covers it: the releases were made.
+func (c *Composition) Inherit(in Inherited) error {
+	if err := in.validate(); err != nil {
+		return err
+	}
+	if err := bounded(c.totalWith(RunID{}, Total{}).plus(in.Total()).All); err != nil {
+		return within("inherited", err)
+	}
+	c.inherited = append(c.inherited, in)
+	return nil
+}
+
+// Unknown returns what of a lost ledger's cost the account does not count yet; zero for nothing.
+func (c *Composition) Unknown(lost string, cost Total) Total {
+	var known Total
+	for _, in := range c.inherited {
+		if in.Ledger == lost {
+			known = known.plus(in.Total())
+		}
+	}
+	rho, all := excess(cost.Rho, known.Rho), excess(cost.All, known.All)
+	if rho == 0 && all == 0 {
+		return Total{}
+	}
+	return Total{Rho: rho, All: max(rho, all), weakest: cost.weakest}
+}
+
+// excess returns what a has more than b, rounded up.
+func excess(a, b float64) float64 {
+	if a <= b {
+		return 0
+	}
+	return math.Nextafter(a-b, math.Inf(1))
+}
+
+func sumInherited(list []Inherited) (sum Total) {
+	for _, in := range list {
+		sum = sum.plus(in.Total())
+	}
+	return sum
+}

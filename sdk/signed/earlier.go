@@ -1,0 +1,80 @@
+package signed
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// Earlier is a release or a checkpoint with the scope in which it was signed, perhaps that of an earlier run. It shows a
+// member what it has signed of its lifetime ledgers.
+type Earlier struct {
+	Scope Scope
+	Statement
+	Text []byte // of a checkpoint, as [dpmech.Checkpoint.Encode] returns it; empty otherwise
+}
+
+// MaxEarlier is the length in bytes of the longest [Earlier] as [Earlier.Append] writes it.
+const MaxEarlier = len(Scope{}) + Size + dpmech.MaxCheckpoint
+
+// NewCheckpoint returns the checkpoint of a ledger, signed in a scope with the member's key.
+func NewCheckpoint(key ed25519.PrivateKey, s Scope, epoch uint16, ledger Head, c dpmech.Checkpoint) Earlier {
+	text := c.Encode()
+	e := Earlier{s, Statement{Epoch: epoch, Kind: Checkpoint, Value: sha256.Sum256(text), Ledger: ledger}, text}
+	e.Sign(key, s)
+	return e
+}
+
+// Append appends the scope, the statement and the text to dst.
+func (e *Earlier) Append(dst []byte) []byte {
+	return append(e.Statement.Append(append(dst, e.Scope[:]...)), e.Text...)
+}
+
+// ParseEarlier reads what [Earlier.Append] wrote, and checks that the text is the one that was signed. It does not look
+// at the signature. The text is a copy.
+func ParseEarlier(b []byte) (e Earlier, err error) {
+	const text = len(Scope{}) + Size
+	if len(b) < text {
+		return e, fmt.Errorf("signed: statement of an earlier run: found %d bytes, want %d or more", len(b), text)
+	}
+	copy(e.Scope[:], b)
+	if e.Statement, err = Parse(b[len(Scope{}):text], Release, Checkpoint); err != nil {
+		return e, err
+	}
+	if e.Kind == Release {
+		if len(b) > text {
+			err = fmt.Errorf("signed: release: found %d bytes behind it, want none", len(b)-text)
+		}
+		return e, err
+	}
+	if e.Text = append([]byte(nil), b[text:]...); sha256.Sum256(e.Text) != e.Value {
+		return e, errors.New("signed: checkpoint: its text is not the one that was signed")
+	}
+	_, err = dpmech.ParseCheckpoint(e.Text)
+	return e, err
+}
+
+// Spent returns what a checkpoint says that the ledger's data have cost, without the run of a scope. A release says
+// nothing of it.
+func (e *Earlier) Spent(but Scope) (cost dpmech.Total, limit *dpmech.Limit) {
+	c, err := dpmech.ParseCheckpoint(e.Text)
+	switch {
+	case err != nil:
+		return cost, nil
+	case e.Scope == but:
+		return c.Elsewhere.Total(), c.Limit
+	}
+	return c.Whole(), c.Limit
+}
+
+// LedgerID returns the id of the ledger that the statement names, as [dpmech.Head] has it; empty for none.
+func (e *Earlier) LedgerID() string {
+	if e.Ledger == (Head{}) {
+		return ""
+	}
+	return hex.EncodeToString(e.Ledger.ID[:])
+}

@@ -1,0 +1,34 @@
+package signed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Relayed is a statement that members pass on, and whose it is.
+type Relayed struct {
+	Member int // its place among the fleet's members
+	Statement
+}
+
+// RelayedSize is the length in bytes of a relayed statement as [Relayed.Append] writes it.
+const RelayedSize = 4 + Size
+
+// Append appends the member in four bytes, big-endian, and the statement to dst.
+func (r *Relayed) Append(dst []byte) []byte {
+	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
+}
+
+// ParseRelayed reads a statement of one of some kinds as [Relayed.Append] wrote it. It does not look at the signature.
+func ParseRelayed(b []byte, kinds ...Kind) (Relayed, error) {
+	if len(b) != RelayedSize {
+		return Relayed{}, fmt.Errorf("signed: relayed %v: found %d bytes, want %d", kinds, len(b), RelayedSize)
+	}
+	member := binary.BigEndian.Uint32(b)
+	if member > math.MaxInt32 {
+		return Relayed{}, fmt.Errorf("signed: relayed %v: found member %d, want 0..%d", kinds, member, math.MaxInt32)
+	}
+	s, err := Parse(b[4:], kinds...)
+	return Relayed{int(member), s}, err
+}

@@ -1,0 +1,235 @@
+package signed
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Scope says whose statements a signature is about: a hash of the run, the fleet and the member. See [NewScope].
+type Scope [sha256.Size]byte
+
+// NewScope returns the scope of one member's statements in a run. fleet is the SHA-256 of the fleet's canonical form.
+func NewScope(run string, fleet [32]byte, member string) Scope {
+	h := sha256.New()
+	h.Write([]byte("spade-edge scope 1\n"))
+	for _, part := range [][]byte{[]byte(run), fleet[:], []byte(member)} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write(part)
+	}
+	return Scope(h.Sum(nil))
+}
+
+// Head is a [dpmech.Head] as statements carry it, zero without a ledger. See [NewHead].
+type Head struct {
+	ID   [16]byte
+	Seq  uint64
+	Hash [32]byte
+}
+
+// Kind says what a [Statement] is about.
+type Kind uint8
+
+const (
+	// Release is one release. Value is the [Digest] of what was released, Prev the [Statement.ID] of the release before; Prev
+	// is zero if there is none, or if it was not signed. A device that takes the place of a lost one signs, in its own
+	// epoch, the release after which it takes over.
+	Release Kind = 1 + iota
+	// Offer is a public key of X25519 (RFC 7748), in Value: each neighbor agrees on a secret with whoever has the private
+	// key. Round is the first release whose noise the secret makes.
+	Offer
+	// Stop asks for an early end of the run: Round is the last round that touches data.
+	Stop
+	// Notice tells the neighbor whose [Scope] is in Value that the member goes on without it from its release Round on. It
+	// says nothing of what the neighbor has done.
+	Notice
+	// Checkpoint says what the member's data have spent: Value is the SHA-256 of a [dpmech.Checkpoint], which travels beside it.
+	// Round is 0.
+	Checkpoint
+)
+
+var kindNames = [...]string{Release: "release", Offer: "offer", Stop: "stop", Notice: "notice", Checkpoint: "checkpoint"}
+
+// String returns the name of a kind, or the number of an unknown one.
+func (k Kind) String() string {
+	if k < Release || k > Checkpoint {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// Statement is one thing that a member says under its key. All kinds have one layout.
+type Statement struct {
+	Epoch     uint16 // how many devices of this name were lost before
+	Kind      Kind
+	Round     int      // a release or a round, by kind; 0..MaxInt32
+	Prev      [32]byte // of a release, else zero
+	Value     [32]byte // by kind
+	Ledger    Head     // of a release the ledger once it was charged, of a checkpoint the ledger it is about; else zero
+	Signature [ed25519.SignatureSize]byte
+}
+
+// Size is the length in bytes of a statement as [Statement.Append] writes it.
+const Size = bodySize + ed25519.SignatureSize
+
+const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
+
+// MaxStops is how many stops may travel together.
+const MaxStops = 8
+
+// MaxIncarnation is the highest incarnation: it has 48 bits.
+const MaxIncarnation = 1<<incarnationBits - 1
+
+const incarnationBits = 48
+
+// NewIncarnation returns a random number of 48 bits that tells one process of a member from others.
+func NewIncarnation() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
+}
+
+// PackDevice returns an epoch and an incarnation in the one number in which they travel: the epoch is in its upper 16
+// bits.
+func PackDevice(epoch uint16, incarnation uint64) uint64 {
+	return uint64(epoch)<<incarnationBits | incarnation&MaxIncarnation
+}
+
+// UnpackDevice is the inverse of [PackDevice].
+func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
+	return uint16(device >> incarnationBits), device & MaxIncarnation
+}
+
+// appendBody appends all but the signature, in the order of the fields, integers big-endian: the epoch in two bytes, the
+// kind in one, the round in four, prev, value, and the ledger's id, lines in eight bytes, and hash.
+func (r *Statement) appendBody(dst []byte) []byte {
+	dst = append(binary.BigEndian.AppendUint16(dst, r.Epoch), byte(r.Kind))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
+	dst = append(append(dst, r.Prev[:]...), r.Value[:]...)
+	dst = binary.BigEndian.AppendUint64(append(dst, r.Ledger.ID[:]...), r.Ledger.Seq)
+	return append(dst, r.Ledger.Hash[:]...)
+}
+
+// Append appends the statement to dst, Size bytes, the signature last.
+func (r *Statement) Append(dst []byte) []byte { return append(r.appendBody(dst), r.Signature[:]...) }
+
+// Parse reads a statement of one of some kinds as [Statement.Append] wrote it. It does not look at the signature.
+func Parse(b []byte, kinds ...Kind) (Statement, error) {
+	if len(b) != Size {
+		return Statement{}, fmt.Errorf("signed: %v: found %d bytes, want %d", kinds, len(b), Size)
+	}
+	at := func(n int) []byte {
+		part := b[:n]
+		b = b[n:]
+		return part
+	}
+	r := Statement{Epoch: binary.BigEndian.Uint16(at(2)), Kind: Kind(at(1)[0])}
+	round, least := binary.BigEndian.Uint32(at(4)), uint32(1)
+	if r.Kind == Release || r.Kind == Checkpoint {
+		least = 0
+	}
+	switch {
+	case !slices.Contains(kinds, r.Kind):
+		return Statement{}, fmt.Errorf("signed: found a %v, want one of %v", r.Kind, kinds)
+	case round < least || round > math.MaxInt32:
+		return Statement{}, fmt.Errorf("signed: %v: found round %d, want %d..%d", r.Kind, round, least, math.MaxInt32)
+	}
+	r.Round = int(round)
+	copy(r.Prev[:], at(32))
+	copy(r.Value[:], at(32))
+	copy(r.Ledger.ID[:], at(16))
+	r.Ledger.Seq = binary.BigEndian.Uint64(at(8))
+	copy(r.Ledger.Hash[:], at(32))
+	copy(r.Signature[:], b)
+	return r, nil
+}
+
+// What a signature stands for is said in its first bytes, so that one kind cannot be passed off as another.
+const (
+	statementTag = "spade-edge statement 1\n"
+	heldTag      = "spade-edge held 1\n"
+)
+
+func (r *Statement) message(s Scope) []byte {
+	b := make([]byte, 0, len(statementTag)+len(s)+bodySize)
+	return r.appendBody(append(append(b, statementTag...), s[:]...))
+}
+
+// Sign signs the statement in a scope with the member's key.
+func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
+	copy(r.Signature[:], ed25519.Sign(key, r.message(s)))
+}
+
+// ErrSignature is what an error wraps that says: none of a member's keys has made a signature.
+var ErrSignature = errors.New("the signature is by none of the member's keys")
+
+// Verify reports whether one of keys has signed the statement in a scope. The error wraps [ErrSignature].
+func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
+	return verify(keys, r.message(s), r.Signature[:], "%v %d", r.Kind, r.Round)
+}
+
+// verify reports whether one of keys has signed a message, which format and args name.
+func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
+	for _, key := range keys {
+		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
+			return nil
+		}
+	}
+	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
+}
+
+// ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
+func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
+
+// Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one
+// round by devices that none has replaced in between. Other statements contradict nothing.
+func (r *Statement) Contradicts(o *Statement) bool {
+	return r.Kind == Release && o.Kind == Release && r.Epoch == o.Epoch && r.Round == o.Round && r.Round > 0 &&
+		r.Value != o.Value
+}
+
+// Countersign returns the signature by which a neighbor says that it holds the release, and so all those before it in
+// the chain. s is the scope of the member that made the release, key the neighbor's.
+func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
+	return ed25519.Sign(key, r.held(s))
+}
+
+// VerifyHeld reports whether one of a neighbor's keys has made a countersignature. The error wraps [ErrSignature].
+func (r *Statement) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
+	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
+}
+
+func (r *Statement) held(s Scope) []byte {
+	id := r.ID(s)
+	return append([]byte(heldTag), id[:]...)
+}
+
+// Digest returns the digest of a release: SHA-256 over a tag and, little endian, its change on the grid as int32, or
+// its numbers as float32 if it has none. Where each neighbor gets a message of its own, x is the released model.
+func Digest(x []float32, change []int32) [32]byte {
+	if len(change) > 0 {
+		return digest("grid\n", len(change), func(i int) uint32 { return uint32(change[i]) })
+	}
+	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
+}
+
+func digest(tag string, n int, at func(i int) uint32) [32]byte {
+	h := sha256.New()
+	b := append(make([]byte, 0, 4096), tag...)
+	for i := range n {
+		if len(b) > cap(b)-4 {
+			h.Write(b)
+			b = b[:0]
+		}
+		b = binary.LittleEndian.AppendUint32(b, at(i))
+	}
+	h.Write(b)
+	return [32]byte(h.Sum(nil))
+}

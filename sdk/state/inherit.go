@@ -1,0 +1,62 @@
+package state
+
+import (
+	"encoding/json"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// Plan notes that a run is open, of so many rounds with the same parameters, and returns what its member tells the
+// neighbors of this ledger. See [dpmech.Composition.Plan].
+func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
+}
+
+// Inherits reports whether the ledger takes over what another ledger of its member has spent: it has counted no release
+// yet, or has inherited from that one before. A ledger that is [NeverUsed], or that was at work already, counts other
+// data.
+func (l *Ledger) Inherits(lost string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log.header.NeverUsed || lost == l.log.header.ID {
+		return false
+	}
+	fresh := true
+	for _, line := range l.log.lines[1:] {
+		if line.inherited != nil && line.inherited.Ledger == lost {
+			return true
+		}
+		fresh = fresh && line.inherited != nil
+	}
+	return fresh
+}
+
+// Inherit counts what a lost ledger of the same data had spent, durably: what is new of it. The limit is not asked, for
+// the releases were made; it refuses later ones. member is the neighbor that has proved it.
+func (l *Ledger) Inherit(lost, member string, cost dpmech.Total, limit *dpmech.Limit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	cost = l.log.spent.Unknown(lost, cost)
+	if cost == (dpmech.Total{}) {
+		return nil
+	}
+	in := &dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost.Amount()}
+	line, err := json.Marshal(entry{Seq: l.log.seq() + 1, Prev: l.log.head(l.log.seq()).Hash, Inherited: in})
+	if err != nil {
+		return l.fault(err)
+	}
+	at := l.log.size()
+	if err := l.log.inherit(in, line); err != nil { // it refuses what is above every total
+		return l.fault(err)
+	}
+	l.broken = l.append(append(line, '\n'), at)
+	if l.broken == nil {
+		l.broken = l.acknowledge()
+	}
+	return l.fault(l.broken)
+}
