@@ -164,8 +164,11 @@ func (c *Composition) Unknown(lost string, cost Total) Total {
 
 // excess returns what a has more than b, rounded up.
 func excess(a, b float64) float64 {
-	if a <= b {
+	switch {
+	case a <= b:
 		return 0
+	case b == 0:
+		return a
 	}
 	return math.Nextafter(a-b, math.Inf(1))
 }

@@ -178,49 +178,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 		dir := newLedgers(t, privateRing())
 		old := t.TempDir()
 		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
-		run := func(name string) (nodes []*sdk.Node, errs []error) {
-			f := privateRing()
-			f.Run = name
-			f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-			trs := inMemory(t, f)
-			for i, member := range f.Members {
-				c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-					ResendAfter: 5 * time.Millisecond, Linger: 30 * time.Second}
-				sign(&c)
-				var err1, err2, err3 error
-				c.Store, err1 = tinytest.MemStore()()
-				c.Ledger, err2 = state.OpenLedger(filepath.Join(dir, member+".ledger"))
-				heads := filepath.Join(dir, member+".neighbors")
-				if !remembers {
-					heads = filepath.Join(t.TempDir(), "none")
-				}
-				c.Heads, err3 = state.OpenHeads(heads)
-				if err := errors.Join(err1, err2, err3); err != nil {
-					t.Fatal(err)
-				}
-				defer c.Ledger.Close()
-				n, err := sdk.New(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				nodes = append(nodes, n)
-			}
-			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-			defer stop()
-			errs = make([]error, 2)
-			var all sync.WaitGroup
-			for i, n := range nodes {
-				all.Go(func() {
-					if errs[i] = n.Run(ctx); errs[i] != nil {
-						stop()
-					}
-				})
-			}
-			all.Wait()
-			for _, tr := range trs {
-				_ = tr.Close()
-			}
-			return nodes, errs
+		run := func(name string) ([]*sdk.Node, []error) {
+			return runOfTwo(t, dir, name, remembers, func(int, *sdk.Config) {})
 		}
 		if _, errs := run("one"); errors.Join(errs...) != nil {
 			t.Fatal(errs)
@@ -241,6 +200,64 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// runOfTwo plays a run of the first two members, whose ledgers are in a folder, with what neighbors remember beside them
+// or, if they do not, nowhere.
+func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
+	t.Helper()
+	cfgs := configsOfTwo(t, dir, name, remembers)
+	for i := range cfgs {
+		c := &cfgs[i]
+		defer c.Ledger.Close()
+		defer c.Transport.Close()
+		change(i, c)
+		n, err := sdk.New(*c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	errs = make([]error, 2)
+	var all sync.WaitGroup
+	for i, n := range nodes {
+		all.Go(func() {
+			if errs[i] = n.Run(ctx); errs[i] != nil {
+				stop()
+			}
+		})
+	}
+	all.Wait()
+	return nodes, errs
+}
+
+// configsOfTwo returns the configurations of [runOfTwo]. The caller closes ledgers and transports.
+func configsOfTwo(t *testing.T, dir, name string, remembers bool) (cfgs []sdk.Config) {
+	t.Helper()
+	f := privateRing()
+	f.Run = name
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	trs := inMemory(t, f)
+	for i, member := range f.Members {
+		c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+			ResendAfter: 5 * time.Millisecond, Linger: 30 * time.Second}
+		sign(&c)
+		var err1, err2, err3 error
+		c.Store, err1 = tinytest.MemStore()()
+		c.Ledger, err2 = state.OpenLedger(filepath.Join(dir, member+".ledger"))
+		heads := filepath.Join(dir, member+".neighbors")
+		if !remembers {
+			heads = filepath.Join(t.TempDir(), "none")
+		}
+		c.Heads, err3 = state.OpenHeads(heads)
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		cfgs = append(cfgs, c)
+	}
+	return cfgs
 }
 
 // copyFiles copies files from one folder to another, over those that are there.

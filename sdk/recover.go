@@ -247,7 +247,9 @@ func (r *run) respond(request *admm.Message, name string) error {
 		Epoch: r.machine.Epoch(request.From), Incarnation: request.Incarnation,
 		Signed: admm.Signed{Own: encoded(r.claims.own.Last()), Proof: encoded(peer.held.Last())}}
 	if r.claims.signing() {
-		m.Signed.Other = r.claims.earlier(peer)
+		if e := r.claims.heads.Lost(r.claims.keys(name), nil, peer.scope); e != nil { // its ledger may be lost as well
+			m.Signed.Other = e.Append(nil)
+		}
 	}
 	if shown := peer.held.Last(); shown != nil { // what it cannot prove it does not say
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch

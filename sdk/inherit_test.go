@@ -1,0 +1,185 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// renewLedger makes a new ledger in place of b's, which is lost.
+func renewLedger(t *testing.T, dir string, limit *dpmech.Limit, declared ...state.Declaration) {
+	t.Helper()
+	path := filepath.Join(dir, "b.ledger")
+	err := errors.Join(os.Remove(path), os.Remove(path+".mark"))
+	if err == nil {
+		var l *state.Ledger
+		if l, err = state.CreateLedger(path, "samples of b", limit, declared...); err == nil {
+			err = l.Close()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lifetimeOf returns what b's certificate says of all runs, after it was verified, and what it is conditional on.
+func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
+	t.Helper()
+	c, err := n.Certificate()
+	if err == nil {
+		err = c.Verify()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Lifetime, strings.Join(c.ConditionalOn, "; ")
+}
+
+// A member loses its ledger between two runs, and makes a new one. The neighbor proves what the lost one had spent: the
+// new one begins with that, and its certificate says at least. It is counted once, also when the ledger is lost again.
+func TestLostLedgerIsInherited(t *testing.T) {
+	dir := newLedgers(t, privateRing())
+	run := func(name string) (*dpmech.Lifetime, string) {
+		nodes, errs := runOfTwo(t, dir, name, true, func(int, *sdk.Config) {})
+		if errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		return lifetimeOf(t, nodes[1])
+	}
+	one, _ := run("one")
+	renewLedger(t, dir, nil)
+	two, conditions := run("two")
+	if len(two.Inherited) != 1 || two.Inherited[0].Ledger != one.Ledger.ID || two.Inherited[0].Member != "a" ||
+		two.Rho < 2*one.Rho || two.Rho > 2*one.Rho*(1+1e-12) || len(two.Runs) != 1 {
+		t.Errorf("after one run with %v: %+v", one.Rho, two)
+	}
+	if !strings.Contains(conditions, "had spent at least what \"a\" could prove") {
+		t.Errorf("conditional on %q", conditions)
+	}
+	three, _ := run("three")
+	if len(three.Inherited) != 1 || three.Rho < 3*one.Rho || three.Rho > 3*one.Rho*(1+1e-12) {
+		t.Errorf("in the run after that: %+v", three)
+	}
+	renewLedger(t, dir, nil)
+	if four, _ := run("four"); four.Rho < 4*one.Rho || four.Rho > 4*one.Rho*(1+1e-12) {
+		t.Errorf("lost once more: %v, want 4 times %v", four.Rho, one.Rho)
+	}
+}
+
+// A run that the new ledger's limit does not cover beside what was lost makes no release.
+func TestInheritedCountsInTheLimit(t *testing.T) {
+	dir := newLedgers(t, privateRing())
+	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
+	if errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	one, _ := lifetimeOf(t, nodes[1])
+	limit := &dpmech.Limit{Epsilon: one.EpsilonGDP * 1.01, Delta: one.Delta, Accounting: dpmech.GDP}
+	renewLedger(t, dir, limit)
+	nodes, errs = runOfTwo(t, dir, "two", true, func(int, *sdk.Config) {})
+	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "with what the lost ledger "+one.Ledger.ID) ||
+		nodes[1].Status().Round != 0 {
+		t.Errorf("%d releases, %v", nodes[1].Status().Round, errs[1])
+	}
+}
+
+// A ledger of other data inherits nothing: one that was declared, or one that was at work before the other one. The
+// certificate names the other one.
+func TestOtherDataIsNotInherited(t *testing.T) {
+	dir := newLedgers(t, privateRing())
+	aside := t.TempDir()
+	for _, name := range []string{"one", "two", "three"} {
+		switch name {
+		case "two":
+			copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")
+			renewLedger(t, dir, nil, state.NeverUsed)
+		case "three":
+			copyFiles(t, aside, dir, "b.ledger", "b.ledger.mark")
+		}
+		nodes, errs := runOfTwo(t, dir, name, true, func(int, *sdk.Config) {})
+		if errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		life, conditions := lifetimeOf(t, nodes[1])
+		if runs := map[string]int{"one": 1, "two": 1, "three": 2}[name]; len(life.Inherited) != 0 || len(life.Runs) != runs {
+			t.Errorf("run %s: %+v", name, life)
+		}
+		if says := strings.Contains(conditions, "of which \"a\" holds a checkpoint, counts other data"); says != (name != "one") {
+			t.Errorf("run %s is conditional on %q", name, conditions)
+		}
+	}
+}
+
+// A device is lost in the middle of its second run, with its ledger. The one that takes over counts the first run, as
+// its neighbor proves it, and all of this one once.
+func TestTakeoverInheritsTheLedger(t *testing.T) {
+	dir := newLedgers(t, privateRing())
+	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
+	if errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	one, _ := lifetimeOf(t, nodes[1])
+	cfgs := configsOfTwo(t, dir, "two", true)
+	defer cfgs[0].Ledger.Close()
+	var all []*sdk.Node
+	for i := range cfgs {
+		if i == 1 {
+			ctx, stop := context.WithCancel(t.Context())
+			cfgs[i].Observer.Released = func(round int, _ []float32) {
+				if round == 3 {
+					stop()
+				}
+			}
+			n, err := sdk.New(cfgs[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			// The device is gone. Another one takes its place, with nothing but the key.
+			err1 := cfgs[i].Ledger.Close()
+			renewLedger(t, dir, nil)
+			c := &cfgs[i]
+			c.Recover, c.Observer.Released = true, nil
+			var err2, err3 error
+			c.Store, err2 = tinytest.MemStore()()
+			c.Ledger, err3 = state.OpenLedger(filepath.Join(dir, "b.ledger"))
+			if err := errors.Join(err1, err2, err3); err != nil {
+				t.Fatal(err)
+			}
+			defer c.Ledger.Close()
+		}
+		n, err := sdk.New(cfgs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+		over := make(chan error, 1)
+		go func() { over <- n.Run(t.Context()) }()
+		defer func() {
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	for !all[1].Status().Done {
+		time.Sleep(time.Millisecond)
+	}
+	two, conditions := lifetimeOf(t, all[1])
+	if len(two.Inherited) != 1 || two.Inherited[0].Rho != one.Rho || two.Rho < 2*one.Rho || two.Rho > 2*one.Rho*(1+1e-12) {
+		t.Errorf("after one run with %v: %+v", one.Rho, two)
+	}
+	if !strings.Contains(conditions, "this device took the place of a lost one") {
+		t.Errorf("conditional on %q", conditions)
+	}
+}
