@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -56,28 +55,24 @@ func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
 	return err
 }
 
-// keeping is a store that keeps secrets.
-type keeping interface {
-	state.Store
-	Secrets() (*pair.Kept, error)
-	KeepSecrets(k *pair.Kept) error
-}
-
 // crashing is the store of a process that crashes at the nth time that it keeps or removes secrets: before it is done, or
 // right after.
 type crashing struct {
-	keeping
+	state.Store
 	kept   *int // over all processes
 	nth    int
 	before bool
 }
 
-func (c crashing) KeepSecrets(k *pair.Kept) error {
+func (c crashing) Keep(name string, data []byte) error {
+	if name != state.SecretsName {
+		return c.Store.Keep(name, data)
+	}
 	*c.kept++
 	if *c.kept == c.nth && c.before {
 		return tinytest.ErrCrashed
 	}
-	err := c.keeping.KeepSecrets(k)
+	err := c.Store.Keep(name, data)
 	if *c.kept == c.nth && err == nil {
 		err = tinytest.ErrCrashed
 	}
@@ -91,7 +86,7 @@ func crashAtSecrets(open tinytest.OpenStore, nth int, before bool) tinytest.Open
 		if err != nil {
 			return nil, err
 		}
-		return crashing{s.(keeping), &kept, nth, before}, nil
+		return crashing{s, &kept, nth, before}, nil
 	}
 }
 

@@ -148,9 +148,6 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		shared := f.Privacy.PairSigma > 0
 		refuse(!shared && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
-		_, keeps := c.Store.(secretKeeper)
-		refuse(shared && c.Secret == nil && c.Store != nil && !keeps, "Store keeps no secrets, and the members share noise: "+
-			"want one that does, such as a state.Dir")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
 			"Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 
@@ -66,7 +67,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				})
 				defer cfg.Store.Close()
 				kept := func() bool {
-					_, err := os.Stat(state.SecretsPath(dir))
+					_, err := os.Stat(filepath.Join(dir, state.SecretsName))
 					return err == nil
 				}
 				if !kept() {

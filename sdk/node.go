@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -45,6 +46,7 @@ type Node struct {
 	failed  error      // the end of the machine
 
 	mu       sync.Mutex // guards what follows
+	journal  state.Journal
 	stops    stops
 	model    []float32
 	averaged []float32
@@ -113,8 +115,7 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
-			keeper, _ := cfg.Store.(secretKeeper)
-			n.secrets = &secrets{keeper: keeper}
+			n.secrets = new(secrets)
 		}
 	}
 	n.log = slog.New(transport.Limited(cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
@@ -123,18 +124,13 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
-	if err := n.loadEvidence(); err != nil {
-		return nil, err
-	}
-	if err := n.loadStops(); err != nil {
+	if err := n.loadJournal(); err != nil {
 		return nil, err
 	}
 	if err := n.resume(mcfg); err != nil {
 		return nil, err
 	}
-	if err := n.loadQuarantine(); err != nil {
-		return nil, err
-	}
+	n.loadQuarantine()
 	if n.toRecover == nil {
 		if err := n.loadSecrets(n.machine.Status().Round); err != nil {
 			return nil, err

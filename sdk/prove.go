@@ -3,6 +3,7 @@ package sdk
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -217,21 +218,15 @@ func (r *run) accuse(from int, peer *peerClaims, e signed.Evidence) {
 	r.show(from, peer)
 }
 
-// evidenceKeeper is a [state.Store] that keeps evidence as well, as [state.Dir] does.
-type evidenceKeeper interface {
-	Evidence() ([]signed.Evidence, error)
-	AddEvidence(signed.Evidence) error // durably
-}
-
-// keepEvidence notes evidence in the status, and on the disk if the store can.
+// keepEvidence notes evidence in the status and in the journal.
 func (r *run) keepEvidence(e signed.Evidence) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.status.Evidence = append(r.status.Evidence, e)
-	r.mu.Unlock()
-	if k, ok := r.cfg.Store.(evidenceKeeper); ok {
-		if err := k.AddEvidence(e); err != nil {
-			r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
-		}
+	journal := r.journal
+	journal.Evidence = append(slices.Clone(journal.Evidence), e)
+	if err := r.keepJournal(&journal); err != nil {
+		r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
 	}
 }
 
@@ -316,17 +311,48 @@ func (r *run) showAgain() {
 	}
 }
 
-// loadEvidence takes over what the store has. Evidence against the node itself ends it.
-func (n *Node) loadEvidence() error {
-	k, ok := n.cfg.Store.(evidenceKeeper)
-	if !ok {
+// loadJournal takes over what the store has. Evidence against the node itself ends it.
+func (n *Node) loadJournal() error {
+	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
+	if n.cfg.Store == nil {
 		return nil
 	}
-	list, err := k.Evidence()
+	text, err := n.cfg.Store.Kept(state.JournalName)
 	if err != nil {
 		return err
 	}
-	for _, e := range list {
+	kept, err := state.ParseJournal(text)
+	if err != nil {
+		return err
+	}
+	if text != nil && (kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name) {
+		return fmt.Errorf("sdk: the stored journal is of %q in run %q with fleet %x, want %q in run %q with %x", kept.Member, kept.Run,
+			kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
+	}
+	if text != nil {
+		n.journal = *kept
+	}
+	n.loadStops()
+	return n.loadEvidence()
+}
+
+// keepJournal makes a journal durable, and the node's own. n.mu is held, and what the journal had stays as it is.
+func (n *Node) keepJournal(j *state.Journal) error {
+	if n.cfg.Store != nil {
+		text, err := j.Encode()
+		if err == nil {
+			err = n.cfg.Store.Keep(state.JournalName, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	n.journal = *j
+	return nil
+}
+
+func (n *Node) loadEvidence() error {
+	for _, e := range n.journal.Evidence {
 		if n.claims.signing() {
 			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
 				n.log.Warn("stored evidence does not count", "err", err)

@@ -2,9 +2,9 @@ package sdk
 
 import (
 	"cmp"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,28 +38,13 @@ type cases struct {
 // dropped is said once for each life of a node.
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
-// quarantineKeeper is a [state.Store] that keeps evidence of a quarantine as well, as [state.Dir] does. Another store
-// has it in the state of the next release.
-type quarantineKeeper interface {
-	Quarantined() ([]state.Quarantine, error)
-	AddQuarantine(state.Quarantine) error // durably
-}
-
-// loadQuarantine drops the edges of which the store says so.
-func (n *Node) loadQuarantine() error {
+// loadQuarantine drops the edges of which the journal says so, and those that the state says so of.
+func (n *Node) loadQuarantine() {
 	n.cases = cases{of: map[int]*state.Quarantine{}, told: map[int]bool{}}
-	if k, ok := n.cfg.Store.(quarantineKeeper); ok {
-		list, err := k.Quarantined()
-		if err != nil {
-			return err
-		}
-		for _, q := range list {
-			j, known := n.number[q.Neighbor]
-			if known && q.Run == n.cfg.Fleet.Run && q.Fleet == hex.EncodeToString(n.hash[:]) && q.Member == n.cfg.Name &&
-				n.machine.Quarantine(j) > 0 {
-				n.cases.of[j] = &q
-				n.log.Warn(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
-			}
+	for _, q := range n.journal.Quarantine {
+		if j, known := n.number[q.Neighbor]; known && n.machine.Quarantine(j) > 0 {
+			n.cases.of[j] = &q
+			n.log.Warn(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
 		}
 	}
 	for _, j := range n.neighbors {
@@ -67,7 +52,6 @@ func (n *Node) loadQuarantine() error {
 			n.cases.of[j] = &state.Quarantine{Release: from, Why: "the stored state says so, and what there was to show is gone"}
 		}
 	}
-	return nil
 }
 
 // quarantined returns what the status says of a neighbor.
@@ -84,21 +68,22 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	if r.cases.of[j] != nil {
 		return
 	}
-	q.Run, q.Fleet, q.Member, q.Neighbor = r.cfg.Fleet.Run, hex.EncodeToString(r.hash[:]), r.cfg.Name, r.cfg.Fleet.Members[j]
+	q.Neighbor = r.cfg.Fleet.Members[j]
 	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
 	r.cases.of[j] = &q
-	if k, ok := r.cfg.Store.(quarantineKeeper); ok {
-		if err := k.AddQuarantine(q); err != nil {
-			r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)
-		}
-	}
 	r.mu.Lock() // first: who reads of it in the log finds it in the status, which may not show a release yet
 	for i, k := range r.neighbors {
 		if k == j {
 			r.status.Neighbors[i].Quarantine = r.quarantined(j)
 		}
 	}
+	journal := r.journal
+	journal.Quarantine = append(slices.Clone(journal.Quarantine), q)
+	err := r.keepJournal(&journal)
 	r.mu.Unlock()
+	if err != nil {
+		r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)
+	}
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
 		"why", q.Why)
 	r.tell(j)

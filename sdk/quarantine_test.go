@@ -261,8 +261,12 @@ func TestQuarantineIsKept(t *testing.T) {
 		}
 		for _, i := range others {
 			c := configs[i]
-			list, err := state.ReadQuarantine(filepath.Join(dir, c.Name))
-			if err != nil || len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 ||
+			journal, err := state.ReadJournal(filepath.Join(dir, c.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := journal.Quarantine
+			if len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 ||
 				len(list[0].Frames) != 1 {
 				t.Fatalf("%s keeps %+v, %v", c.Name, list, err)
 			}
@@ -279,7 +283,7 @@ func TestQuarantineIsKept(t *testing.T) {
 			}
 			_ = store.Close()
 		}
-		path := state.QuarantinePath(filepath.Join(dir, "a"))
+		path := filepath.Join(dir, "a", state.JournalName)
 		if info, err := os.Stat(path); err != nil || info.Size() > 3*state.MaxFrameKept {
 			t.Error(info, err)
 		}
@@ -396,8 +400,8 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 				t.Fatal(err)
 			}
 			if kept {
-				text, err := os.ReadFile(state.QuarantinePath(filepath.Join(dir, "a")))
-				to := state.QuarantinePath(filepath.Join(dir, "spare"))
+				text, err := os.ReadFile(filepath.Join(dir, "a", state.JournalName))
+				to := filepath.Join(dir, "spare", state.JournalName)
 				if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, text, 0o600)); err != nil {
 					t.Fatal(err)
 				}
@@ -413,8 +417,8 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 			if err != nil || !again.Status().Done || again.Status().Neighbors[1].Quarantine.Release == 0 {
 				t.Errorf("the new device: %v, %+v", err, again.Status())
 			}
-			told, err := state.ReadQuarantine(filepath.Join(dir, "spare"))
-			if err != nil || len(told) != 1 || told[0].Told == kept {
+			told, err := state.ReadJournal(filepath.Join(dir, "spare"))
+			if err != nil || len(told.Quarantine) != 1 || told.Quarantine[0].Told == kept {
 				t.Errorf("the new device keeps %+v, %v", told, err)
 			}
 		})

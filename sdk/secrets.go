@@ -6,21 +6,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// secretKeeper is a [state.Store] that keeps the secrets of a run as well, as [state.Dir] does. A run whose members
-// share noise needs one: after a restart a device has to draw what its neighbors draw.
-type secretKeeper interface {
-	Secrets() (*pair.Kept, error)   // nil if there are none
-	KeepSecrets(k *pair.Kept) error // durably; nil removes them
-}
-
-// secrets is what a node agrees on with its neighbors. It belongs to the goroutine of Run.
+// secrets is what a node agrees on with its neighbors. It is kept beside the states: after a restart a device has to draw
+// what its neighbors draw. It belongs to the goroutine of Run.
 type secrets struct {
-	keeper  secretKeeper // nil: nothing outlives the process
-	kept    *pair.Kept   // nil before a takeover, and once the run is over
-	offer   []byte       // what neighbors are told; there exactly if kept is
-	changed bool         // since it was last kept
+	kept    *pair.Kept // nil before a takeover, and once the run is over
+	offer   []byte     // what neighbors are told; there exactly if kept is
+	changed bool       // since it was last kept
 }
 
 // keyUsed is told of every key that noise is made of, in tests.
@@ -53,8 +47,12 @@ func (n *Node) loadSecrets(release int) error {
 	if s == nil {
 		return nil
 	}
-	if s.keeper != nil {
-		k, err := s.keeper.Secrets()
+	if n.cfg.Store != nil {
+		text, err := n.cfg.Store.Kept(state.SecretsName)
+		var k *pair.Kept
+		if err == nil && text != nil {
+			k, err = pair.ParseKept(text)
+		}
 		if err != nil {
 			return err
 		}
@@ -102,10 +100,14 @@ func (n *Node) sealOffer() {
 // keepSecrets makes durable what neighbors have offered, before a release rests on it.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
-	if s == nil || !s.changed || s.keeper == nil {
+	if s == nil || !s.changed || n.cfg.Store == nil {
 		return nil
 	}
-	if err := s.keeper.KeepSecrets(s.kept); err != nil {
+	text, err := s.kept.Encode()
+	if err == nil {
+		err = n.cfg.Store.Keep(state.SecretsName, text)
+	}
+	if err != nil {
 		return fmt.Errorf("sdk: the secrets of the run cannot be stored: %w", err)
 	}
 	s.changed = false
@@ -129,10 +131,10 @@ func (n *Node) dropSecrets() {
 	if s == nil {
 		return
 	}
-	if *s = (secrets{keeper: s.keeper}); s.keeper == nil {
+	if *s = (secrets{}); n.cfg.Store == nil {
 		return
 	}
-	if err := s.keeper.KeepSecrets(nil); err != nil {
+	if err := n.cfg.Store.Keep(state.SecretsName, nil); err != nil {
 		n.log.Error("the secrets of the run are not needed any more, and cannot be removed", "err", err)
 	}
 }

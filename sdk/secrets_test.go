@@ -58,7 +58,7 @@ type agreement struct {
 
 // look reads what a member's device keeps.
 func (a *agreement) look(t *testing.T, name, dir string) {
-	text, err := os.ReadFile(state.SecretsPath(dir))
+	text, err := os.ReadFile(filepath.Join(dir, state.SecretsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return // the run is over
 	}
@@ -150,7 +150,7 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 			all := run()
 			sameModels(t, all, a.models(t, f))
 			for _, name := range f.Members {
-				if _, err := os.Stat(state.SecretsPath(filepath.Join(dir, name))); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := os.Stat(filepath.Join(dir, name, state.SecretsName)); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("secrets of %s are left: %v", name, err)
 				}
 			}

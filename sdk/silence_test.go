@@ -93,6 +93,8 @@ func TestPanicIsTheEnd(t *testing.T) {
 type fragile struct{ saves int }
 
 func (s *fragile) Load() ([]state.Record, error) { return nil, nil }
+func (s *fragile) Kept(string) ([]byte, error)   { return nil, nil }
+func (s *fragile) Keep(string, []byte) error     { return nil }
 func (s *fragile) Close() error                  { return nil }
 func (s *fragile) Save(state.Record) error {
 	if s.saves++; s.saves == 2 {

@@ -33,12 +33,6 @@ type Wish struct {
 	Last   int    `json:"round"`
 }
 
-// stopKeeper is a [state.Store] that keeps stops as well, as [state.Dir] does.
-type stopKeeper interface {
-	Stops(fleet [32]byte) ([]signed.Relayed, error)
-	KeepStops(fleet [32]byte, list []signed.Relayed) error // durably
-}
-
 // stops is what a node knows of the wish to end its run early. A stop is kept before the node acts on it or passes it
 // on, so that a node which is killed anywhere ends with the same round.
 //
@@ -54,20 +48,17 @@ type stops struct {
 	blind bool             // the node takes over, and does not know where the fleet is
 }
 
-// loadStops takes over what the store has.
-func (n *Node) loadStops() error {
-	k, ok := n.cfg.Store.(stopKeeper)
-	if !ok || n.cfg.Fleet.Stop == nil {
-		return nil
+// loadStops takes over what the journal has.
+func (n *Node) loadStops() {
+	if n.cfg.Fleet.Stop == nil {
+		return
 	}
-	list, err := k.Stops(n.hash)
-	for _, s := range list {
+	for _, s := range n.journal.Stops {
 		if s.Member < len(n.cfg.Fleet.Members) {
 			n.stops.take(s, n.cfg.Fleet.Stop.Members)
 		}
 	}
 	n.showStops()
-	return err
 }
 
 // take adds a stop if it counts, and reports whether it does.
@@ -121,10 +112,10 @@ func (n *Node) keepStop(s signed.Relayed) error {
 	if !next.take(s, n.cfg.Fleet.Stop.Members) {
 		return nil
 	}
-	if k, ok := n.cfg.Store.(stopKeeper); ok {
-		if err := k.KeepStops(n.hash, next.known); err != nil {
-			return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Round, err)
-		}
+	journal := n.journal
+	journal.Stops = next.known
+	if err := n.keepJournal(&journal); err != nil {
+		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Round, err)
 	}
 	n.stops = next
 	n.showStops()

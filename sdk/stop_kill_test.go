@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -56,8 +55,8 @@ func (m mortal) Save(r state.Record) error {
 	return m.write(false, func() error { return m.Dir.Save(r) })
 }
 
-func (m mortal) KeepStops(fleet [32]byte, list []signed.Relayed) error {
-	return m.write(true, func() error { return m.Dir.KeepStops(fleet, list) })
+func (m mortal) Keep(name string, data []byte) error {
+	return m.write(name == state.JournalName, func() error { return m.Dir.Keep(name, data) })
 }
 
 // A member is killed before and after each write of its state and of a stop, the one that asks and one that passes the

@@ -1,12 +1,11 @@
 package tinytest
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
 	"slices"
 	"sync"
 
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -22,7 +21,7 @@ var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 // MemStore returns a sound store in memory, which is empty at first. Opening it again takes it away from the process
 // before.
 func MemStore() OpenStore {
-	d := &memDisk{}
+	d := &memDisk{kept: map[string][]byte{}}
 	return func() (state.Store, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -36,7 +35,7 @@ type memDisk struct {
 	mu      sync.Mutex // guards its stores too
 	open    *memStore
 	records []state.Record // newest first, at most two
-	secrets []byte         // as they are encoded; nil for none
+	kept    map[string][]byte
 }
 
 // memStore is the store of one process.
@@ -73,25 +72,13 @@ func (s *memStore) Save(r state.Record) error {
 	})
 }
 
-// Secrets returns what KeepSecrets has kept, as [state.Dir] does.
-func (s *memStore) Secrets() (k *pair.Kept, err error) {
-	err = s.do(func() (err error) {
-		if s.disk.secrets != nil {
-			k, err = pair.ParseKept(s.disk.secrets)
-		}
-		return err
-	})
-	return k, err
+func (s *memStore) Kept(name string) (data []byte, err error) {
+	err = s.do(func() error { data = bytes.Clone(s.disk.kept[name]); return nil })
+	return data, err
 }
 
-func (s *memStore) KeepSecrets(k *pair.Kept) error {
-	return s.do(func() (err error) {
-		s.disk.secrets = nil
-		if k != nil {
-			s.disk.secrets, err = k.Encode()
-		}
-		return err
-	})
+func (s *memStore) Keep(name string, data []byte) error {
+	return s.do(func() error { s.disk.kept[name] = bytes.Clone(data); return nil })
 }
 
 func (s *memStore) Close() error {
@@ -173,35 +160,21 @@ type wrapped struct {
 	err  error
 }
 
-// secretStore is a store that keeps secrets, as [state.Dir] does.
-type secretStore interface {
-	state.Store
-	Secrets() (*pair.Kept, error)
-	KeepSecrets(k *pair.Kept) error
-}
-
-// Secrets and KeepSecrets are those of the store behind. An error of KeepSecrets is final.
-func (s *wrapped) Secrets() (*pair.Kept, error) {
-	inner, ok := s.Store.(secretStore)
-	if !ok || s.err != nil {
-		return nil, cmp.Or(s.err, errNoSecrets)
+// Kept is that of the store behind.
+func (s *wrapped) Kept(name string) ([]byte, error) {
+	if s.err != nil {
+		return nil, s.err
 	}
-	return inner.Secrets()
+	return s.Store.Kept(name)
 }
 
-func (s *wrapped) KeepSecrets(k *pair.Kept) error {
-	inner, ok := s.Store.(secretStore)
-	switch {
-	case s.err != nil:
-	case !ok:
-		s.err = errNoSecrets
-	default:
-		s.err = inner.KeepSecrets(k)
+// Keep is that of the store behind. An error of it is final.
+func (s *wrapped) Keep(name string, data []byte) error {
+	if s.err == nil {
+		s.err = s.Store.Keep(name, data)
 	}
 	return s.err
 }
-
-var errNoSecrets = errors.New("tinytest: the store keeps no secrets")
 
 func (s *wrapped) Save(r state.Record) error {
 	if s.err == nil {

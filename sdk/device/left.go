@@ -130,9 +130,12 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
 	if err != nil || kept.Fleet != f.Hash() {
 		return f
 	}
-	list, _ := state.ReadStops(dir, kept.Fleet) // without them it is not known who has asked
+	journal, err := state.ReadJournal(dir)
+	if err != nil || journal.Fleet != kept.Fleet {
+		journal = new(state.Journal) // without it it is not known who has asked
+	}
 	var asked []sdk.Wish
-	for _, s := range list {
+	for _, s := range journal.Stops {
 		if s.Member < len(f.Members) {
 			asked = append(asked, sdk.Wish{Member: f.Members[s.Member], Last: s.Round})
 		}
@@ -146,8 +149,8 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
 // evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
 // The error says that there is some against the node itself, which does not go on.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
-	list := dir.Evidence[:0]
-	for _, e := range dir.Evidence {
+	list := dir.Journal.Evidence[:0]
+	for _, e := range dir.Journal.Evidence {
 		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
 			continue
 		}

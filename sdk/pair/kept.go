@@ -59,6 +59,10 @@ func (k *Kept) Add(neighbor string, o signed.Statement) {
 
 const maxOffers = 2
 
+// lostSecrets ends the errors of [ParseKept].
+const lostSecrets = "if nothing was released yet, remove them; else bring them back, or empty the folder and let the device " +
+	"take the place of a lost one"
+
 // keptFields is the JSON form of [Kept].
 type keptFields struct {
 	Fleet   string      `json:"fleet"`
@@ -102,7 +106,7 @@ func (k *Kept) Encode() ([]byte, error) {
 func ParseKept(b []byte) (*Kept, error) {
 	var f keptFields
 	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, fmt.Errorf("pair: %w", err)
+		return nil, fmt.Errorf("pair: secrets: %w; "+lostSecrets, err)
 	}
 	k := &Kept{Member: f.Member, Epoch: f.Own.Epoch, From: f.Own.From}
 	err := errors.Join(key32(&k.Fleet, f.Fleet), key32(&k.Public, f.Own.Key), checkFrom(k.From))
@@ -118,10 +122,10 @@ func ParseKept(b []byte) (*Kept, error) {
 		k.Add(o.By, offer)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pair: %w", err)
+		return nil, fmt.Errorf("pair: secrets: %w; "+lostSecrets, err)
 	}
 	if again, err := k.Encode(); err != nil || !bytes.Equal(again, b) {
-		return nil, errors.New("pair: not as it was written")
+		return nil, errors.New("pair: secrets: not as they were written; " + lostSecrets)
 	}
 	return k, nil
 }

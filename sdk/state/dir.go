@@ -19,9 +19,9 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to, for people and for [Inspect]
 //	lock             held while the store is open, against a second process
 //
-// evidence.jsonl once there is evidence, quarantine.jsonl once a neighbor is in quarantine, stops.jsonl once somebody has
-// asked for an early end of the run, and secrets.json while a run goes on whose members share noise. The slots get their full size when the store is made, so
-// that a full disk is found then and a save writes in place (except on a file system that copies on write, such as btrfs or ZFS).
+// Beside them are what Keep keeps: journal.jsonl once there is something in it, and secrets.json while a run goes on whose
+// members share noise. The slots get their full size when the store is made, so that a full disk is found then and a save
+// writes in place (except on a file system that copies on write, such as btrfs or ZFS).
 //
 // Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
 // whole looks sound from inside. The node finds out from its neighbors, who tell it what they hold of it.

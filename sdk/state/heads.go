@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"sync"
 
@@ -47,9 +50,14 @@ const headsOfKey = 16
 
 // OpenHeads reads a file of heads. A missing file is empty; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
-	entries, err := readLines(path, " and forget what neighbors have signed", (*headEntry).parse)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, named(err)
+	}
+	entries, err := parseLines(text, (*headEntry).parse)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("state: %s, %w; bring it back from a copy, or remove it and forget what neighbors have signed",
+			path, err)
 	}
 	return &Heads{path: path, entries: entries}, nil
 }
@@ -169,7 +177,10 @@ func (h *Heads) Save() error {
 	if !h.changed {
 		return nil
 	}
-	err := writeLines(h.path, h.entries)
+	text, err := encodeLines(h.entries)
+	if err == nil {
+		err = named(replaceFile(h.path, text))
+	}
 	h.changed = err != nil
 	return err
 }

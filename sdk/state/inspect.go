@@ -8,18 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 // Report is what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Slots    [2]SlotReport     // slot-0 and slot-1
-	Log      []string          // the lines of releases.log as they are, each a JSON object unless it is damaged
-	Evidence []signed.Evidence // the lines of evidence.jsonl, not verified
-	Secrets  bool              // secrets.json is there
-	Remarks  []string          // what [Open] would repair or only mention
-	Refused  error             // why a node would refuse to start on the directory; nil if it would not
+	Slots   [2]SlotReport // slot-0 and slot-1
+	Log     []string      // the lines of releases.log as they are, each a JSON object unless it is damaged
+	Journal Journal       // nothing of it is verified
+	Secrets bool          // there are some
+	Remarks []string      // what [Open] would repair or only mention
+	Refused error         // why a node would refuse to start on the directory; nil if it would not
 }
 
 // SlotReport is what one slot holds.
@@ -50,10 +48,12 @@ func Inspect(dir string) (Report, error) {
 	if r.Refused == nil {
 		r.Refused = checkStore(dir)
 	}
-	if r.Evidence, err = ReadEvidence(EvidencePath(dir)); r.Refused == nil {
+	if j, err := ReadJournal(dir); err == nil {
+		r.Journal = *j
+	} else if r.Refused == nil {
 		r.Refused = err
 	}
-	secrets, err := readSecrets(SecretsPath(dir))
+	secrets, err := readSecrets(filepath.Join(dir, SecretsName))
 	if r.Secrets = secrets != nil || err != nil; r.Refused == nil {
 		r.Refused = err
 	}

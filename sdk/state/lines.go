@@ -3,28 +3,17 @@ package state
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLines bounds the lines of a file that [readLines] reads: far more than members that a fleet can have.
+// maxLines bounds the lines of a file that [parseLines] reads: far more than members that a fleet can have.
 const maxLines = 4096
 
-// readLines returns what a file has, a JSON object a line, each accepted by check. A missing file has none. Every error
-// names the line and ends with what a user can do about it besides bringing back a copy.
-func readLines[T any](path, remedy string, check func(*T) error) (list []T, err error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, named(err)
-	}
-	for line := range bytes.Lines(data) {
+// parseLines returns what a file has, a JSON object a line, each accepted by check. Every error names the line.
+func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) {
+	for line := range bytes.Lines(text) {
 		var one T
 		err := dpmech.ReadJSON(bytes.TrimSuffix(line, []byte{'\n'}), &one)
 		if err == nil {
@@ -34,25 +23,24 @@ func readLines[T any](path, remedy string, check func(*T) error) (list []T, err 
 			err = fmt.Errorf("there are more than %d", maxLines)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("state: %s, line %d: %w; bring the file back from a copy, or remove it%s",
-				path, len(list)+1, err, remedy)
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
 		}
 		list = append(list, one)
 	}
 	return list, nil
 }
 
-// writeLines gives a file these lines, durably: after a crash it has the old ones or the new ones.
-func writeLines[T any](path string, list []T) error {
+// encodeLines returns JSON objects, one a line.
+func encodeLines[T any](list []T) ([]byte, error) {
 	if len(list) > maxLines {
-		return fmt.Errorf("state: %s: %d lines, want at most %d", path, len(list), maxLines)
+		return nil, fmt.Errorf("state: %d lines, want at most %d", len(list), maxLines)
 	}
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
 	for i := range list {
 		if err := out.Encode(&list[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return named(replaceFile(path, text.Bytes()))
+	return text.Bytes(), nil
 }

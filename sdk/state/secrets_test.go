@@ -21,10 +21,11 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if k, err := d.Secrets(); k != nil || err != nil {
+	path := filepath.Join(dir, SecretsName)
+	if k, err := readSecrets(path); k != nil || err != nil {
 		t.Fatal(k, err)
 	}
-	if err := d.KeepSecrets(nil); err != nil {
+	if err := d.Keep(SecretsName, nil); err != nil {
 		t.Errorf("removing nothing: %v", err)
 	}
 	private, err := pair.NewPrivate()
@@ -34,15 +35,18 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	k := &pair.Kept{Member: "a", From: 1, Private: private}
 	for range 2 { // the second in place of the first
 		k.Add("b", signed.Statement{Kind: signed.Offer, Round: len(k.Peers) + 1, Epoch: uint16(len(k.Peers)), Value: [32]byte{1}})
-		if err := d.KeepSecrets(k); err != nil {
+		text, err := k.Encode()
+		if err == nil {
+			err = d.Keep(SecretsName, text)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := d.Secrets()
+		got, err := readSecrets(path)
 		if err != nil || !got.Private.Equal(private) || len(got.Peers["b"]) != len(k.Peers["b"]) {
 			t.Fatalf("%v, %v", got, err)
 		}
 	}
-	path := SecretsPath(dir)
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -57,8 +61,8 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := d.Secrets()
-		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "recover the device") ||
+		_, err := readSecrets(path)
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "take the place of a lost one") ||
 			strings.Contains(err.Error(), string(text[200:220])) {
 			t.Errorf("%s: %v", damaged, err)
 		}
@@ -69,7 +73,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.KeepSecrets(nil); err != nil {
+	if err := d.Keep(SecretsName, nil); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "secrets*")); err != nil || len(left) > 0 {
@@ -77,5 +81,8 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	}
 	if r, err := Inspect(dir); err != nil || r.Refused != nil || r.Secrets {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if err := d.Keep("slot-0", nil); err == nil {
+		t.Error("a store keeps whatever it is told to, in place of a state")
 	}
 }

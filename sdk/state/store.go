@@ -26,6 +26,13 @@ type Store interface {
 	// later call except Close fails. The process ends, and the next one finds out from Load.
 	Save(r Record) error
 
+	// Kept returns what Keep has kept under a name, nil for nothing.
+	Kept(name string) ([]byte, error)
+
+	// Keep keeps a few kilobytes under a name, durably, in place of what was kept before: after a crash there is the old or
+	// the new. nil removes it. After an error either may be there, and the store goes on.
+	Keep(name string, data []byte) error
+
 	// Close closes the store. Further calls do nothing and return nil.
 	Close() error
 }

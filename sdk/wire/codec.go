@@ -41,7 +41,7 @@ const (
 const frameRoom = 74 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate, four for each block of 65,536 coordinates and 1344 for all else. Frames with nothing to compress come
+// coordinate, four for each block of 65,536 coordinates and 2946 for all else. Frames with nothing to compress come
 // close to it. It makes sense for dim in 1..MaxDim.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 

@@ -3,9 +3,7 @@
 package program
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,14 +85,11 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 	}
 	evidence := func() (all []signed.Evidence) {
 		for _, m := range tr.file.Members[1:] {
-			list, err := os.ReadFile(filepath.Join(tr.path(m.Name+".state"), "evidence.jsonl"))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+			j, err := state.ReadJournal(tr.path(m.Name + ".state"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, parseEvidence(t, string(list))...)
+			all = append(all, j.Evidence...)
 		}
 		return all
 	}
@@ -144,7 +139,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 		}
 	}
 	for i, m := range tr.file.Members[1:] {
-		if list, _ := os.ReadFile(filepath.Join(tr.path(m.Name+".state"), "evidence.jsonl")); len(list) > 0 {
+		if j, err := state.ReadJournal(tr.path(m.Name + ".state")); err == nil && len(j.Evidence) > 0 {
 			others[i].log.await(t, "evidence of a double", "neighbor=a")
 		}
 	}

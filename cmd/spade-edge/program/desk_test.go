@@ -167,7 +167,7 @@ func (d *desk) makeFleet(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.write(t, "state/evidence.jsonl", doubleOf(t, file.Fleet, "b", key, 2))
+	d.write(t, "state/journal.jsonl", journalOf(file.Fleet, "a", doubleOf(t, file.Fleet, "b", key, 2)))
 	for _, end := range []string{"", ".mark"} {
 		copyAll(t, filepath.Join(d.files, "ledger.json"+end), filepath.Join(d.files, "patients.ledger"+end))
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -48,7 +49,12 @@ func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(line) + "\n"
+	return `{"evidence":` + string(line) + "}\n"
+}
+
+// journalOf returns the text of a member's journal with some lines.
+func journalOf(f *sdk.Fleet, member, lines string) string {
+	return fmt.Sprintf("{\"run\":%q,\"fleet\":\"%x\",\"member\":%q}\n%s", f.Run, f.Hash(), member, lines)
 }
 
 // give puts evidence into a member's state folder.
@@ -57,7 +63,7 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 	if err := os.MkdirAll(tr.path(member+".state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	tr.write(t, member+".state/evidence.jsonl", lines)
+	tr.write(t, member+".state/journal.jsonl", journalOf(tr.file.Fleet, member, lines))
 }
 
 // inspects runs inspect and looks for words, and for words that must not be there, which begin with "!".
@@ -97,7 +103,7 @@ func TestEvidenceIsShown(t *testing.T) {
 	if _, out, _ := call("status", tr.path("a.json")); strings.Contains(out, "round 4") {
 		t.Errorf("forged evidence is shown:\n%s", out)
 	}
-	file, key := "a.state/evidence.jsonl", tr.path("fleet.json")
+	file, key := "a.state/journal.jsonl", tr.path("fleet.json")
 	tr.inspects(t, cli.ExitDone, []string{file}, "evidence ", doubleOfB, "round 4", unverified)
 	tr.inspects(t, cli.ExitFailed, []string{file, "-fleet", key}, doubleOfB+"; both signatures are good", "it does not count: ", "by none of the member's keys")
 	tr.inspects(t, cli.ExitFailed, []string{file, "-fleet", key, "-json"}, `"verified": true`, `"verified": false`, `"meaning": "\"b\" has signed two`)
@@ -144,17 +150,17 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 		inspect int
 		want    string
 	}{
-		"no JSON":        {good + "{\"member\":", cli.ExitFailed, "line 2"},
+		"no JSON":        {good + "{\"member\":", cli.ExitFailed, "line 3"},
 		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), cli.ExitFailed, `unknown field "turn"`},
 		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), cli.ExitFailed, "round is 4, and release 3 was signed"},
-		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, "found 197 bytes, want 196"},
-		"an endless one": {good + strings.Repeat("x", 2<<20), cli.ExitFailed, "line 2: column 1: invalid character"},
+		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, "found 192 bytes, want 191"},
+		"an endless one": {good + strings.Repeat("x", 2<<20), cli.ExitFailed, "line 3: column 1: invalid character"},
 	} {
 		tr.give(t, "a", c.lines)
 		if st := tr.statusJSON(t, "a"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, c.want) {
 			t.Errorf("%s: %+v", name, st)
 		}
-		tr.inspects(t, c.inspect, []string{"a.state/evidence.jsonl"}, c.want)
+		tr.inspects(t, c.inspect, []string{"a.state/journal.jsonl"}, c.want)
 		tr.inspects(t, cli.ExitFailed, []string{"a.json"}, "node file", c.want)
 		if code, text := said("run", tr.path("a.json")); code != cli.ExitFailed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: run: exit code %d, %s", name, code, text)

@@ -65,7 +65,7 @@ func TestEndedRunsForgetSecrets(t *testing.T) {
 	kept := func(dir string) (names string) {
 		t.Helper()
 		for _, name := range []string{"a", "b", "c"} {
-			text, err := os.ReadFile(state.SecretsPath(filepath.Join(dir, name, "state")))
+			text, err := os.ReadFile(filepath.Join(dir, name, "state", state.SecretsName))
 			if err != nil {
 				continue
 			}

@@ -299,6 +299,8 @@ type keeper struct{ longest int }
 
 func (k *keeper) Load() ([]state.Record, error) { return nil, nil }
 func (k *keeper) Save(s state.Record) error     { k.longest = max(k.longest, len(s.State)); return nil }
+func (k *keeper) Kept(string) ([]byte, error)   { return nil, nil }
+func (k *keeper) Keep(string, []byte) error     { return nil }
 func (k *keeper) Close() error                  { return nil }
 
 func testKey(member string) ed25519.PrivateKey {

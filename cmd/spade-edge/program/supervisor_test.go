@@ -87,7 +87,7 @@ func (tr *trial) readSecrets() {
 		return
 	}
 	for _, m := range tr.file.Members {
-		text, err := os.ReadFile(state.SecretsPath(tr.path(m.Name + ".state")))
+		text, err := os.ReadFile(filepath.Join(tr.path(m.Name+".state"), state.SecretsName))
 		if k, errKept := pair.ParseKept(text); err == nil && errKept == nil && k.Private != nil {
 			if tr.secrets == nil {
 				tr.secrets = map[string]*ecdh.PrivateKey{}

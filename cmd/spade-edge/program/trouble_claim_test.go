@@ -162,13 +162,13 @@ var claimTroubles = map[string]provocation{
 		}
 		return code, text
 	},
-	"...; bring the file back from a copy, or remove it and forget what ...": func(t *testing.T, _ *bench) (int, string) {
+	"...; bring it back from a copy, or remove it and forget what ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		tr.write(t, "a.ledger.neighbors", "{}\n")
 		if err := os.MkdirAll(tr.path("b.state"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		tr.write(t, "b.state/evidence.jsonl", "{}\n")
+		tr.write(t, "b.state/journal.jsonl", "{}\n")
 		_, other := said("run", tr.path("b.json"))
 		code, text := said("run", tr.path("a.json"))
 		return code, text + other

@@ -22,6 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -105,7 +106,7 @@ func (r *inspection) identify(path string) error {
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return r.jsonFile(path, in)
 	}
-	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, model file, evidence, ledger, "+
+	return cli.AsUsageError(fmt.Errorf("%s is none of: state folder, node's folder, model file, journal, ledger, "+
 		"certificate, fleet file, node file, key file", path))
 }
 
@@ -116,7 +117,6 @@ var jsonKinds = []struct {
 }{
 	{"model file", "model model_sha256 fleet", (*inspection).modelFile},
 	{"ledger", "ledger dataset created", (*inspection).ledger},
-	{"evidence", "member round first second", (*inspection).evidenceFile},
 	{"secrets of a run", "own offered sha256", func(r *inspection, _ string) error {
 		r.row("secrets", "%s", secretText)
 		return nil
@@ -126,6 +126,7 @@ var jsonKinds = []struct {
 	{"node file", "key state", (*inspection).nodeFile},
 	{"fleet file", "members", (*inspection).fleetFile},
 	{"fleet file", "graph method", (*inspection).fleetFile},
+	{"journal", "run fleet member", (*inspection).journal},
 	{"mark", "id seq hash", func(_ *inspection, path string) error {
 		return cli.AsUsageError(fmt.Errorf("%s is the mark of a ledger: inspect the ledger, %s", path,
 			strings.TrimSuffix(path, ".mark")))
@@ -145,7 +146,7 @@ func (r *inspection) jsonFile(path string, f io.Reader) error {
 		}
 	}
 	return cli.AsUsageError(fmt.Errorf("%s is a JSON object, but neither ledger, model file, "+
-		"evidence, certificate, fleet file nor node file", path))
+		"journal, certificate, fleet file nor node file", path))
 }
 
 func isFile(path string) bool {
@@ -181,8 +182,10 @@ func (r *inspection) nodeFile(path string) error {
 			r.row(f.name, "%s", f.value)
 		}
 	}
-	list, err := state.ReadEvidence(state.EvidencePath(n.State))
-	if err != nil {
+	var list []signed.Evidence
+	if j, err := state.ReadJournal(n.State); err == nil {
+		list = j.Evidence
+	} else {
 		r.row("evidence", "%v", err)
 		r.fault = err
 	}

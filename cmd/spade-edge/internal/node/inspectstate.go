@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -38,14 +39,10 @@ func (r *inspection) stateFolder(path string) error {
 	for _, remark := range report.Remarks {
 		r.row("remark", "%s", remark)
 	}
-	quarantine, err := state.ReadQuarantine(path) // as it is kept; nothing of it is verified
-	for _, q := range quarantine {
-		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why,
-			state.QuarantinePath(path))
-	}
-	_, own := r.evidence(report.Evidence, member)
+	r.quarantine(report.Journal.Quarantine, filepath.Join(path, state.JournalName))
+	_, own := r.evidence(report.Journal.Evidence, member)
 	used, _ := state.InUse(path) // if it cannot be told, it is not said
-	refused := cmp.Or(report.Refused, err, own)
+	refused := cmp.Or(report.Refused, own)
 	switch {
 	case used:
 		r.row("verdict", "in use: a node is at work on it")
@@ -110,12 +107,28 @@ func (r *inspection) evidence(list []signed.Evidence, member string) (all []evid
 	return all, own
 }
 
-func (r *inspection) evidenceFile(path string) error {
-	list, err := state.ReadEvidence(path)
+// quarantine adds a line for each neighbor in quarantine, of a journal in a file.
+func (r *inspection) quarantine(list []state.Quarantine, file string) {
+	for _, q := range list {
+		r.row("quarantine", "%q from release %d on: %s; what was received is in %s", q.Neighbor, q.Release, q.Why, file)
+	}
+}
+
+func (r *inspection) journal(path string) error {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	all, _ := r.evidence(list, "")
+	j, err := state.ParseJournal(text)
+	if err != nil {
+		return err
+	}
+	r.row("of", "%q in run %q with fleet hash %x", j.Member, j.Run, j.Fleet[:8])
+	for _, s := range j.Stops {
+		r.row("stop", "member %d asks for an end after round %d", s.Member, s.Round)
+	}
+	r.quarantine(j.Quarantine, path)
+	all, _ := r.evidence(j.Evidence, "")
 	r.Any = all
 	for _, e := range all {
 		if e.Fault != "" {

@@ -20,6 +20,7 @@ import (
 type privacyOptions struct {
 	setup.Options
 	verify, fleet, ledger, newLedger, dataset string
+	neverUsed                                 bool
 }
 
 // privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
@@ -29,7 +30,7 @@ var privacyModes = []struct {
 	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
-	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "json"},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
@@ -51,6 +52,8 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
 	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
+	c.BoolVar(&o.neverUsed, "never-used", false, "with -new-ledger: declare that no run has used this data set; without it the "+
+		"new ledger begins with what neighbors prove that a lost ledger of the member had spent")
 	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
 	c.JSONFlag("")
 	if err := c.ParseArgs(); err != nil {
@@ -135,7 +138,11 @@ func (o *privacyOptions) makeLedger() error {
 	if o.Given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: o.Asked.Privacy.EpsilonLimit, Delta: o.Asked.Privacy.Delta, Accounting: o.Asked.Privacy.Accounting, EpsilonAll: o.Asked.Privacy.LimitAll}
 	}
-	if err := CreateLedger(o.newLedger, o.dataset, limit); err != nil {
+	var declared []state.Declaration
+	if o.neverUsed {
+		declared = append(declared, state.NeverUsed)
+	}
+	if err := CreateLedger(o.newLedger, o.dataset, limit, declared...); err != nil {
 		return err
 	}
 	o.ledger = o.newLedger
@@ -143,8 +150,8 @@ func (o *privacyOptions) makeLedger() error {
 }
 
 // CreateLedger makes a new ledger.
-func CreateLedger(path, dataset string, limit *dpmech.Limit) error {
-	l, err := state.CreateLedger(path, dataset, limit)
+func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...state.Declaration) error {
+	l, err := state.CreateLedger(path, dataset, limit, declared...)
 	if err != nil {
 		return err
 	}
@@ -185,9 +192,19 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 		t.Row("limit", "none: spends are counted only")
 	}
 	t.Row("left", "%s", left.Text)
-	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
-	if len(life.Runs) > 0 {
+	for _, in := range life.Inherited {
+		limit := "none"
+		if in.Limit != nil {
+			limit = in.Limit.String()
+		}
+		t.Row("inherited", "at least rho %.6g, from the lost ledger %s, as %q has proved; its limit: %s", in.All, in.Ledger, in.Member,
+			limit)
+	}
+	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq-len(life.Inherited), len(life.Runs))
+	if len(life.Runs)+len(life.Inherited) > 0 {
 		cli.WriteCost(t, life.Cost, "")
+	}
+	if len(life.Runs) > 0 {
 		width := len("run")
 		for _, r := range life.Runs {
 			width = max(width, len(r.Run))

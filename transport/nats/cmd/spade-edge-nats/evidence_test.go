@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -59,7 +60,8 @@ func TestEvidence(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(f.dir, "a.state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f.write(t, "a.state/evidence.jsonl", string(line)+"\n")
+	f.write(t, "a.state/journal.jsonl", fmt.Sprintf("{\"run\":%q,\"fleet\":\"%x\",\"member\":\"a\"}\n{\"evidence\":%s}\n", f.file.Fleet.Run,
+		f.file.Fleet.Hash(), line))
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
 	if err != nil {
 		t.Fatal(err)

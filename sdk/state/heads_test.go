@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -21,49 +20,6 @@ func memberKey(name string) ed25519.PrivateKey {
 func pins(member string) []ed25519.PublicKey {
 	old, now := memberKey("z").Public(), memberKey(member).Public()
 	return []ed25519.PublicKey{old.(ed25519.PublicKey), now.(ed25519.PublicKey)}
-}
-
-// What a store keeps of evidence is read again, by Inspect as well; a damaged file is refused there as New refuses it.
-func TestEvidenceIsReadAgain(t *testing.T) {
-	dir := t.TempDir()
-	d, err := Open(dir, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if r, err := Inspect(dir); err != nil || r.Refused != nil || len(r.Evidence) > 0 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	run, fleet := "r", [32]byte{1}
-	var want []signed.Evidence
-	for i, name := range []string{"a", "b"} {
-		var two [2]signed.Statement
-		for j := range two {
-			two[j] = signed.Statement{Kind: signed.Release, Round: i + 1, Value: [32]byte{byte(j)}}
-			two[j].Sign(memberKey(name), signed.NewScope(run, fleet, name))
-		}
-		e := signed.NewEvidence(name, &two[0], &two[1])
-		if err := d.AddEvidence(e); err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, e)
-	}
-	r, err := Inspect(dir)
-	if err != nil || r.Refused != nil || !reflect.DeepEqual(r.Evidence, want) {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	for _, e := range r.Evidence {
-		if err := e.Verify(run, fleet, pins(e.Member)); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := os.WriteFile(EvidencePath(dir), []byte("{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := Inspect(dir); err != nil || r.Refused == nil ||
-		!strings.Contains(r.Refused.Error(), "evidence.jsonl, line 1: ") {
-		t.Errorf("damaged: %+v, %v", r, err)
-	}
 }
 
 // What was learned is found again: the latest state of each ledger.

@@ -1,0 +1,172 @@
+package state
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Names under which a node keeps what does not belong to one release, see [Store].Keep. A [Dir] has a file of each name.
+const (
+	JournalName = "journal.jsonl" // a [Journal]
+	SecretsName = "secrets.json"  // a [pair.Kept]: nobody else may read it, and it is gone once the run is over
+)
+
+// Journal is what a node keeps of others in a run. It is a JSON object a line: first whose journal it is, then an
+// object with one of evidence, stop and quarantine.
+type Journal struct {
+	Run        string
+	Fleet      [sha256.Size]byte // hash of the fleet
+	Member     string            // whose journal it is
+	Evidence   []signed.Evidence
+	Stops      []signed.Relayed // the node has checked the signatures, which count even if a key is replaced later
+	Quarantine []Quarantine     // one of a neighbor at most
+}
+
+// journalLine is a line of a journal.
+type journalLine struct {
+	Run        string           `json:"run,omitempty"`
+	Fleet      hexText          `json:"fleet,omitempty"`
+	Member     string           `json:"member,omitempty"`
+	Evidence   *signed.Evidence `json:"evidence,omitempty"`
+	Stop       hexText          `json:"stop,omitempty"`
+	Quarantine *Quarantine      `json:"quarantine,omitempty"`
+}
+
+// Encode returns the journal as text.
+func (j *Journal) Encode() ([]byte, error) {
+	lines := []journalLine{{Run: j.Run, Fleet: j.Fleet[:], Member: j.Member}}
+	for i := range j.Evidence {
+		lines = append(lines, journalLine{Evidence: &j.Evidence[i]})
+	}
+	for i := range j.Stops {
+		lines = append(lines, journalLine{Stop: j.Stops[i].Append(nil)})
+	}
+	for i := range j.Quarantine {
+		lines = append(lines, journalLine{Quarantine: &j.Quarantine[i]})
+	}
+	return encodeLines(lines)
+}
+
+// ParseJournal reads what [Journal.Encode] wrote; nothing is an empty journal. It checks no signature.
+func ParseJournal(text []byte) (*Journal, error) {
+	j := new(Journal)
+	lines, err := parseLines(text, (*journalLine).check)
+	if err != nil {
+		return nil, fmt.Errorf("state: journal, %w; bring it back from a copy, or remove it and forget what it shows", err)
+	}
+	for i, l := range lines {
+		switch {
+		case (i == 0) != (l.Fleet != nil):
+			return nil, fmt.Errorf("state: journal, line %d: want whose journal it is in the first line, and nowhere else", i+1)
+		case i == 0:
+			j.Run, j.Member = l.Run, l.Member
+			copy(j.Fleet[:], l.Fleet)
+		case l.Evidence != nil:
+			j.Evidence = append(j.Evidence, *l.Evidence)
+		case l.Stop != nil:
+			s, _ := signed.ParseRelayed(l.Stop, signed.Stop) // see check
+			j.Stops = append(j.Stops, s)
+		default:
+			j.Quarantine = append(j.Quarantine, *l.Quarantine)
+		}
+	}
+	return j, nil
+}
+
+func (l *journalLine) check() error {
+	has := 0
+	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Stop != nil, l.Quarantine != nil} {
+		if there {
+			has++
+		}
+	}
+	var err error
+	switch {
+	case has != 1:
+		return fmt.Errorf("it has %d of fleet, evidence, stop and quarantine, want one", has)
+	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
+		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
+	case l.Evidence != nil:
+		_, _, err = l.Evidence.Releases()
+	case l.Stop != nil:
+		_, err = signed.ParseRelayed(l.Stop, signed.Stop)
+	case l.Quarantine != nil && (l.Quarantine.Release < 1 || l.Quarantine.Neighbor == ""):
+		err = fmt.Errorf("neighbor %q and release %d, want a name and 1 or more", l.Quarantine.Neighbor, l.Quarantine.Release)
+	}
+	return err
+}
+
+// ReadJournal reads the journal of the [Dir] in a directory, an empty one if there is none, while a node may be running.
+func ReadJournal(dir string) (*Journal, error) {
+	text, err := os.ReadFile(filepath.Join(dir, JournalName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, named(err)
+	}
+	j, err := ParseJournal(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, filepath.Join(dir, JournalName))
+	}
+	return j, nil
+}
+
+// Quarantine is what a node keeps of a neighbor with which it has ended to work: why, and what there is to show it.
+type Quarantine struct {
+	Neighbor string  `json:"neighbor"` // who is in quarantine
+	Release  int     `json:"release"`  // the member's first release that is made without the neighbor
+	Round    int     `json:"round"`    // how many releases the member had made
+	Why      string  `json:"why"`      // what was found, and what was wanted
+	Told     bool    `json:"told"`     // the neighbor has said that it goes on without the member, and not the other way round
+	Frames   []Frame `json:"frames"`   // what the neighbor has sent; a signed release in it is in the field "own"
+}
+
+// Frame is a frame of a neighbor.
+type Frame struct {
+	Bytes  int    `json:"bytes"`  // its length
+	SHA256 string `json:"sha256"` // of all of it, in hexadecimal digits
+	Start  []byte `json:"start"`  // its first bytes, MaxFrameKept at most
+}
+
+// MaxFrameKept bounds what is kept of a frame, in bytes.
+const MaxFrameKept = 256 << 10
+
+// NewFrame returns what is kept of a frame. It copies it.
+func NewFrame(b []byte) Frame {
+	return Frame{Bytes: len(b), SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
+		Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
+}
+
+// Kept implements [Store].
+func (d *Dir) Kept(name string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(d.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, named(err)
+}
+
+// Keep implements [Store]: it replaces the file of that name, or removes it with what a crash has left of an earlier Keep.
+func (d *Dir) Keep(name string, data []byte) error {
+	switch {
+	case name != JournalName && name != SecretsName:
+		return fmt.Errorf("state: keeping %q, want %q or %q", name, JournalName, SecretsName)
+	case data == nil:
+		return removeKept(d.dir, name)
+	}
+	return named(replaceFile(filepath.Join(d.dir, name), data))
+}
+
+func removeKept(dir, name string) error {
+	var errs []error
+	for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".tmp")} {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return named(errors.Join(append(errs, syncDir(dir))...))
+}

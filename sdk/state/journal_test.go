@@ -1,0 +1,112 @@
+package state
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// exampleJournal has something of everything.
+func exampleJournal() *Journal {
+	j := &Journal{Run: "r \x1b", Fleet: [32]byte{7}, Member: "../ a/%"}
+	for i, name := range []string{"a", "b"} {
+		var two [2]signed.Statement
+		for k := range two {
+			two[k] = signed.Statement{Kind: signed.Release, Round: i + 1, Value: [32]byte{byte(k)}}
+			two[k].Sign(memberKey(name), signed.NewScope(j.Run, j.Fleet, name))
+		}
+		j.Evidence = append(j.Evidence, signed.NewEvidence(name, &two[0], &two[1]))
+		j.Stops = append(j.Stops, signed.Relayed{Member: i, Statement: signed.Statement{Kind: signed.Stop, Round: 30 + i,
+			Signature: [64]byte{1}}})
+	}
+	j.Quarantine = []Quarantine{
+		{Neighbor: "../ a/%", Release: 4, Why: "x \x1b", Frames: []Frame{NewFrame(make([]byte, MaxFrameKept+5)), NewFrame([]byte{2})}},
+		{Neighbor: "b", Release: 1, Told: true, Frames: []Frame{NewFrame([]byte{1})}},
+	}
+	return j
+}
+
+// What a node keeps of others is read again, by Inspect as well; a long frame is cut. Without a file there is nothing.
+func TestJournalIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	if j, err := ReadJournal(dir); err != nil || !reflect.DeepEqual(j, new(Journal)) {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	for _, want := range []*Journal{{Run: "r", Member: "a"}, exampleJournal(), {Run: "r", Fleet: [32]byte{1}, Member: "a"}} {
+		text, err := want.Encode()
+		if err == nil {
+			err = d.Keep(JournalName, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j, err := ReadJournal(dir); err != nil || !reflect.DeepEqual(j, want) {
+			t.Errorf("%+v, %v, want %+v", j, err, want)
+		}
+		if r, err := Inspect(dir); err != nil || r.Refused != nil || !reflect.DeepEqual(&r.Journal, want) {
+			t.Errorf("%+v, %v, want %+v", r.Journal, err, want)
+		}
+	}
+	if n := len(exampleJournal().Quarantine[0].Frames[0].Start); n != MaxFrameKept {
+		t.Errorf("%d bytes of a frame are kept", n)
+	}
+}
+
+// A damaged journal is refused, in words that name the line and say what to do, by Inspect as well.
+func TestJournalIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	mustOpen(t, dir)
+	good, err := exampleJournal().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(good)
+	first, rest, _ := strings.Cut(text, "\n")
+	for name, c := range map[string][2]string{
+		"torn":          {text[:len(text)-10], "line 7"},
+		"no head":       {rest, "line 1: want whose journal it is"},
+		"two heads":     {first + "\n" + first + "\n", "line 2: want whose journal it is"},
+		"short hash":    {strings.Replace(text, `"fleet":"07`, `"fleet":"`, 1), "line 1: fleet has 31 bytes, want 32"},
+		"a field":       {strings.Replace(text, `"stop"`, `"step"`, 1), `line 4: unknown field "step"`},
+		"no hex":        {strings.Replace(text, `"stop":"0`, `"stop":"g`, 1), "line 4"},
+		"a byte less":   {strings.Replace(text, `"stop":"00`, `"stop":"`, 1), "line 4: signed: relayed [stop]: found 194 bytes, want 195"},
+		"half of it":    {strings.Replace(text, `"first":"00`, `"first":"`, 1), "line 2: signed: evidence"},
+		"no release":    {strings.Replace(text, `"release":4`, `"release":0`, 1), "line 6: neighbor"},
+		"nothing":       {first + "\n{}\n", "line 2: it has 0 of fleet"},
+		"two in a line": {strings.Replace(text, `{"stop"`, `{"fleet":"00","stop"`, 1), "line 4: it has 2 of fleet"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, JournalName), []byte(c[0]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Inspect(dir); err != nil || r.Refused == nil || !strings.Contains(r.Refused.Error(), c[1]) {
+			t.Errorf("%s: %v, %v, want %q", name, r.Refused, err, c[1])
+		}
+	}
+}
+
+func FuzzParseJournal(f *testing.F) {
+	text, err := exampleJournal().Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text[:2000])
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, err := ParseJournal(text)
+		if err != nil {
+			return
+		}
+		again, err := j.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := ParseJournal(again); err != nil || !reflect.DeepEqual(back, j) {
+			t.Errorf("%+v, %v, want %+v", back, err, j)
+		}
+	})
+}
