@@ -16,14 +16,14 @@ import (
 
 // Limits on what a program may say.
 const (
-	maxMessage = 64 << 10 // bytes of a line, of a frame, or of all that a one-shot program prints
+	maxMessage = 64 << 10 // bytes of a line or a frame
 	maxStderr  = 2 << 10  // bytes kept of what a process writes to standard error
 	maxDim     = 1 << 28
 	maxSamples = math.MaxInt32
 	maxWorkers = 1024
 )
 
-// Program is what both ways to ask a program have in common.
+// Program is how a program is started.
 type Program struct {
 	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from
 	// Dir.
@@ -51,9 +51,8 @@ type Format string
 
 // The formats of a stream.
 const (
-	JSON   Format = "json"   // a line of JSON each
-	Base64 Format = "base64" // a line of JSON each, parameters as the base64 of their bytes
-	CBOR   Format = "cbor"   // a length of four bytes and a map of CBOR each
+	JSON Format = "json" // a line of JSON each
+	CBOR Format = "cbor" // a length of four bytes and a map of CBOR each
 )
 
 // StreamConfig is of a program that goes on running.
@@ -63,45 +62,13 @@ type StreamConfig struct {
 	Start  time.Duration // how long a process may take until its hello; 0 means 30 s
 }
 
-// OneShotConfig is of a program that is started for each query.
-type OneShotConfig struct {
-	// Program holds the command. At least one of its arguments has the placeholder {sample}, for the sample's number.
-	// {params} stands for the path of a file with the parameters; if no argument has it, they come on standard input.
-	Program
-	Samples int // m, how many samples the program knows; at least 1
-}
-
-// The placeholders in a one-shot program's arguments.
-const (
-	sampleHere = "{sample}"
-	paramsHere = "{params}"
-)
-
 // Validate reports every fault of the configuration at once.
 func (c StreamConfig) Validate() error {
 	errs := c.faults()
 	if c.Format != "" && codecs[c.Format] == nil {
-		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q, %q or %q", c.Format, JSON, Base64, CBOR))
+		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q or %q", c.Format, JSON, CBOR))
 	}
 	return errors.Join(append(errs, notNegative("Start", c.Start))...)
-}
-
-// Validate reports every fault of the configuration at once.
-func (c OneShotConfig) Validate() error {
-	errs := c.faults()
-	if len(c.Command) > 0 && !c.mentions(sampleHere) {
-		errs = append(errs, fmt.Errorf("scorer: Command is %q, want an argument with %s, which stands for the number of "+
-			"the sample", c.Command, sampleHere))
-	}
-	if c.Samples < 1 || c.Samples > maxSamples {
-		errs = append(errs, fmt.Errorf("scorer: Samples is %d, want 1..%d", c.Samples, maxSamples))
-	}
-	return errors.Join(errs...)
-}
-
-// mentions reports whether an argument has a placeholder.
-func (p Program) mentions(placeholder string) bool {
-	return slices.ContainsFunc(p.Command[1:], func(arg string) bool { return strings.Contains(arg, placeholder) })
 }
 
 func (p Program) faults() (errs []error) {

@@ -67,7 +67,7 @@ func works(t *testing.T, o zoest.Oracle) {
 
 func TestStreamIsAnOracle(t *testing.T) {
 	t.Parallel()
-	for _, format := range []scorer.Format{scorer.JSON, scorer.Base64, scorer.CBOR} {
+	for _, format := range []scorer.Format{scorer.JSON, scorer.CBOR} {
 		for _, workers := range []int{1, 3} {
 			cfg := config(t, format, "well")
 			cfg.Workers = workers

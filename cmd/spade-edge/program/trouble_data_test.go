@@ -166,12 +166,6 @@ var scorerTroubles = map[string]provocation{
 	"has no loss, but ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, strings.Replace(answerer, "ANSWER", `\"loss\":null`, 1), ""))
 	},
-	"has written ..., want one number and nothing else": func(t *testing.T, b *bench) (int, string) {
-		return said("check", "-offline", b.plain.oracle(t, `{"oneshot": ["echo", "loss: 1", "{sample}"], "samples": 8}`))
-	},
-	"want an argument with {sample}, ...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.oracle(t, `{"oneshot": ["./score"], "samples": 8}`))
-	},
 }
 
 var dataTroubles = map[string]provocation{
