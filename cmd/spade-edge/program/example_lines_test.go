@@ -129,13 +129,6 @@ func (d *desk) example(t *testing.T, name, line string) {
 			t.Fatal(err)
 		}
 		p.wait(t, cli.ExitDone)
-	case strings.Contains(line, "-watch"):
-		p := start(t, "status", filepath.Join(dir, "node.json"), "-watch")
-		p.log.await(t, "round 0 of 6")
-		if code, text := d.shell(t, dir, "spade-edge stop node.json"); code != cli.ExitDone {
-			t.Errorf("exit code %d: %s", code, text)
-		}
-		p.wait(t, cli.ExitDone)
 	default:
 		if code, text := d.shell(t, dir, line); code != cli.ExitDone {
 			t.Errorf("%s\nexit code %d: %s", line, code, text)
@@ -144,7 +137,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	switch {
 	case name == "run":
 		other.wait(t, cli.ExitDone)
-	case name == "stop" && !strings.Contains(line, "-fleet") || strings.Contains(line, "-watch"):
+	case name == "stop" && !strings.Contains(line, "-fleet"):
 		other.wait(t, cli.ExitFailed)
 	case other != nil:
 		_ = other.cmd.Process.Kill()

@@ -144,7 +144,7 @@ func TestWrongInit(t *testing.T) {
 func TestWrongStatus(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	wrongUse(t, tr.dir, []mistake{
-		{cli.ExitUsage, "no file given, want spade-edge status NODEFILE [-watch] [-json]", []string{"status"}},
+		{cli.ExitUsage, "no file given, want spade-edge status NODEFILE [-json]", []string{"status"}},
 		{cli.ExitUsage, "no file given, want spade-edge stop NODEFILE [-timeout T] [-fleet [-round L]] [-json]", []string{"stop", "-json"}},
 		{cli.ExitUsage, "-round is 3, want 1 or more, with -fleet", []string{"stop", "node.json", "-round", "3"}},
 		{cli.ExitUsage, "-round is 0, want 1 or more, with -fleet", []string{"stop", "node.json", "-fleet", "-round", "0"}},
