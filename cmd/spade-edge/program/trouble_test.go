@@ -182,7 +182,7 @@ var fileTroubles = map[string]provocation{
 	},
 	"... is there already: -force overwrites it": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
-		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"), "-format", "raw")
+		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"))
 	},
 	"... is there already, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
 		return said("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", b.plain.path("a.json"))

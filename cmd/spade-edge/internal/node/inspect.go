@@ -205,7 +205,7 @@ func (r *inspection) ledger(path string) error {
 		life = l.Lifetime(life.Limit.Delta)
 	}
 	r.Any = life
-	privacy.Ledger(cli.Table{Writer: &r.text}, path, life, privacy.LeftOf(life, "", nil))
+	privacy.Ledger(cli.Table{Writer: &r.text}, path, life, privacy.LeftOf(life, nil))
 	return nil
 }
 

@@ -70,7 +70,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if a.Data == "" {
 		return nil, cli.AsUsageError(errors.New("-data is missing, want csv:FILE or another source of the model's kind"))
 	}
-	if format := cli.EndingsOf[strings.ToLower(filepath.Ext(path))]; format == "npy" || format == "raw" {
+	if strings.ToLower(filepath.Ext(path)) == ".npy" {
 		return nil, cli.AsUsageError(fmt.Errorf("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json",
 			path))
 	}

@@ -165,7 +165,7 @@ func (o *privacyOptions) showLedger() error {
 		f = file.Fleet
 	}
 	life := l.Lifetime(o.Asked.Privacy.Delta)
-	left := LeftOf(life, "", f)
+	left := LeftOf(life, f)
 	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
 }
 
