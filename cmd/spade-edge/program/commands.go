@@ -42,7 +42,6 @@ func init() { // completion and help look at all commands
 		{Name: "export", Short: "a node's model in a file, with checksum and certificate", Run: node.Export},
 		{Name: "predict", Short: "what an exported model says of new samples, and why", Run: node.Predict},
 		{Name: "evaluate", Short: "what an exported model is worth on labelled samples", Run: node.Evaluate},
-		{Name: "inspect", Short: "what is in a file or folder of a fleet", Run: node.Inspect},
 		{Name: "completion", Short: "completion of commands, flags and files for a shell", Run: cli.Completion},
 		{Name: "version", Short: "what this program was built from", Run: cli.Version},
 	}

@@ -67,7 +67,7 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 				figures = append(figures, [2]string{cli.EpsilonText(dpmech.GDP.Epsilon(worst, 1e-5)), all})
 			}
 			own := map[bool]string{true: "everybody else together", false: "whoever sees all releases, together with any one member"}[len(present) == 0]
-			for _, args := range [][]string{{"status", path}, {"privacy", "-ledger", ledger}, {"inspect", ledger}, {"check", path, "-offline"}} {
+			for _, args := range [][]string{{"status", path}, {"privacy", "-ledger", ledger}, {"check", path, "-offline"}} {
 				_, text := said(args...)
 				text = strings.Join(strings.Fields(text), " ")
 				if args[0] == "status" {

@@ -161,7 +161,7 @@ var fileTroubles = map[string]provocation{
 		return said("run", b.plain.variant(t, "a.json", `"state": "a.state",`, ``))
 	},
 	"... is ..., want a whole number, ...": func(t *testing.T, b *bench) (int, string) {
-		return said("inspect", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`))
+		return said("fleet", "move", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`), "-name", "a", "-address", "x:1")
 	},
 	"... is not a member of the fleet, which has ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"name": "a"`, `"name": "z"`))

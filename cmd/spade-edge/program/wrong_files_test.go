@@ -68,13 +68,13 @@ func TestWrongNodeFile(t *testing.T) {
 	wrongUse(t, tr.dir, all)
 }
 
-// The same of a fleet file, met by inspect and, through a node file, by run.
+// The same of a fleet file, met by fleet and, through a node file, by run.
 func TestWrongFleetFile(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 	var all []mistake
 	fleet := func(want string, oldNew ...string) {
 		path := tr.variant(t, "fleet.json", oldNew...)
-		all = append(all, mistake{cli.ExitUsage, want, []string{"inspect", path}})
+		all = append(all, mistake{cli.ExitUsage, want, []string{"fleet", "move", path, "-name", "a", "-address", "x:1"}})
 		all = append(all, mistake{cli.ExitUsage, want, []string{"run", tr.variant(t, "a.json", "fleet.json", path[len(tr.dir)+1:])}})
 	}
 	fleet("version is 3, want 1", `"version": 1`, `"version": 3`)
@@ -161,8 +161,6 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "is not right:\nversion: is 9, want 2", ledgers("-verify", certificate(`"version": 2`, `"version": 9`))},
 		{cli.ExitUsage, "found array, want an object", ledgers("-verify", cert, "-fleet", put("no.fleet", "[]"))},
 		{cli.ExitUsage, "no such file", ledgers("-verify", cert, "-fleet", "none.json")},
-		{cli.ExitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
-		{cli.ExitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
 		task("fitted_on is \"\"", `"fitted_on": "x",`, ""),
 		task(`source is "web", want csv, idx or synthetic`, `"source": "synthetic"`, `"source": "web"`),
 		task(`model "tree", want softmax or perceptron`, `"softmax"`, `"tree"`),

@@ -25,6 +25,9 @@ type Verification struct {
 }
 
 func (o *privacyOptions) verifyCertificate() error {
+	if list, err := state.ReadEvidence(o.verify); err == nil && len(list) > 0 {
+		return o.verifyEvidence(list)
+	}
 	_, cert, err := CertificateIn(o.verify)
 	if err != nil {
 		return err
