@@ -29,7 +29,7 @@ func init() { // completion and help look at all commands
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "eight nodes with real websockets on this machine", Run: lab.Demo},
 		{Name: "simulate", Short: "a network of any size in one process, on your data", Run: lab.Simulate},
-		{Name: "plan", Short: "what a run will take: rounds, bytes, memory, epsilon", Run: lab.Plan},
+		{Name: "plan", Short: "what a run will take: rounds, bytes, epsilon", Run: lab.Plan},
 		{Name: "fit", Short: "how members prepare their data, fitted on public data", Run: fleet.Fit},
 		{Name: "keygen", Short: "the key of a node", Run: fleet.Keygen},
 		{Name: "init", Short: "the files of a fleet", Run: fleet.Init},
