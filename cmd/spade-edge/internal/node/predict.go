@@ -202,7 +202,7 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 		t.Row("AUC", "%s", number(b.AUC))
 		t.Row("Brier", "%s", number(&b.Brier))
 	}
-	t.Row("macro F1", "%s", number(&m.MacroF1))
+	t.Row("macro F1", "%.4g", m.MacroF1)
 	t.Row("intervals", "95 %%, by the ends of brackets")
 	fmt.Fprintf(t, "\n%-20s", "is \\ said")
 	for _, name := range classes {
