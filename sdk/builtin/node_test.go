@@ -68,9 +68,9 @@ func TestNode(t *testing.T) {
 	}
 	for text, want := range map[string]fleetfile.Oracle{
 		`{"stream": ["./scorer", ""], "workers": 2, "format": "cbor", "timeout_seconds": 1.5, "start_seconds": 60, ` +
-			`"memory_mib": 512, "environment": ["PYTHONPATH"]}`: &fleetfile.Stream{
+			`"environment": ["PYTHONPATH"]}`: &fleetfile.Stream{
 			Program: scorer.Program{Command: []string{"./scorer", ""}, Dir: "dir", Workers: 2, Timeout: 1500 * time.Millisecond,
-				Memory: 512 << 20, Environment: []string{"PYTHONPATH"}},
+				Environment: []string{"PYTHONPATH"}},
 			Format: scorer.CBOR, Start: time.Minute},
 		`{"stream": ["scorer"]}`:                     &fleetfile.Stream{Program: scorer.Program{Command: []string{"scorer"}, Dir: "dir", Workers: 1}},
 		`{"builtin": {"data": "csv:/x", "seed": 2}}`: &Oracle{Spec: task.Spec{Source: "csv:" + fleetfile.Resolve("", "/x"), Seed: 2}},
@@ -158,7 +158,7 @@ func TestNodeFaults(t *testing.T) {
 			`oracle: stream: found number, want a string`),
 		one(oracle, `{"stream": [""]}`,
 			`oracle.stream: scorer: Command is [""], want a program and its arguments`),
-		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1", "memory_mib": 0}`,
+		one(oracle, `{"stream": ["a"], "format": "xml", "start_seconds": 0, "timeout_seconds": "1"}`,
 			`oracle: timeout_seconds: found string, want a number`),
 		one(oracle, `{"stream": ["a"], "samples": 7}`,
 			`oracle: unknown field "samples"`),

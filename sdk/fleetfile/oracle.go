@@ -29,7 +29,6 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 		Stream      []string      `json:"stream"`
 		Workers     *int          `json:"workers"`
 		Timeout     *float64      `json:"timeout_seconds"`
-		MemoryMiB   int32         `json:"memory_mib"`
 		Environment []string      `json:"environment"`
 		Format      scorer.Format `json:"format"`
 		Start       *float64      `json:"start_seconds"`
@@ -44,7 +43,7 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 		errs.when(workers < 1 || workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", workers)
 	}
 	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, workers),
-		Timeout: seconds(form.Timeout, "oracle.timeout_seconds", &errs), Memory: int64(form.MemoryMiB) << 20,
+		Timeout:     seconds(form.Timeout, "oracle.timeout_seconds", &errs),
 		Environment: form.Environment}, Format: form.Format, Start: seconds(form.Start, "oracle.start_seconds", &errs)}
 	for _, err := range each(scorer.StreamConfig(*s).Validate()) {
 		errs.at("oracle.stream", err)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -40,10 +39,6 @@ type Program struct {
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
 	Backoff time.Duration
-
-	// Memory limits the address space of each process, in bytes; 0 does not. It is the limit of ulimit -v: what a process
-	// reserves counts, used or not. On Linux only; elsewhere anything but 0 is refused when the oracle is opened.
-	Memory int64
 }
 
 // Format is how the messages of a stream are written.
@@ -88,9 +83,6 @@ func (p Program) faults() (errs []error) {
 	if p.Workers < 0 || p.Workers > maxWorkers {
 		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 0 (one) to %d", p.Workers, maxWorkers))
 	}
-	if p.Memory != 0 && p.Memory < 1<<20 {
-		errs = append(errs, fmt.Errorf("scorer: Memory is %d, want 0 (no limit) or at least %d bytes", p.Memory, 1<<20))
-	}
 	return append(errs, notNegative("Timeout", p.Timeout), notNegative("Backoff", p.Backoff))
 }
 
@@ -103,9 +95,6 @@ func notNegative(name string, d time.Duration) error {
 
 // ready fills in the defaults, and replaces the program's name by the path of its file.
 func (p Program) ready() (Program, error) {
-	if p.Memory != 0 && runtime.GOOS != "linux" {
-		return p, fmt.Errorf("scorer: Memory is %d, and only Linux can limit that of a program", p.Memory)
-	}
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
 	p.Backoff = cmp.Or(p.Backoff, 30*time.Second)

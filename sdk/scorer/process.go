@@ -98,14 +98,6 @@ func start(p Program, mark string) (*process, error) {
 		return nil, err
 	}
 	go out.wait()
-	if p.Memory > 0 {
-		if err := limitMemory(cmd.Process.Pid, p.Memory); err != nil && !out.hasExited() {
-			out.kill()
-			close(out.read)
-			out.left()
-			return nil, fmt.Errorf("limiting its memory to %d bytes: %w", p.Memory, err)
-		}
-	}
 	return out, nil
 }
 

@@ -56,7 +56,6 @@ func TestWrongNodeFile(t *testing.T) {
 	oracle(`oracle.stream: scorer: Format is "xml", want`, `{"stream": ["a"], "format": "xml"}`)
 	oracle(`oracle: unknown field "samples"`, `{"stream": ["a"], "samples": 5}`)
 	oracle("oracle.timeout_seconds is 0, want a number of seconds", `{"stream": ["a"], "timeout_seconds": 0}`)
-	oracle("oracle.stream: scorer: Memory is -1048576", `{"stream": ["a"], "memory_mib": -1}`)
 	oracle("oracle.builtin.data is missing", `{"builtin": {}}`)
 	oracle(`oracle.builtin: task: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
 	oracle("oracle.builtin has a model or preprocessing, want only data", `{"builtin": {"data": "csv:x", "label": "y"}}`)
