@@ -140,7 +140,6 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	var errOracle error
 	if !edges {
 		errOracle = c.parts(ctx, node, file)
-		c.ok("clock", "not needed: keys do not expire")
 	}
 	switch {
 	case errors.Is(errOracle, builtin.ErrOwnFit):
