@@ -1,10 +1,8 @@
 // Package tinytest is the kit that SPADE-Edge tests itself with. An embedder can use it too, also outside go test:
 // its functions return errors.
 //
-// Networks. [Network] is one definition of a network, for a simulation and for nodes over any transports.
-//
 // Faults. A fault schedule decides what happens to a message, as a pure function of a seed, the edge and the message's
-// number on it: [Drop], [Delay], [Reorder], [Duplicate], [Partition], and several of them by [Chain]. The same schedules
+// number on it: [Drop], [Delay], [Duplicate], and several of them by [Chain]. The same schedules
 // serve a simulation (Sim.Faults) and a transport ([Faulty]). [CrashAt] and [TornWrite] wrap what opens a store
 // ([OpenStore]).
 //

@@ -26,7 +26,7 @@ const (
 	kindChannel // of GilbertElliott in bursts_test.go, as is kindBurst
 	kindBurst
 	kindDelay
-	kindReorder
+	kindReorder // of Reorder in reorder_test.go
 	kindDuplicate
 	kindAsleep // of Markov
 )
@@ -60,24 +60,6 @@ func Delay(seed uint64, p float64, ticks int) sim.FaultSchedule {
 // Duplicate makes a message arrive twice with probability p.
 func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
-}
-
-// Reorder delays every message by 0 to ticks ticks, all equally likely, so that messages overtake each other.
-func Reorder(seed uint64, ticks int) sim.FaultSchedule {
-	return func(from, to, seq int) []int {
-		return []int{draw(seed, kindReorder, from, to, seq).IntN(max(0, ticks) + 1)}
-	}
-}
-
-// Partition cuts a group of clients off: on every edge between the group and the others, messages number start to end-1
-// are lost.
-func Partition(start, end int, group ...int) sim.FaultSchedule {
-	return func(from, to, seq int) []int {
-		if seq >= start && seq < end && slices.Contains(group, from) != slices.Contains(group, to) {
-			return nil
-		}
-		return onTime
-	}
 }
 
 // Chain applies several fault schedules to each message: each one to every copy that the ones before let through.

@@ -64,7 +64,7 @@ for name in $names; do
 	cp "$work/study/fleet.json" "$work/study/$name/node.json" "$work/$name/"
 	"$edge" privacy -new-ledger "$work/$name/ledger.json" -dataset "patients of $name" -epsilon 20 >/dev/null
 done
-"$edge" inspect "$work/study/fleet.json"
+cat "$work/study/fleet.json"
 
 step 'check: all is well, and nobody is there yet'
 for name in $names; do

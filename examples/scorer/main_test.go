@@ -21,7 +21,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/transport/mem"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 const dim = 4
@@ -32,15 +31,8 @@ var members = []string{"a", "b", "c"}
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
-	{"python base64", "python3", `{"stream": ["python3", "HERE/score.py", "base64", "part.csv"], "format": "base64"}`},
-	{"python once", "python3",
-		`{"oneshot": ["python3", "HERE/score.py", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
 	{"c cbor", "cc", `{"stream": ["../score", "cbor", "part.csv"], "format": "cbor", "workers": 2}`},
-	{"c base64", "cc", `{"stream": ["../score", "base64", "part.csv"], "format": "base64", "workers": 2}`},
-	{"c once", "cc", `{"oneshot": ["../score", "once", "part.csv", "{sample}"], "samples": 12}`},
 	{"shell json", "sh", `{"stream": ["sh", "HERE/score.sh", "json", "part.csv"], "workers": 2}`},
-	{"shell once", "sh",
-		`{"oneshot": ["sh", "HERE/score.sh", "once", "part.csv", "{sample}", "{params}"], "samples": 12, "workers": 2}`},
 }
 
 func newFleet() *sdk.Fleet {
@@ -207,18 +199,8 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var oracle interface {
-		zoest.BatchOracle
-		Dim() int
-		Samples() int
-		Close() error
-	}
-	switch o := file.Oracle.(type) {
-	case *fleetfile.Stream:
-		oracle, err = scorer.OpenStream(t.Context(), scorer.StreamConfig(*o))
-	case *fleetfile.OneShot:
-		oracle, err = scorer.OpenOneShot(scorer.OneShotConfig(*o), fleet.Fleet.Dim)
-	}
+	stream := file.Oracle.(*fleetfile.Stream)
+	oracle, err := scorer.OpenStream(t.Context(), scorer.StreamConfig(*stream))
 	if err != nil {
 		t.Fatal(err)
 	}

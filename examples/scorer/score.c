@@ -5,9 +5,7 @@
 
      cc -std=c99 -O2 -o score score.c -lm
 
-     score cbor DATA                  a stream, messages are CBOR behind their length
-     score base64 DATA                a stream, messages are lines of JSON, the parameters in base64
-     score once DATA SAMPLE [PARAMS]  one loss; the parameters are in the file PARAMS or on standard input
+     score cbor DATA   messages are CBOR behind their length
 
    The last column of DATA is the class, 0 or 1. With p the probability that the model gives to it, the loss is (1 - p)^2. */
 #include <math.h>
@@ -102,59 +100,9 @@ static void serve(void) {
 	}
 }
 
-/* unpack decodes base64 in place, up to a character that is none, and returns how many bytes there are. */
-static size_t unpack(char *text) {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	unsigned char value[256], *in = (unsigned char *)text, *out = in;
-	uint32_t bits = 0;
-	int have = 0;
-	memset(value, 64, sizeof value);
-	for (int k = 0; k < 64; k++) value[(unsigned char)digits[k]] = k;
-	for (; value[*in] < 64; in++) {
-		bits = bits << 6 | value[*in];
-		if ((have += 6) >= 8) *out++ = bits >> (have -= 8) & 255;
-	}
-	return out - (unsigned char *)text;
-}
-
-/* Queries are lines such as {"id":1,"sample":7,"x":"AAAAPwAAgL4="}. */
-static void serve_lines(void) {
-	int room = 100 + 6 * dim;
-	char *line = malloc(room);
-	if (!line) fail("no memory");
-	printf("{\"hello\":1,\"dim\":%zu,\"samples\":%zu}\n", dim, samples);
-	fflush(stdout);
-	while (fgets(line, room, stdin)) {
-		unsigned long long id, sample;
-		int at = 0;
-		if (sscanf(line, "{\"id\":%llu,\"sample\":%llu,\"x\":\"%n", &id, &sample, &at) != 2 || !at) fail("not a query");
-		if (sample >= samples) fail("no such sample");
-		if (unpack(line + at) != 4 * dim) fail("another number of parameters");
-		printf("{\"id\":%llu,\"loss\":%.17g}\n", id, loss(sample, (unsigned char *)line + at));
-		fflush(stdout);
-	}
-}
-
-static void once(const char *text, const char *path) {
-	FILE *file = path ? fopen(path, "rb") : stdin;
-	unsigned char *params = malloc(4 * dim);
-	size_t sample = strtoul(text, NULL, 10);
-	if (!params) fail("no memory");
-	if (sample >= samples) fail("no such sample");
-	if (!file || fread(params, 4, dim, file) != dim) fail("cannot read the parameters");
-	printf("%.17g\n", loss(sample, params));
-}
-
 int main(int argc, char **argv) {
-	if (argc < 3) fail("usage: score cbor DATA, score base64 DATA, or score once DATA SAMPLE [PARAMS]");
+	if (argc != 3 || strcmp(argv[1], "cbor")) fail("usage: score cbor DATA");
 	load(argv[2]);
-	if (!strcmp(argv[1], "cbor"))
-		serve();
-	else if (!strcmp(argv[1], "base64"))
-		serve_lines();
-	else if (!strcmp(argv[1], "once") && argc > 3)
-		once(argv[3], argc > 4 ? argv[4] : NULL);
-	else
-		fail("usage: score cbor DATA, score base64 DATA, or score once DATA SAMPLE [PARAMS]");
+	serve();
 	return 0;
 }

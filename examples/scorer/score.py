@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """The loss of a logistic model on the rows of a CSV file, for SPADE-Edge. Python 3 and nothing else.
 
-  score.py json DATA                  a stream, messages are lines of JSON
-  score.py base64 DATA                the same, with the bytes of the parameters in base64
-  score.py cbor DATA                  a stream, messages are CBOR behind their length
-  score.py once DATA SAMPLE [PARAMS]  one loss; the parameters are in the file PARAMS or on standard input
+  score.py json DATA   messages are lines of JSON
+  score.py cbor DATA   messages are CBOR behind their length
 
 The last column of DATA is the class, 0 or 1. With p the probability that the model gives to it, the loss is (1 - p)^2.
 """
 import array
-import base64
 import json
 import math
 import struct
@@ -44,12 +41,13 @@ def floats(data):
     return x
 
 
-def serve_json(rows, parameters):
+def serve_json(rows):
     hello = {"hello": 1, "dim": len(rows[0]) - 1, "samples": len(rows)}
     print(json.dumps(hello), flush=True)
     for line in sys.stdin:
         query = json.loads(line)
-        answer = {"id": query["id"], "loss": loss(rows[query["sample"]], parameters(query["x"]))}
+        x = array.array("f", query["x"])  # to float32, which is what the digits stand for
+        answer = {"id": query["id"], "loss": loss(rows[query["sample"]], x)}
         print(json.dumps(answer), flush=True)
 
 
@@ -71,14 +69,9 @@ def serve_cbor(rows):
 def main():
     how, rows = sys.argv[1], load(sys.argv[2])
     if how == "json":
-        serve_json(rows, lambda x: array.array("f", x))  # to float32, which is what the digits stand for
-    elif how == "base64":
-        serve_json(rows, lambda x: floats(base64.b64decode(x)))
+        serve_json(rows)
     elif how == "cbor":
         serve_cbor(rows)
-    elif how == "once":
-        file = open(sys.argv[4], "rb") if len(sys.argv) > 4 else sys.stdin.buffer
-        print(repr(loss(rows[int(sys.argv[3])], floats(file.read()))))
     else:
         sys.exit(__doc__)
 

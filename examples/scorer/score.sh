@@ -1,8 +1,7 @@
 #!/bin/sh
-# The loss of a logistic model on the rows of a CSV file, for SPADE-Edge. A POSIX shell with awk, od, wc and tr, and nothing else.
+# The loss of a logistic model on the rows of a CSV file, for SPADE-Edge. A POSIX shell with awk, wc and tr, and nothing else.
 #
-#   score.sh json DATA                  a stream, messages are lines of JSON
-#   score.sh once DATA SAMPLE [PARAMS]  one loss; the parameters are in the file PARAMS or on standard input
+#   score.sh json DATA   messages are lines of JSON
 #
 # The last column of DATA is the class, 0 or 1. With p the probability that the model gives to it, the loss is (1 - p)^2.
 data=$2
@@ -34,22 +33,6 @@ loss() {
 		}' "$data"
 }
 
-# floats reads float32 numbers, the lowest byte of each first, and prints them with commas between them and all their digits.
-floats() {
-	od -An -v -tu1 | awk '
-		function bits(b3, b2, b1, b0,   exponent, x) {
-			exponent = b3 % 128 * 2 + int(b2 / 128)
-			x = b2 % 128 * 65536 + b1 * 256 + b0
-			if (exponent > 0) x = x + 8388608
-			else exponent = 1
-			for (; exponent < 150; exponent++) x = x / 2
-			for (; exponent > 150; exponent--) x = x * 2
-			return b3 >= 128 ? -x : x
-		}
-		{ for (k = 1; k <= NF; k++) b[n++] = $k }
-		END { for (k = 0; k < n; k += 4) printf "%s%.17g", k ? "," : "", bits(b[k+3], b[k+2], b[k+1], b[k]) }'
-}
-
 case $1 in
 json)
 	columns=$(head -n 1 "$data" | tr -cd , | wc -c)
@@ -63,12 +46,8 @@ json)
 		echo "{\"id\":${id%%,*},\"loss\":$value}"
 	done
 	;;
-once)
-	if [ $# -gt 3 ]; then exec <"$4"; fi
-	loss "$3" "$(floats)"
-	;;
 *)
-	echo "usage: score.sh json DATA, or score.sh once DATA SAMPLE [PARAMS]" >&2
+	echo "usage: score.sh json DATA" >&2
 	exit 2
 	;;
 esac

@@ -41,7 +41,6 @@ func FuzzTask(f *testing.F) {
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(nodeText))
 	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`,
-		`{"oneshot": ["./scorer", "{params}", "{sample}"], "samples": 5, "memory_mib": 64}`,
 		`{"stream": ["scorer"], "format": "cbor", "timeout_seconds": 5, "start_seconds": 0.5}`,
 		`{"builtin": {"data": "synthetic:clinical"}}`,
 		`{"builtin": {"fit": "own", "model": "perceptron", "hidden": 4, "data": "synthetic:clinical"}}`} {

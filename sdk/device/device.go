@@ -70,7 +70,6 @@ type Device struct {
 	Anyway  bool     // begin a run even if [sdk.Fleet.Hopeless] says that it is
 	Recover bool     // without a state, take the place of a lost device, see [sdk.Config]
 	Without []string // neighbors that are given up, see [sdk.Config]
-	End     End      // when the node asks for an early end of the run
 
 	// Source, if not nil, is what the node learns from, in place of what File.Oracle says. Run closes it.
 	Source *fleetfile.Source
@@ -229,9 +228,6 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}
 	defer leave()
 	go d.watch(inner, d.link, cancel)
-	if err := d.endWhen(inner); err != nil {
-		return err
-	}
 	d.monitor.Begin(d.node)
 	d.alive.Store(&alive{d.node, d.monitor})
 	d.manager.send("READY=1")
@@ -367,7 +363,6 @@ func (d *Device) prefix() string {
 }
 
 func (d *Device) released(round int, _ []float32) {
-	d.endBelow()
 	if d.Released != nil {
 		d.Released(round, d.node.Spend())
 	}

@@ -20,7 +20,7 @@ func TestMetricsFaults(t *testing.T) {
 	dir := t.TempDir()
 	node := func(metrics string) (*Node, error) {
 		return ParseNode([]byte(`{"version": 1, "name": "a", "fleet": "f", "key": "k", "state": "s",
-			"oracle": {"oneshot": ["x", "{sample}"], "samples": 1}, "metrics": `+metrics+`}`), dir)
+			"oracle": {"stream": ["x"]}, "metrics": `+metrics+`}`), dir)
 	}
 	for metrics, want := range map[string]string{
 		`{"listen": ":9"}`:                                             "neither token_file nor client_ca_file",

@@ -43,8 +43,7 @@ func TestLoad(t *testing.T) {
 	node := func(name, fleet, key, more string) *Node {
 		t.Helper()
 		write("node.json", fmt.Sprintf(
-			`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"oneshot": ["x", "{sample}"], `+
-				`"samples": 1}%s}`, name, fleet, key, more))
+			`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"stream": ["x"]}%s}`, name, fleet, key, more))
 		n, err := ReadNode(filepath.Join(dir, "node.json"))
 		if err != nil {
 			t.Fatal(err)

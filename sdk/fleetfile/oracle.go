@@ -18,79 +18,43 @@ type Oracle interface {
 	String() string // for people
 }
 
-func init() {
-	RegisterOracle("stream", parseStream)
-	RegisterOracle("oneshot", parseOneShot)
-}
+func init() { RegisterOracle("stream", parseStream) }
 
 // Stream is a program that answers query after query.
 type Stream scorer.StreamConfig
 
-// OneShot is a program that is started for each query.
-type OneShot scorer.OneShotConfig
-
-// programForm is what both kinds of program have in a node file. Programs run in the node file's folder.
-type programForm struct {
-	Workers     *int     `json:"workers"`
-	Timeout     *float64 `json:"timeout_seconds"`
-	MemoryMiB   int32    `json:"memory_mib"`
-	Environment []string `json:"environment"`
-}
-
-// program returns the program that a command starts.
-func (f programForm) program(command []string, dir string, errs *faults) scorer.Program {
-	workers := 1
-	if f.Workers != nil {
-		workers = *f.Workers
-		errs.when(workers < 1 || workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", workers)
-	}
-	return scorer.Program{Command: command, Dir: dir, Workers: max(1, workers),
-		Timeout: seconds(f.Timeout, "oracle.timeout_seconds", errs), Memory: int64(f.MemoryMiB) << 20, Environment: f.Environment}
-}
-
+// parseStream reads a program, which runs in the node file's folder.
 func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	var form struct {
-		Stream []string `json:"stream"`
-		programForm
-		Format scorer.Format `json:"format"`
-		Start  *float64      `json:"start_seconds"`
+		Stream      []string      `json:"stream"`
+		Workers     *int          `json:"workers"`
+		Timeout     *float64      `json:"timeout_seconds"`
+		Environment []string      `json:"environment"`
+		Format      scorer.Format `json:"format"`
+		Start       *float64      `json:"start_seconds"`
 	}
 	if err := ReadSection("oracle", section, &form); err != nil {
 		return nil, err
 	}
 	var errs faults
-	s := &Stream{Program: form.program(form.Stream, dir, &errs), Format: form.Format,
-		Start: seconds(form.Start, "oracle.start_seconds", &errs)}
+	workers := 1
+	if form.Workers != nil {
+		workers = *form.Workers
+		errs.when(workers < 1 || workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", workers)
+	}
+	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, workers),
+		Timeout:     seconds(form.Timeout, "oracle.timeout_seconds", &errs),
+		Environment: form.Environment}, Format: form.Format, Start: seconds(form.Start, "oracle.start_seconds", &errs)}
 	for _, err := range each(scorer.StreamConfig(*s).Validate()) {
 		errs.at("oracle.stream", err)
 	}
 	return s, errors.Join(errs...)
 }
 
-func parseOneShot(section json.RawMessage, dir string) (Oracle, error) {
-	var form struct {
-		OneShot []string `json:"oneshot"`
-		programForm
-		Samples int `json:"samples"`
-	}
-	if err := ReadSection("oracle", section, &form); err != nil {
-		return nil, err
-	}
-	var errs faults
-	o := &OneShot{Program: form.program(form.OneShot, dir, &errs), Samples: form.Samples}
-	for _, err := range each(scorer.OneShotConfig(*o).Validate()) {
-		errs.at("oracle.oneshot", err)
-	}
-	return o, errors.Join(errs...)
-}
-
 // String names the program and how many run side by side.
 func (s *Stream) String() string {
 	return fmt.Sprintf("%d running side by side: %s", s.Workers, strings.Join(s.Command, " "))
 }
-
-// String names the program.
-func (o *OneShot) String() string { return "started for each loss: " + strings.Join(o.Command, " ") }
 
 // Open starts the program, see [Oracle].
 func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
@@ -103,13 +67,4 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 		return nil, errors.Join(err, program.Close())
 	}
 	return ofProgram(program, s.Workers), nil
-}
-
-// Open makes the program ready, see [Oracle].
-func (o *OneShot) Open(_ context.Context, fleet *File) (*Source, error) {
-	program, err := scorer.OpenOneShot(scorer.OneShotConfig(*o), fleet.Fleet.Dim)
-	if err != nil {
-		return nil, fmt.Errorf("oracle.oneshot: %w", err)
-	}
-	return ofProgram(program, o.Workers), nil
 }

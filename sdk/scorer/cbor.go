@@ -40,11 +40,6 @@ func appendFrame(dst []byte, id uint64, sample int, x []float32) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, 0xa3, 0x01, 0x1b), id)
 	dst = binary.BigEndian.AppendUint64(append(dst, 0x02, 0x1b), uint64(sample))
 	dst = binary.BigEndian.AppendUint32(append(dst, 0x03, 0xd8, 0x55, 0x5a), uint32(size))
-	return appendFloats(dst, x)
-}
-
-// appendFloats appends numbers as four bytes each, the lowest first.
-func appendFloats(dst []byte, x []float32) []byte {
 	for _, v := range x {
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
 	}

@@ -132,22 +132,6 @@ func TestJSONQuery(t *testing.T) {
 	}
 }
 
-// In base64 a query has the bytes that it has in CBOR, whatever their number.
-func TestBase64Query(t *testing.T) {
-	const want = `{"id":1,"sample":7,"x":"AAAAPwAAgL4="}` + "\n"
-	if line := string(base64Lines.appendQuery(nil, 1, 7, []float32{0.5, -0.25})); line != want {
-		t.Errorf("%s, want %s", line, want)
-	}
-	var x []float32
-	for n := range 600 {
-		var m struct{ X []byte }
-		if err := json.Unmarshal(base64Lines.appendQuery(nil, 1, 7, x), &m); err != nil || !bytes.Equal(m.X, floatBytes(x)) {
-			t.Fatalf("%d parameters: %x, error %v, want %x", n, m.X, err, floatBytes(x))
-		}
-		x = append(x, float32(n)/7)
-	}
-}
-
 // Whatever a library writes is read.
 func TestCBORAnswers(t *testing.T) {
 	for _, loss := range []any{0, 1, -3, 0.5, 0.1, -2.25, float32(0.75), 1e-300, uint64(1 << 60)} {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,14 +15,14 @@ import (
 
 // Limits on what a program may say.
 const (
-	maxMessage = 64 << 10 // bytes of a line, of a frame, or of all that a one-shot program prints
+	maxMessage = 64 << 10 // bytes of a line or a frame
 	maxStderr  = 2 << 10  // bytes kept of what a process writes to standard error
 	maxDim     = 1 << 28
 	maxSamples = math.MaxInt32
 	maxWorkers = 1024
 )
 
-// Program is what both ways to ask a program have in common.
+// Program is how a program is started.
 type Program struct {
 	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from
 	// Dir.
@@ -40,10 +39,6 @@ type Program struct {
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
 	Backoff time.Duration
-
-	// Memory limits the address space of each process, in bytes; 0 does not. It is the limit of ulimit -v: what a process
-	// reserves counts, used or not. On Linux only; elsewhere anything but 0 is refused when the oracle is opened.
-	Memory int64
 }
 
 // Format is how the messages of a stream are written.
@@ -51,9 +46,8 @@ type Format string
 
 // The formats of a stream.
 const (
-	JSON   Format = "json"   // a line of JSON each
-	Base64 Format = "base64" // a line of JSON each, parameters as the base64 of their bytes
-	CBOR   Format = "cbor"   // a length of four bytes and a map of CBOR each
+	JSON Format = "json" // a line of JSON each
+	CBOR Format = "cbor" // a length of four bytes and a map of CBOR each
 )
 
 // StreamConfig is of a program that goes on running.
@@ -63,45 +57,13 @@ type StreamConfig struct {
 	Start  time.Duration // how long a process may take until its hello; 0 means 30 s
 }
 
-// OneShotConfig is of a program that is started for each query.
-type OneShotConfig struct {
-	// Program holds the command. At least one of its arguments has the placeholder {sample}, for the sample's number.
-	// {params} stands for the path of a file with the parameters; if no argument has it, they come on standard input.
-	Program
-	Samples int // m, how many samples the program knows; at least 1
-}
-
-// The placeholders in a one-shot program's arguments.
-const (
-	sampleHere = "{sample}"
-	paramsHere = "{params}"
-)
-
 // Validate reports every fault of the configuration at once.
 func (c StreamConfig) Validate() error {
 	errs := c.faults()
 	if c.Format != "" && codecs[c.Format] == nil {
-		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q, %q or %q", c.Format, JSON, Base64, CBOR))
+		errs = append(errs, fmt.Errorf("scorer: Format is %q, want %q or %q", c.Format, JSON, CBOR))
 	}
 	return errors.Join(append(errs, notNegative("Start", c.Start))...)
-}
-
-// Validate reports every fault of the configuration at once.
-func (c OneShotConfig) Validate() error {
-	errs := c.faults()
-	if len(c.Command) > 0 && !c.mentions(sampleHere) {
-		errs = append(errs, fmt.Errorf("scorer: Command is %q, want an argument with %s, which stands for the number of "+
-			"the sample", c.Command, sampleHere))
-	}
-	if c.Samples < 1 || c.Samples > maxSamples {
-		errs = append(errs, fmt.Errorf("scorer: Samples is %d, want 1..%d", c.Samples, maxSamples))
-	}
-	return errors.Join(errs...)
-}
-
-// mentions reports whether an argument has a placeholder.
-func (p Program) mentions(placeholder string) bool {
-	return slices.ContainsFunc(p.Command[1:], func(arg string) bool { return strings.Contains(arg, placeholder) })
 }
 
 func (p Program) faults() (errs []error) {
@@ -121,9 +83,6 @@ func (p Program) faults() (errs []error) {
 	if p.Workers < 0 || p.Workers > maxWorkers {
 		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 0 (one) to %d", p.Workers, maxWorkers))
 	}
-	if p.Memory != 0 && p.Memory < 1<<20 {
-		errs = append(errs, fmt.Errorf("scorer: Memory is %d, want 0 (no limit) or at least %d bytes", p.Memory, 1<<20))
-	}
 	return append(errs, notNegative("Timeout", p.Timeout), notNegative("Backoff", p.Backoff))
 }
 
@@ -136,9 +95,6 @@ func notNegative(name string, d time.Duration) error {
 
 // ready fills in the defaults, and replaces the program's name by the path of its file.
 func (p Program) ready() (Program, error) {
-	if p.Memory != 0 && runtime.GOOS != "linux" {
-		return p, fmt.Errorf("scorer: Memory is %d, and only Linux can limit that of a program", p.Memory)
-	}
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
 	p.Backoff = cmp.Or(p.Backoff, 30*time.Second)

@@ -1,12 +1,11 @@
 // Package scorer makes oracles of programs: the loss of a sample at a point comes from an executable that somebody
 // already has, in whatever language, instead of from Go code.
 //
-// There are two ways to ask it. [OpenStream] keeps one or several processes of the program running, writes queries to
-// their standard input and reads the answers from their standard output, many at a time. [OpenOneShot] starts the
-// program anew for every query. Both make an [Oracle], a [zoest.BatchOracle] whose losses do not depend on how many
-// processes there are or on how queries are grouped, as far as the program's own answers do not.
+// [OpenStream] keeps one or several processes of the program running, writes queries to their standard input and reads the
+// answers from their standard output, many at a time. It makes an [Oracle], a [zoest.BatchOracle] whose losses do not depend
+// on how many processes there are or on how queries are grouped, as far as the program's own answers do not.
 //
-// A process of a stream begins with a hello, and then answers queries in any order. With the format [JSON] each message
+// A process begins with a hello, and then answers queries in any order. With the format [JSON] each message
 // is a line:
 //
 //	program:  {"hello":1,"dim":3,"samples":20}
@@ -16,10 +15,7 @@
 //
 // The 1 behind hello is the version of the protocol; dim is the number of parameters, samples that of the losses, which
 // are numbered from 0. Parameters are float32, with the fewest digits that tell one from another: a reader who takes
-// them for float64 and rounds these to float32 has the very same numbers, without rounding nearly the same. With the
-// format [Base64] there is nothing to print and parse, and x is a string:
-//
-//	node:     {"id":1,"sample":7,"x":"AAAAPwAAgL4AAAAA"}      base64 of little-endian float32 (RFC 4648, section 4)
+// them for float64 and rounds these to float32 has the very same numbers, without rounding nearly the same.
 //
 // With the format [CBOR] each message is a frame: its length as four bytes, the lowest first, and then so many bytes,
 // which are one map of CBOR (RFC 8949) with these keys:
@@ -30,9 +26,6 @@
 //
 // A query always has the same layout, so that a program without a CBOR library finds everything in its place:
 // examples/scorer/README.md has every byte.
-//
-// A program of a one-shot oracle gets the sample's number in an argument, the parameters as little-endian float32 in a
-// file or on its standard input, prints the loss as a decimal number, and ends with status 0.
 //
 // # What goes wrong
 //

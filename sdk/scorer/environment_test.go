@@ -79,20 +79,4 @@ func TestDaemonOfProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone()
-	if err := os.Remove(written); err != nil {
-		t.Fatal(err)
-	}
-	o, err := scorer.OpenOneShot(scorer.OneShotConfig{Samples: 1, Program: scorer.Program{Command: []string{"sh", "-c",
-		daemon + `; echo 1`, "{sample}"}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := o.Loss(t.Context(), []float32{1}, 0); err != nil {
-		t.Fatal(err)
-	}
-	pid()
-	if err := o.Close(); err != nil {
-		t.Fatal(err)
-	}
-	gone()
 }

@@ -34,20 +34,3 @@ func ExampleOpenStream() {
 	// 1 parameter, 2 samples
 	// [0.25 4] <nil>
 }
-
-// A program that prints one number and ends; od reads the file of parameters.
-func ExampleOpenOneShot() {
-	o, err := scorer.OpenOneShot(scorer.OneShotConfig{
-		Program: scorer.Program{Command: []string{"sh", "-c", `od -An -v -tf4 "$1" | awk -v h="$2" '{ print ($1 - h)^2 }'`,
-			"score", "{params}", "{sample}"}},
-		Samples: 2,
-	}, 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer o.Close()
-	fmt.Println(o.Loss(context.Background(), []float32{3}, 1))
-	// Output:
-	// 4 <nil>
-}

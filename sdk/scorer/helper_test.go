@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"flag"
@@ -24,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, or "oneshot",
-// how it misbehaves, and a path that it may need for that.
+// asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, how it
+// misbehaves, and a path that it may need for that.
 const asScorer = "as-scorer"
 
 func TestMain(m *testing.M) {
@@ -129,7 +128,7 @@ func (p *program) flush() {
 func (p *program) receive() (q question, ok bool) {
 	if p.format != "cbor" {
 		line, err := p.in.ReadBytes('\n')
-		return q, err == nil && decode(line, p.format, &q) == nil
+		return q, err == nil && decode(line, &q) == nil
 	}
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(p.in, head); err != nil {
@@ -154,13 +153,12 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode reads parameters as any reader of JSON would, as float64, and insists that they have the digits of a float32,
-// or as base64.
-func decode(line []byte, format string, q *question) error {
+// decode reads parameters as any reader of JSON would, as float64, and insists that they have the digits of a float32.
+func decode(line []byte, q *question) error {
 	var wide struct {
-		ID     uint64          `json:"id"`
-		Sample int             `json:"sample"`
-		X      json.RawMessage `json:"x"`
+		ID     uint64    `json:"id"`
+		Sample int       `json:"sample"`
+		X      []float64 `json:"x"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -168,23 +166,11 @@ func decode(line []byte, format string, q *question) error {
 		panic(err)
 	}
 	q.ID, q.Sample = wide.ID, wide.Sample
-	var numbers []float64
-	var packed []byte
-	to := any(&numbers)
-	if format == "base64" {
-		to = &packed
-	}
-	if err := json.Unmarshal(wide.X, to); err != nil {
-		panic(err)
-	}
-	for _, v := range numbers {
+	for _, v := range wide.X {
 		if same, _ := strconv.ParseFloat(fmt.Sprint(float32(v)), 64); same != v {
 			panic(fmt.Sprintf("%v has not the digits of a float32", v))
 		}
 		q.X = append(q.X, float32(v))
-	}
-	for ; len(packed) > 0; packed = packed[4:] {
-		q.X = append(q.X, math.Float32frombits(binary.LittleEndian.Uint32(packed)))
 	}
 	return nil
 }
@@ -193,10 +179,6 @@ func scoring(args []string) {
 	format, how, path := args[0], args[1], ""
 	if len(args) > 2 {
 		path = args[2]
-	}
-	if format == "oneshot" {
-		once(how, args[2:])
-		return
 	}
 	p := &program{format: format, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: bufio.NewWriter(os.Stdout)}
 	d, m := dim, samples
@@ -276,7 +258,7 @@ func scoring(args []string) {
 // fast answers queries with the sum of the parameters, and takes no longer than need be.
 func (p *program) fast(d int) {
 	x := make([]float32, d)
-	frame := make([]byte, 4+29+4*d+2) // base64 is decoded in groups of three bytes
+	frame := make([]byte, 4+29+4*d)
 	for {
 		var b []byte
 		var sum float64
@@ -286,16 +268,8 @@ func (p *program) fast(d int) {
 				return
 			}
 			id, rest, _ := bytes.Cut(line[len(`{"id":`):], []byte(","))
-			packed, isPacked := bytes.CutSuffix(rest[bytes.IndexByte(rest, 'x')+3:], []byte("\"}\n"))
-			if isPacked {
-				n, err := base64.StdEncoding.Decode(frame[33:], packed[1:])
-				if err != nil || n != 4*d {
-					panic(err)
-				}
-				sum = total(frame[33:], x)
-			}
 			rest = rest[bytes.IndexByte(rest, '[')+1:]
-			for i := 0; i < len(x) && !isPacked; i++ {
+			for i := 0; i < len(x); i++ {
 				end := bytes.IndexAny(rest[:min(len(rest), 32)], ",]")
 				v, err := strconv.ParseFloat(string(rest[:end]), 32)
 				if err != nil {
@@ -328,63 +302,4 @@ func total(b []byte, x []float32) (sum float64) {
 		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 	}
 	return sum
-}
-
-// once is the program as it is started for one query. Its arguments: a sample, and perhaps a path of parameters.
-func once(how string, args []string) {
-	sample, err := strconv.Atoi(args[0])
-	if err != nil {
-		panic(err)
-	}
-	if how == "does not read" {
-		fmt.Println(7)
-		return
-	}
-	var b []byte
-	if len(args) > 1 && args[1] != "" {
-		b, err = os.ReadFile(args[1])
-	} else {
-		b, err = io.ReadAll(os.Stdin)
-	}
-	if err != nil || len(b) != 4*dim {
-		panic(fmt.Sprint(len(b), err))
-	}
-	x := make([]float32, dim)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	loss := lossOf(x, sample)
-	if x[0] != trigger {
-		fmt.Println(loss)
-		return
-	}
-	switch how {
-	case "exits":
-		fmt.Println(loss)
-		fmt.Fprintln(os.Stderr, "out of luck")
-		os.Exit(3)
-	case "hangs":
-		fmt.Println(loss)
-		hang()
-	case "closes stdout":
-		fmt.Println(loss)
-		os.Stdout.Close()
-		hang()
-	case "floods stdout":
-		for {
-			fmt.Print("1111111111111111")
-		}
-	case "says nothing":
-	case "says more":
-		fmt.Println("loss =", loss)
-	case "says two numbers":
-		fmt.Println(loss, loss)
-	case "NaN":
-		fmt.Println("nan")
-	case "leaves a child", "leaves a child elsewhere":
-		fmt.Println(loss)
-		child(args[2], how == "leaves a child elsewhere")
-	default:
-		panic("no such misbehavior: " + how)
-	}
 }

@@ -2,7 +2,6 @@ package scorer
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,34 +15,19 @@ import (
 
 // jsonLines is the codec of [JSON].
 var jsonLines = codec{
-	appendQuery: appendLine(appendDigits), next: nextLine, unmarshal: unmarshalLine, show: shown,
+	appendQuery: appendLine, next: nextLine, unmarshal: unmarshalLine, show: shown,
 	wantHello: `a hello such as {"hello":1,"dim":3,"samples":20}`, wantAnswer: `an answer such as {"id":1,"loss":0.5}`,
-}
-
-// base64Lines is the codec of [Base64]: but for the parameters of a query, that of JSON.
-var base64Lines = func() codec {
-	c := jsonLines
-	c.appendQuery = appendLine(appendBase64)
-	return c
-}()
-
-// appendLine writes queries whose parameters are written by one of the functions below.
-func appendLine(parameters func(dst []byte, x []float32) []byte) func([]byte, uint64, int, []float32) []byte {
-	return func(dst []byte, id uint64, sample int, x []float32) []byte {
-		dst = strconv.AppendUint(append(dst, `{"id":`...), id, 10)
-		dst = strconv.AppendInt(append(dst, `,"sample":`...), int64(sample), 10)
-		dst = parameters(append(dst, `,"x":`...), x)
-		return append(dst, "}\n"...)
-	}
 }
 
 // twice is the only float32, with its negative, whose fewest digits give another one to a reader who rounds them to a
 // float64 first and that to a float32. All of them were tried.
 const twice = 0x15ae43fd
 
-// appendDigits writes each parameter with the fewest digits that give the same float32.
-func appendDigits(dst []byte, x []float32) []byte {
-	dst = append(slices.Grow(dst, 64+12*len(x)), '[')
+// appendLine writes a query, each parameter with the fewest digits that give the same float32.
+func appendLine(dst []byte, id uint64, sample int, x []float32) []byte {
+	dst = strconv.AppendUint(append(slices.Grow(dst, 64+12*len(x)), `{"id":`...), id, 10)
+	dst = strconv.AppendInt(append(dst, `,"sample":`...), int64(sample), 10)
+	dst = append(dst, `,"x":[`...)
 	for i, v := range x {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -54,12 +38,7 @@ func appendDigits(dst []byte, x []float32) []byte {
 		}
 		dst = strconv.AppendFloat(dst, float64(v), 'g', -1, bits)
 	}
-	return append(dst, ']')
-}
-
-func appendBase64(dst []byte, x []float32) []byte {
-	b := appendFloats(nil, x)
-	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
+	return append(dst, "]}\n"...)
 }
 
 func nextLine(r *bufio.Reader) ([]byte, int, error) {

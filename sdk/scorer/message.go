@@ -27,7 +27,7 @@ type codec struct {
 	wantHello, wantAnswer string
 }
 
-var codecs = map[Format]*codec{JSON: &jsonLines, Base64: &base64Lines, CBOR: &cborFrames}
+var codecs = map[Format]*codec{JSON: &jsonLines, CBOR: &cborFrames}
 
 // hello is the first message of a process.
 type hello struct {

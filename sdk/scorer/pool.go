@@ -1,11 +1,11 @@
 package scorer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,22 +24,22 @@ var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. Its methods may be called from any goroutine.
 type Oracle struct {
-	cfg          Program // with defaults
-	name         string  // of the program, as it was given
+	cfg          StreamConfig // with defaults
+	name         string       // of the program, as it was given
+	codec        *codec
 	spawn        *spawner
 	dim, samples int
-	depth        int // queries that a process gets at once, at most
-	encode       func(dst []byte, id uint64, sample int, x []float32) []byte
 	ids          atomic.Uint64 // the newest number of a query
+	opened       chan error    // one from each worker: how its first process has begun
 
 	tasks   chan *task
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	workers sync.WaitGroup
-	dir     string // removed by Close; empty for none
-	close   func() error
+	close   func()
 
 	mu       sync.Mutex // guards what follows
+	first    hello      // what the first process said, and all others have to
 	serving  int        // processes that have said hello
 	failures int        // processes that have failed since the last answer
 	last     error      // of these
@@ -48,21 +48,19 @@ type Oracle struct {
 }
 
 // newOracle makes an oracle whose workers are yet to be started.
-func newOracle(
-	cfg Program, depth int, encode func(dst []byte, id uint64, sample int, x []float32) []byte,
-) (*Oracle, error) {
-	o := &Oracle{name: cfg.Command[0], depth: depth, encode: encode, tasks: make(chan *task)}
-	var err error
-	if o.cfg, err = cfg.ready(); err != nil {
+func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
+	o := &Oracle{name: cfg.Command[0], codec: codecs[cmp.Or(cfg.Format, JSON)], tasks: make(chan *task)}
+	if cfg.Program, err = cfg.ready(); err != nil {
 		return nil, err
 	}
+	cfg.Start = cmp.Or(cfg.Start, 30*time.Second)
+	o.cfg, o.opened = cfg, make(chan error, cfg.Workers)
 	o.spawn = newSpawner()
 	o.ctx, o.end = context.WithCancel(context.Background())
-	o.close = sync.OnceValue(func() error {
+	o.close = sync.OnceFunc(func() {
 		o.end()
 		o.workers.Wait()
 		o.spawn.stop()
-		return os.RemoveAll(o.dir) // of no name it removes nothing
 	})
 	return o, nil
 }
@@ -158,7 +156,7 @@ func (o *Oracle) check(q zoest.Query) error {
 // add encodes a query of a task. From then on nobody reads its point, which is the caller's.
 func (o *Oracle) add(t *task, q *query) {
 	q.id, q.start = o.ids.Add(1), len(t.messages)
-	t.messages = o.encode(t.messages, q.id, q.Sample, q.Point)
+	t.messages = o.codec.appendQuery(t.messages, q.id, q.Sample, q.Point)
 	q.Point, q.end = nil, len(t.messages)
 	t.left = append(t.left, q)
 }
@@ -168,7 +166,7 @@ func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
 	}
-	return max(1, min(n, o.depth, maxGroup/o.dim))
+	return max(1, min(n, maxDepth, maxGroup/o.dim))
 }
 
 // LastFailure returns why the newest query that failed has no loss, or why the newest process that failed was ended; nil
@@ -179,9 +177,12 @@ func (o *Oracle) LastFailure() error {
 	return o.newest
 }
 
-// Close ends the program, as the function that has opened the oracle says, and waits for that. Calls that wait for an
+// Close ends the program, as [OpenStream] says, and waits for that. Calls that wait for an
 // answer fail. Closing again does nothing.
-func (o *Oracle) Close() error { return o.close() }
+func (o *Oracle) Close() error {
+	o.close()
+	return nil
+}
 
 // failed notes that a process has failed, for a reason.
 func (o *Oracle) failed(err error) {

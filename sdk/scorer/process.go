@@ -48,14 +48,14 @@ func (s *spawner) stop() {
 }
 
 // start starts a program whose configuration is ready.
-func (s *spawner) start(p Program, args []string) (*process, error) {
+func (s *spawner) start(p Program) (*process, error) {
 	var out *process
 	var err error
 	done := make(chan struct{})
 	s.tasks <- func() {
 		defer close(done)
 		s.started++
-		out, err = start(p, args, s.mark+strconv.Itoa(s.started))
+		out, err = start(p, s.mark+strconv.Itoa(s.started))
 	}
 	<-done
 	return out, err
@@ -80,8 +80,8 @@ type process struct {
 	gone bool       // its number may belong to another by now
 }
 
-func start(p Program, args []string, mark string) (*process, error) {
-	cmd := exec.Command(p.Command[0], args...)
+func start(p Program, mark string) (*process, error) {
+	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
 	cmd.SysProcAttr = ownGroup()
 	cmd.Env = append(environment(p.Environment), mark)
@@ -98,14 +98,6 @@ func start(p Program, args []string, mark string) (*process, error) {
 		return nil, err
 	}
 	go out.wait()
-	if p.Memory > 0 {
-		if err := limitMemory(cmd.Process.Pid, p.Memory); err != nil && !out.hasExited() {
-			out.kill()
-			close(out.read)
-			out.left()
-			return nil, fmt.Errorf("limiting its memory to %d bytes: %w", p.Memory, err)
-		}
-	}
 	return out, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
 // ownGroup makes a process the first of a group, which ends when this process does, however that ends.
@@ -16,17 +15,6 @@ func ownGroup() *syscall.SysProcAttr {
 
 // signalGroup sends a signal to a process group. Its members may be gone: then there is nothing to do.
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
-
-// limitMemory limits the address space of a process that has just been started, prlimit(2).
-func limitMemory(pid int, bytes int64) error {
-	limit := [2]uint64{uint64(bytes), uint64(bytes)} // struct rlimit64, the same on every processor
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_AS,
-		uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
 
 // sweep kills every process in whose environment a variable begins with mark. A process that removes the variable, or
 // belongs to another user, is not found.

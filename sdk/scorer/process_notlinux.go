@@ -2,16 +2,11 @@
 
 package scorer
 
-import (
-	"errors"
-	"syscall"
-)
+import "syscall"
 
 // ownGroup makes a process the first of a group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
-
-func limitMemory(int, int64) error { return errors.ErrUnsupported }
 
 func sweep(string) {}

@@ -2,7 +2,6 @@ package scorer
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +12,6 @@ import (
 	"time"
 )
 
-// stream is an oracle whose program goes on running.
-type stream struct {
-	*Oracle
-	codec  *codec
-	start  time.Duration
-	opened chan error // one from each worker: how its first process has begun
-	first  hello      // what the first process said, and all others have to; guarded by mu
-}
-
 // OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. The error
 // joins what went wrong, and then nothing is left running. Close of the oracle closes the processes' standard input,
 // after a second it sends them SIGTERM, where there is such a thing, and after another it kills them.
@@ -29,21 +19,16 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := codecs[cmp.Or(cfg.Format, JSON)]
-	o, err := newOracle(cfg.Program, maxDepth, c.appendQuery)
+	o, err := newOracle(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{
-		Oracle: o, codec: c, start: cmp.Or(cfg.Start, 30*time.Second),
-		opened: make(chan error, o.cfg.Workers),
-	}
 	for i := range o.cfg.Workers {
-		o.workers.Go((&worker{stream: s, number: i + 1}).work)
+		o.workers.Go((&worker{Oracle: o, number: i + 1}).work)
 	}
 	for range o.cfg.Workers {
 		select {
-		case err = <-s.opened:
+		case err = <-o.opened:
 		case <-ctx.Done():
 			err = fmt.Errorf("scorer: %w before every worker has said its hello", context.Cause(ctx))
 		}
@@ -55,16 +40,16 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 }
 
 // tell tells OpenStream the first word of a worker. Later there is no room, and nobody listens.
-func (s *stream) tell(err error) {
+func (o *Oracle) tell(err error) {
 	select {
-	case s.opened <- err:
+	case o.opened <- err:
 	default:
 	}
 }
 
 // worker keeps one process running. All of it belongs to one goroutine.
 type worker struct {
-	*stream
+	*Oracle
 	number int
 	fails  int   // processes that have failed since the last answer of one
 	task   *task // what it is at work on; nil for nothing
@@ -143,7 +128,7 @@ func (w *worker) rest() {
 // live starts a process and sees it to its end, whose reason it returns; all that the process was made of is gone then.
 func (w *worker) live() error {
 	w.asked = 0
-	p, err := w.spawn.start(w.cfg, w.cfg.Command[1:])
+	p, err := w.spawn.start(w.cfg.Program)
 	if err != nil {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
 	}
@@ -193,7 +178,7 @@ func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 
 // serve takes a hello, and then gives the process task after task until something fails.
 func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup) error {
-	late := time.NewTimer(w.start)
+	late := time.NewTimer(w.cfg.Start)
 	defer late.Stop()
 	select {
 	case m := <-heard:
@@ -204,7 +189,7 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 			return err
 		}
 	case <-late.C:
-		return fmt.Errorf("has not said its hello within %v", w.start)
+		return fmt.Errorf("has not said its hello within %v", w.cfg.Start)
 	case <-w.ctx.Done():
 		return errClosed
 	}

@@ -26,7 +26,7 @@ type ClassMetrics struct {
 	Majority  float64        `json:"majority"`  // the accuracy of always saying the most frequent class of these samples
 	Confusion [][]int        `json:"confusion"` // samples by their class, then by the one that is said of them
 	PerClass  []ClassMetric  `json:"per_class"`
-	MacroF1   Estimate       `json:"macro_f1"` // the mean of F1 over classes that have one, with the delta method
+	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over classes that have one
 	Binary    *BinaryMetrics `json:"binary,omitempty"`
 }
 
@@ -85,7 +85,7 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 		m.Confusion[k] = make([]int, classes)
 	}
 	rows, columns := make([]int, classes), make([]int, classes)
-	right := 0
+	right, used := 0, 0.0
 	for i, k := range is {
 		rows[k]++
 		if s := said[i]; s >= 0 && s < classes {
@@ -102,11 +102,13 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 		if all := rows[k] + columns[k]; all > 0 {
 			f1 := 2 * float64(hits) / float64(all)
 			c.F1 = &f1
+			m.MacroF1 += f1
+			used++
 		}
 		m.PerClass = append(m.PerClass, c)
 	}
 	m.Accuracy, m.Majority = *share95(right, n), float64(slices.Max(rows))/float64(n)
-	m.macro(rows, columns)
+	m.MacroF1 /= used
 	if probability != nil {
 		m.Binary = &BinaryMetrics{
 			Sensitivity: m.PerClass[1].Recall, Specificity: m.PerClass[0].Recall,
@@ -115,43 +117,6 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 		return m, m.Binary.judge(is, probability)
 	}
 	return m, nil
-}
-
-// macro fills in the mean of F1. Counts of the confusion matrix are multinomial; the slope of the mean at each of them
-// gives the variance (Takahashi et al., "Confidence interval for micro-averaged F1 and macro-averaged F1 scores", 2022).
-func (m *ClassMetrics) macro(rows, columns []int) {
-	n, used := float64(m.Samples), 0.0
-	f1, size := make([]float64, len(rows)), make([]float64, len(rows))
-	for k, c := range m.PerClass {
-		size[k] = float64(max(1, rows[k]+columns[k])) / n
-		if c.F1 != nil {
-			f1[k] = *c.F1
-			m.MacroF1.Value += f1[k]
-			used++
-		}
-	}
-	sum, squares := 0.0, 0.0
-	add := func(count int, slope float64) {
-		slope /= used
-		sum += float64(float64(count) * slope)
-		squares += float64(float64(count) * float64(slope*slope))
-	}
-	for i, row := range m.Confusion {
-		missing := rows[i] // samples of which nothing is said
-		for j, count := range row {
-			slope := -f1[i]/size[i] - f1[j]/size[j]
-			if i == j {
-				slope += 2 / size[i]
-			}
-			add(count, slope)
-			missing -= count
-		}
-		add(missing, -f1[i]/size[i])
-	}
-	mean := sum / n
-	half := float64(quantile * math.Sqrt(max(0, squares/n-float64(mean*mean))/n))
-	v := m.MacroF1.Value / used
-	m.MacroF1 = Estimate{v, max(0, v-half), min(1, v+half)}
 }
 
 func (b *BinaryMetrics) judge(is []int, probability []float64) error {

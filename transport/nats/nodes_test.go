@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -22,7 +23,7 @@ import (
 )
 
 // ring8 is a fleet of eight: a ring with two chords.
-func ring8(run string, private bool, rounds int) *tinytest.Network {
+func ring8(run string, private bool, rounds int) *network {
 	f := &sdk.Fleet{
 		Run: run, Dim: 6,
 		Members: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
@@ -37,7 +38,7 @@ func ring8(run string, private bool, rounds int) *tinytest.Network {
 		f.Edges = append(f.Edges, [2]string{name, f.Members[(i+1)%len(f.Members)]})
 	}
 	f.Edges = append(f.Edges, [2]string{"a", "e"}, [2]string{"c", "g"})
-	n := &tinytest.Network{Fleet: f, Noise: func(client int) io.Reader {
+	n := &network{Fleet: f, Noise: func(client int) io.Reader {
 		s := rng.New(5, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 		return &s
 	}}
@@ -48,8 +49,56 @@ func ring8(run string, private bool, rounds int) *tinytest.Network {
 	return n
 }
 
+// network is a fleet with what its members have.
+type network struct {
+	Fleet   *sdk.Fleet
+	Samples []int
+	Oracles []zoest.Oracle
+	Noise   func(client int) io.Reader
+}
+
+// Run runs the network as nodes over the given transports, until each has its last release. It returns the transcript
+// and every node's model.
+func (n *network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	over := errors.New("every node has its last release") // some may wait for a final message that got lost
+	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
+		if round == n.Fleet.Method.Last() {
+			cancel(over)
+		}
+	})
+	models, errs := make([][]float32, len(n.Samples)), make([]error, len(n.Samples))
+	var wg sync.WaitGroup
+	for i, name := range n.Fleet.Members {
+		cfg := sdk.Config{
+			Fleet: n.Fleet, Name: name, Samples: n.Samples[i], Oracle: n.Oracles[i], Transport: transports[i],
+			ResendAfter: 50 * time.Millisecond,
+			Observer:    sdk.Observer{Released: func(round int, x []float32) { transcript.Add(round, i, slices.Clone(x)) }},
+		}
+		if !n.Fleet.Privacy.NonPrivate {
+			cfg.Noise = n.Noise(i)
+		}
+		node, err := sdk.New(cfg)
+		if err != nil {
+			cancel(err)
+			errs[i] = err
+			break
+		}
+		wg.Go(func() {
+			if err := node.Run(ctx); err != nil && !errors.Is(err, over) {
+				errs[i] = err
+				cancel(err)
+			}
+			models[i] = node.Model()
+		})
+	}
+	wg.Wait()
+	return transcript.Sum(), models, errors.Join(errs...)
+}
+
 // quiet returns the transcript and the models of a run in memory, where nothing happens.
-func quiet(t *testing.T, n *tinytest.Network) (string, [][]float32) {
+func quiet(t *testing.T, n *network) (string, [][]float32) {
 	t.Helper()
 	net := mem.New(n.Fleet.Members...)
 	var all []transport.Transport
@@ -114,7 +163,7 @@ type fate struct {
 var errKilled = errors.New("killed")
 
 // live runs a member through its lives, each with a transport and a node of its own, until its run is over.
-func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore,
+func (f *fate) live(ctx context.Context, b *broker, n *network, i int, store tinytest.OpenStore,
 	noise io.Reader) ([]float32, error) {
 	for {
 		process, kill := context.WithCancelCause(ctx)
@@ -129,7 +178,7 @@ func (f *fate) live(ctx context.Context, b *broker, n *tinytest.Network, i int, 
 	}
 }
 
-func (f *fate) once(ctx context.Context, b *broker, n *tinytest.Network, i int, store tinytest.OpenStore,
+func (f *fate) once(ctx context.Context, b *broker, n *network, i int, store tinytest.OpenStore,
 	noise io.Reader) (_ []float32, err error) {
 	cfg := b.memberConfig(n.Fleet, n.Fleet.Members[i])
 	f.cutter.dial = newDialer(ctx, &cfg).Dial

@@ -19,10 +19,7 @@ import (
 func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
 	from, line := plant(t)
-	model := filepath.Join(filepath.Dir(from), "model.raw")
-	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	model := modelOf(t, from, 1, 0, -1, 0.5, 0.25, 2)
 	for _, name := range []string{"a", "b", "c"} { // each has had a run, and a has the fleet file too
 		if err := os.MkdirAll(filepath.Join(from, name, "state"), 0o700); err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ func init() { // completion and help look at all commands
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "eight nodes with real websockets on this machine", Run: lab.Demo},
 		{Name: "simulate", Short: "a network of any size in one process, on your data", Run: lab.Simulate},
-		{Name: "plan", Short: "what a run will take: rounds, bytes, memory, epsilon", Run: lab.Plan},
+		{Name: "plan", Short: "what a run will take: rounds, bytes, epsilon", Run: lab.Plan},
 		{Name: "fit", Short: "how members prepare their data, fitted on public data", Run: fleet.Fit},
 		{Name: "keygen", Short: "the key of a node", Run: fleet.Keygen},
 		{Name: "init", Short: "the files of a fleet", Run: fleet.Init},
@@ -42,7 +42,6 @@ func init() { // completion and help look at all commands
 		{Name: "export", Short: "a node's model in a file, with checksum and certificate", Run: node.Export},
 		{Name: "predict", Short: "what an exported model says of new samples, and why", Run: node.Predict},
 		{Name: "evaluate", Short: "what an exported model is worth on labelled samples", Run: node.Evaluate},
-		{Name: "inspect", Short: "what is in a file or folder of a fleet", Run: node.Inspect},
 		{Name: "completion", Short: "completion of commands, flags and files for a shell", Run: cli.Completion},
 		{Name: "version", Short: "what this program was built from", Run: cli.Version},
 	}

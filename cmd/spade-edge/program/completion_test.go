@@ -114,7 +114,7 @@ func TestCompletion(t *testing.T) {
 				{"spade-edge fleet r", "remove rotate"},
 				{"spade-edge fleet move no", "nodes"},
 				{"spade-edge run -ht", "-http"},
-				{"spade-edge export node.json -out model.npy -fo", "-force -format"},
+				{"spade-edge export node.json -out model.npy -fo", "-force"},
 				{"spade-edge run nod", "node.json nodes"},
 				{"spade-edge check node.json -off", "-offline"},
 				{"spade-edge init no", "nodes"},
@@ -185,8 +185,6 @@ func TestFlagWords(t *testing.T) {
 		for _, w := range words {
 			args := []string{"simulate", "-nodes", "4", "-rounds", "1", "-" + name, w + end[w]}
 			switch name {
-			case "format":
-				args = []string{"export", "none.json", "-out", "x", "-format", w}
 			case "data":
 				args = append(args, "-label", "x")
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -66,27 +67,24 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 	tr.write(t, member+".state/journal.jsonl", journalOf(tr.file.Fleet, member, lines))
 }
 
-// inspects runs inspect and looks for words, and for words that must not be there, which begin with "!".
-func (tr *trial) inspects(t *testing.T, code int, args []string, words ...string) {
+// verifies runs privacy -verify on a file of evidence, by the trial's fleet file, and looks for words.
+func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) {
 	t.Helper()
-	args[0] = tr.path(args[0])
-	got, text := said(append([]string{"inspect"}, args...)...)
+	got, text := said("privacy", "-verify", tr.path(file), "-fleet", tr.path("fleet.json"))
 	if got != code {
-		t.Errorf("inspect %q: exit code %d, want %d\n%s", args, got, code, text)
+		t.Errorf("%s: exit code %d, want %d\n%s", file, got, code, text)
 	}
 	for _, w := range words {
-		if bare, not := strings.CutPrefix(w, "!"); strings.Contains(text, bare) == not {
-			t.Errorf("inspect %q: %q in\n%s", args, w, text)
+		if !strings.Contains(text, w) {
+			t.Errorf("%s: no %q in\n%s", file, w, text)
 		}
 	}
 }
 
-const (
-	doubleOfB  = `evidence       "b" has signed two different releases of round 3: it has a double, or was set back`
-	unverified = "the signatures are not checked, which takes -fleet"
-)
+const doubleOfB = `evidence       "b" has signed two different releases of round 3: it has a double, or was set back`
 
-// Evidence against a neighbor is shown by status, of a node at work and of one that is not, by the page, the metrics and inspect.
+// Evidence against a neighbor is shown by status, of a node at work and of one that is not, by the page and the metrics; privacy
+// -verify checks it for anybody.
 // Evidence whose signatures are not the member's counts nowhere, and the node that holds evidence against a neighbor is well.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
@@ -103,13 +101,16 @@ func TestEvidenceIsShown(t *testing.T) {
 	if _, out, _ := call("status", tr.path("a.json")); strings.Contains(out, "round 4") {
 		t.Errorf("forged evidence is shown:\n%s", out)
 	}
-	file, key := "a.state/journal.jsonl", tr.path("fleet.json")
-	tr.inspects(t, cli.ExitDone, []string{file}, "evidence ", doubleOfB, "round 4", unverified)
-	tr.inspects(t, cli.ExitFailed, []string{file, "-fleet", key}, doubleOfB+"; both signatures are good", "it does not count: ", "by none of the member's keys")
-	tr.inspects(t, cli.ExitFailed, []string{file, "-fleet", key, "-json"}, `"verified": true`, `"verified": false`, `"meaning": "\"b\" has signed two`)
-	tr.inspects(t, cli.ExitDone, []string{file, "-json"}, `"verified": null`, "!true", "!false")
-	tr.inspects(t, cli.ExitDone, []string{"a.json"}, doubleOfB+"; both signatures are good", "it does not count: ")
-	tr.inspects(t, cli.ExitUsage, []string{file, "-fleet", tr.path("none.json")}, "no such file")
+	tr.verifies(t, cli.ExitFailed, "a.state/journal.jsonl", doubleOfB+"; both signatures are good", "round 4", "it does not count: ",
+		"by none of the member's keys")
+	var v privacy.Evidence
+	into(t, &v, cli.ExitFailed, "privacy", "-verify", tr.path("a.state/journal.jsonl"), "-fleet", tr.path("fleet.json"))
+	if all := v.Evidence; len(all) != 2 || !all[0].Verified || all[1].Verified || all[1].Fault == "" || all[0].Member != "b" {
+		t.Errorf("%+v", all)
+	}
+	if code, text := said("privacy", "-verify", tr.path("a.state/journal.jsonl")); code != cli.ExitUsage || !strings.Contains(text, "-fleet is missing") {
+		t.Errorf("without the keys: exit code %d, %s", code, text)
+	}
 
 	a := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0")
 	a.log.await(t, "waiting for")
@@ -117,7 +118,6 @@ func TestEvidenceIsShown(t *testing.T) {
 		t.Errorf("running: %+v", st)
 	}
 	tr.tells(t, "a", doubleOfB)
-	tr.inspects(t, cli.ExitDone, []string{"a.state"}, doubleOfB, unverified, "in use")
 	page := a.pageAddress(t)
 	for path, words := range map[string]string{"status": `"evidence": [`, "metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n", "healthz": "", "": `id="evidence"`} {
 		if code, text := get(t, page+path); code != 200 || !strings.Contains(text, words) {
@@ -133,35 +133,28 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	if st := tr.statusJSON(t, "b"); st.Phase != monitor.Fresh || len(st.Evidence) > 0 {
 		t.Errorf("forged evidence counts: %+v", st)
 	}
-	tr.inspects(t, cli.ExitDone, []string{"b.json"}, "it does not count: ")
 
 	tr.give(t, "b", tr.double(t, "b", "b", 3))
 	if st := tr.statusJSON(t, "b"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, sdk.ErrClone.Error()) || len(st.Evidence) != 1 {
 		t.Errorf("a double: %+v", st)
 	}
-	tr.inspects(t, cli.ExitFailed, []string{"b.json"}, doubleOfB, sdk.ErrClone.Error())
+	tr.verifies(t, cli.ExitDone, "b.state/journal.jsonl", doubleOfB)
 	if code, text := said("run", tr.path("b.json")); code != cli.ExitMismatch || !strings.Contains(text, sdk.ErrClone.Error()) {
 		t.Errorf("run: exit code %d, %s", code, text)
 	}
 
 	good := tr.double(t, "b", "b", 3)
-	for name, c := range map[string]struct {
-		lines   string
-		inspect int
-		want    string
-	}{
-		"no JSON":        {good + "{\"member\":", cli.ExitFailed, "line 3"},
-		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), cli.ExitFailed, `unknown field "turn"`},
-		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), cli.ExitFailed, "round is 4, and release 3 was signed"},
-		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, "found 192 bytes, want 191"},
-		"an endless one": {good + strings.Repeat("x", 2<<20), cli.ExitFailed, "line 3: column 1: invalid character"},
+	for name, c := range map[string]struct{ lines, want string }{
+		"no JSON":        {good + "{\"member\":", "line 3"},
+		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), `unknown field "turn"`},
+		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), "round is 4, and release 3 was signed"},
+		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), "found 192 bytes, want 191"},
+		"an endless one": {good + strings.Repeat("x", 2<<20), "line 3: column 1: invalid character"},
 	} {
 		tr.give(t, "a", c.lines)
 		if st := tr.statusJSON(t, "a"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, c.want) {
 			t.Errorf("%s: %+v", name, st)
 		}
-		tr.inspects(t, c.inspect, []string{"a.state/journal.jsonl"}, c.want)
-		tr.inspects(t, cli.ExitFailed, []string{"a.json"}, "node file", c.want)
 		if code, text := said("run", tr.path("a.json")); code != cli.ExitFailed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: run: exit code %d, %s", name, code, text)
 		}

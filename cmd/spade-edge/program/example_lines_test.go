@@ -86,7 +86,8 @@ func (d *desk) example(t *testing.T, name, line string) {
 	}
 	dir := d.shared
 	switch {
-	case slices.Contains([]string{"completion", "demo", "evaluate", "inspect", "plan", "predict", "simulate", "version"}, name):
+	case slices.Contains([]string{"check", "completion", "demo", "evaluate", "plan", "predict", "simulate", "version"}, name),
+		name == "privacy" && !strings.Contains(line, "-new-ledger"), strings.Contains(line, "-dry-run"):
 	case slices.Contains([]string{"export", "fit", "init", "keygen"}, name): // they only make files, each time anew
 		d.mu.Lock()
 		if dir = d.own[name]; dir == "" {
@@ -129,13 +130,6 @@ func (d *desk) example(t *testing.T, name, line string) {
 			t.Fatal(err)
 		}
 		p.wait(t, cli.ExitDone)
-	case strings.Contains(line, "-watch"):
-		p := start(t, "status", filepath.Join(dir, "node.json"), "-watch")
-		p.log.await(t, "round 0 of 6")
-		if code, text := d.shell(t, dir, "spade-edge stop node.json"); code != cli.ExitDone {
-			t.Errorf("exit code %d: %s", code, text)
-		}
-		p.wait(t, cli.ExitDone)
 	default:
 		if code, text := d.shell(t, dir, line); code != cli.ExitDone {
 			t.Errorf("%s\nexit code %d: %s", line, code, text)
@@ -144,7 +138,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	switch {
 	case name == "run":
 		other.wait(t, cli.ExitDone)
-	case name == "stop" && !strings.Contains(line, "-fleet") || strings.Contains(line, "-watch"):
+	case name == "stop" && !strings.Contains(line, "-fleet"):
 		other.wait(t, cli.ExitFailed)
 	case other != nil:
 		_ = other.cmd.Process.Kill()

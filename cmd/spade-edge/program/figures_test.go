@@ -4,15 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -70,7 +67,7 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 				figures = append(figures, [2]string{cli.EpsilonText(dpmech.GDP.Epsilon(worst, 1e-5)), all})
 			}
 			own := map[bool]string{true: "everybody else together", false: "whoever sees all releases, together with any one member"}[len(present) == 0]
-			for _, args := range [][]string{{"status", path}, {"privacy", "-ledger", ledger}, {"inspect", ledger}, {"check", path, "-offline"}} {
+			for _, args := range [][]string{{"status", path}, {"privacy", "-ledger", ledger}, {"check", path, "-offline"}} {
 				_, text := said(args...)
 				text = strings.Join(strings.Fields(text), " ")
 				if args[0] == "status" {
@@ -181,80 +178,5 @@ func TestLifetimeLimitIsAgainstAll(t *testing.T) {
 	}
 	if named, all := reserve(other, oneMember); named > 10 || all > 32 || named < 9.5 && all < 31.5 {
 		t.Errorf("epsilon %v of 10, and %v of 32 against all other members together", named, all)
-	}
-}
-
-// withLedger is a plant with a model in which b has another ledger, made with a limit.
-func withLedger(t *testing.T, epsilon string, more ...string) (dir, model, ledger string) {
-	t.Helper()
-	dir, _ = plant(t, more...)
-	model, ledger = filepath.Join(filepath.Dir(dir), "model.raw"), filepath.Join(dir, "b", "ledger.json")
-	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, end := range []string{"", ".mark"} {
-		if err := os.Remove(ledger + end); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "b", "-epsilon", epsilon); code != cli.ExitDone {
-		t.Fatal(text)
-	}
-	return dir, model, ledger
-}
-
-// usedUp is a plant in which ten releases have used up b's ledger, but for what rounding leaves.
-func usedUp(t *testing.T, more ...string) (dir, model string) {
-	t.Helper()
-	g := dpmech.Gaussian{Clip: 1, Sigma: 2}
-	epsilon := math.Nextafter(dpmech.GDP.Epsilon(g.Total(10).All, 1e-5)*(1+1e-11), 100)
-	dir, model, ledger := withLedger(t, jsonNumber(epsilon), more...)
-	spend(t, ledger, "before", 10, g)
-	return dir, model
-}
-
-// A ledger that has nothing left refuses the next run, and the files stay as they are: nothing left is not a budget that
-// is open.
-func TestFleetNextOfEmptyLedger(t *testing.T) {
-	t.Parallel()
-	for _, more := range [][]string{{}, {"-graph", "complete", "-colluders", "1"}} {
-		dir, model := usedUp(t, more...)
-		before := contents(t, dir)
-		for _, args := range [][]string{{}, {"-rounds", "2"}, {"-epsilon", "1"}} {
-			code, text := said(append([]string{"fleet", "next", dir, "-from", model, "-run", "2"}, args...)...)
-			for _, want := range []string{`the ledger of "b"`, "epsilon 0 is left", "the privacy budget does not cover it", "spade-edge fleet remove", "-new-ledger"} {
-				if code != cli.ExitRefused || !strings.Contains(text, want) {
-					t.Errorf("%v %v: exit code %d, no %q in %s", more, args, code, want, text)
-				}
-			}
-		}
-		if contents(t, dir) != before {
-			t.Error("what is refused has changed files")
-		}
-	}
-}
-
-// A run whose members share noise fits into what a ledger leaves against all other members together.
-func TestFleetNextFitsLimitAgainstAll(t *testing.T) {
-	t.Parallel()
-	dir, model, ledger := withLedger(t, "9", "-graph", "complete", "-colluders", "1")
-	spend(t, ledger, "before", 10, ownNoise)
-	var r fleet.FleetResult
-	into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
-	_, file := ownFiles(t, filepath.Join(dir, "b", "node.json"))
-	f := file.Fleet
-	total := f.Total(f.Method.Rounds).All + 10*ownNoise.Rho()
-	if all := dpmech.GDP.Epsilon(total, 1e-5); all > 9 || all < 8.9 || f.Privacy.PairSigma == 0 {
-		t.Errorf("both runs cost epsilon %v of 9, %+v", all, f.Privacy)
-	}
-	if r.Adversary != f.Privacy.Shared().Adversary() || r.EpsilonAll == nil || !(*r.EpsilonAll > *r.Epsilon) {
-		t.Errorf("%+v", r)
-	}
-	l, err := state.ReadLedger(ledger)
-	if err == nil {
-		err = l.Covers("2", f.Hash(), "b", f.Method.Rounds, dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma, Shared: f.Privacy.Shared()})
-	}
-	if err != nil {
-		t.Error(err)
 	}
 }

@@ -3,7 +3,6 @@ package program
 import (
 	"crypto/ed25519"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -37,6 +36,21 @@ func plant(t *testing.T, more ...string) (dir, line string) {
 	return dir, line
 }
 
+// modelOf writes a model file beside a folder, and returns its path.
+func modelOf(t *testing.T, dir string, weights ...float32) string {
+	t.Helper()
+	m := builtin.Model{Run: "before", Member: "a", Round: 1, Rounds: 1, NoTask: builtin.Program, Weights: weights}
+	text, err := m.Marshal()
+	path := filepath.Join(filepath.Dir(dir), "model.json")
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // contents returns all that is in a folder.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
@@ -53,10 +67,7 @@ func contents(t *testing.T, dir string) string {
 func TestFleetRefuses(t *testing.T) {
 	t.Parallel()
 	dir, line := plant(t)
-	model := filepath.Join(filepath.Dir(dir), "short.raw")
-	if err := os.WriteFile(model, make([]byte, 8), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	model := modelOf(t, dir, 0, 0)
 	before := contents(t, dir)
 	put := func(file, name, key string) string {
 		path := filepath.Join(filepath.Dir(dir), file)
@@ -151,71 +162,37 @@ func TestFleetRotate(t *testing.T) {
 	}
 }
 
-// The next run stays within what the ledgers have left, with noise of its own or shared, and what does not fit is refused.
+// The next run stays within its budget, with noise of its own or shared; all else of the method stays.
 func TestFleetNextAffords(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{{"-graph", "ring"}, {"-graph", "complete", "-colluders", "1", "-limit-all", "60"}} {
 		dir, line := plant(t, more...)
-		model := filepath.Join(filepath.Dir(dir), "model.raw")
-		if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		model := modelOf(t, dir, 1, 0, -1, 0.5, 0.25, 2)
 		file, err := fleetfile.Read(filepath.Join(dir, "fleet.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := file.Fleet
-		for _, end := range []string{"", ".mark"} {
-			if err := os.Remove(filepath.Join(dir, "b", "ledger.json"+end)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		limit := []string{"-epsilon", "9"}
-		if shared := len(more) > 2; shared { // that limit is not one against all other members together
-			limit = append(limit, "-limit-all", "100")
-		}
-		if code, text := said(append([]string{"privacy", "-new-ledger", filepath.Join(dir, "b", "ledger.json"), "-dataset", "b"}, limit...)...); code != cli.ExitDone {
-			t.Fatal(text)
-		}
-		ledger, err := state.OpenLedger(filepath.Join(dir, "b", "ledger.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfgs, err := f.Machines([]int{9, 9, 9}, func(int) io.Reader { return strings.NewReader("") })
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := cfgs[1].Privacy
-		for round := 1; round <= f.Method.Rounds; round++ {
-			if err := ledger.Reserve(f.Run, f.Hash(), "b", round, g); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := ledger.Close(); err != nil {
-			t.Fatal(err)
-		}
 		var r fleet.FleetResult
 		into(t, &r, cli.ExitDone, "fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "2", "-as", "a")
-		into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
+		into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2", "-epsilon", "3")
 		if file, err = fleetfile.Read(filepath.Join(dir, "fleet.json")); err != nil {
 			t.Fatal(err)
 		}
 		next, shared := file.Fleet, f.Privacy.PairSigma > 0
-		if p := next.Privacy; (p.PairSigma > 0) != shared || p.Clip != f.Privacy.Clip || p.EpsilonLimit >= 8 || p.Colluders != f.Privacy.Colluders || p.LimitAll != f.Privacy.LimitAll {
+		if p := next.Privacy; (p.PairSigma > 0) != shared || p.Clip != f.Privacy.Clip || p.EpsilonLimit != 3 || p.Colluders != f.Privacy.Colluders || p.LimitAll != f.Privacy.LimitAll {
 			t.Errorf("%+v", p)
 		}
 		if m := next.Method; m.Mixing != f.Method.Mixing || m.Cooldown != f.Method.Cooldown || m.Rounds != 6 || m.Seed != f.Method.Seed+1 || m.Estimator != f.Method.Estimator || m.Tau != f.Method.Tau || m.Eta[0] != f.Method.Eta[0] {
 			t.Errorf("%+v, and before %+v", m, f.Method)
 		}
-		life, err := state.ReadLedger(filepath.Join(dir, "b", "ledger.json"))
-		if err != nil {
-			t.Fatal(err)
+		if eps := dpmech.GDP.Epsilon(next.Rho(), 1e-5); eps > 3 || eps < 2.99 || math.Abs(*r.Epsilon-eps) > 1e-3 {
+			t.Errorf("the run costs %v, and says %v, want 3", eps, *r.Epsilon)
 		}
-		rho := life.Lifetime(1e-5).Rho + next.Rho()
-		if eps := dpmech.GDP.Epsilon(rho, 1e-5); eps > 9 || eps < 8.99 || math.Abs(*r.Epsilon-next.Privacy.EpsilonLimit) > 1e-3 {
-			t.Errorf("both runs cost %v of 9, the second %v", eps, *r.Epsilon)
+		if !shared {
+			continue
 		}
-		if code, text := said("fleet", "next", dir, "-from", model, "-run", f.Run); code != cli.ExitUsage || !strings.Contains(text, "an id that was never used") {
+		if code, text := said("fleet", "next", dir, "-from", model, "-run", "3", "-epsilon", "50"); code != cli.ExitRefused || !strings.Contains(text, "against all other members together") {
 			t.Errorf("exit code %d: %s", code, text)
 		}
 	}

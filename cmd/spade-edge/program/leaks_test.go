@@ -114,10 +114,7 @@ func TestEndedRunsForgetSecrets(t *testing.T) {
 	if kept(dir) != "a" {
 		t.Fatal("a node that waits has no secrets")
 	}
-	model := filepath.Join(filepath.Dir(dir), "model.raw")
-	if err := os.WriteFile(model, cli.AppendFloats(nil, []float32{1, 0, -1, 0.5, 0.25, 2}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	model := modelOf(t, dir, 1, 0, -1, 0.5, 0.25, 2)
 	into(t, &r, cli.ExitDone, "fleet", "next", dir, "-from", model, "-run", "2")
 	if left := kept(dir); left != "" {
 		t.Errorf("fleet next has left the secrets of %q", left)

@@ -241,7 +241,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("a trial without tests: exit code %d, %s", code, log)
 	}
 	var plan setup.Report
-	_, out, _ = call("plan", "-model", "perceptron", "-columns", "39", "-json")
+	_, out, _ = call("plan", "-model", "perceptron", "-dim", "321", "-json")
 	if err := json.Unmarshal([]byte(out), &plan); err != nil || plan.Dim != 321 || plan.Chosen["hidden"] != 8.0 {
 		t.Errorf("plan %+v, %v", plan, err)
 	}

@@ -14,12 +14,11 @@ import (
 
 // A node tells its service manager that it is ready, what it does, that it is alive, and that it ends.
 func TestNotify(t *testing.T) {
+	t.Parallel()
 	noWindows(t)
 	m := newServiceManager(t)
-	t.Setenv("NOTIFY_SOCKET", m.LocalAddr().String())
-	t.Setenv("WATCHDOG_USEC", "200000")
 	tr := newTrial(t, "ab bc", nil)
-	lone := start(t, "run", tr.path("b.json"))
+	lone := starting(t, []string{"NOTIFY_SOCKET=" + m.LocalAddr().String(), "WATCHDOG_USEC=200000"}, "run", tr.path("b.json"))
 	if before := m.await(t, "READY=1"); slices.ContainsFunc(before,
 		func(s string) bool { return strings.HasPrefix(s, "WATCHDOG") }) && len(before) > 5 {
 		t.Errorf("before the run begins: %q", before)

@@ -2,16 +2,12 @@ package program
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"math"
 	"reflect"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -19,11 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -212,74 +205,6 @@ func TestPlanCooldown(t *testing.T) {
 	}
 }
 
-// Memory: what is counted is what is allocated, within 5 %, for each of the things that take room.
-func TestPlanMemory(t *testing.T) {
-	onlyLong(t)
-	arithmetic(t)
-	if strconv.IntSize == 32 {
-		t.Skip("integers of a batch are counted with 64 bits")
-	}
-	for _, args := range []string{"", "-non-private", "-payload message", "-table seeded", "-directions walsh -estimator centered -average", "-table seeded -samples 30000 -batch 8"} {
-		flags := append([]string{"-nodes", "5", "-graph", "star", "-rounds", "3", "-dim", "50000", "-samples", "20"}, strings.Fields(args)...)
-		p := planned(t, flags...)
-		cfg, err := lab.Busiest(built(t, flags))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := rng.New(1, rng.Address{Purpose: rng.Noise})
-		if !cfg.NonPrivate {
-			cfg.Noise = &s
-		}
-		before := heap()
-		m, err := admm.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k := 1; k <= 2; { // after two releases everything is there
-			r, err := m.Ready()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range r.Queries {
-				if err := m.Answer(0.5); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if r.Released > 0 {
-				kind, vector, grid := admm.EdgeMessage, make([]float32, 50000), []int32(nil)
-				if cfg.Releases {
-					kind = admm.Release
-				}
-				if cfg.Releases && cfg.GridStep > 0 {
-					vector, grid = nil, make([]int32, 50000)
-				}
-				for _, j := range cfg.Neighbors {
-					if err := m.Receive(admm.Message{Kind: kind, From: j, Round: r.Released, Vector: vector, Grid: grid}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				k++
-			}
-		}
-		vectors := 2.0 // of the node, outside of the machine
-		if strings.Contains(args, "-average") {
-			vectors++
-		}
-		got, want := heap()-before, float64(p.Memory-p.State)-vectors*4*50000-8<<10
-		runtime.KeepAlive(m)
-		if math.Abs(got/want-1) > 0.05 {
-			t.Errorf("%q: %.0f bytes are allocated, %.0f planned: %+v", args, got, want, p.Memory)
-		}
-	}
-}
-
-func heap() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
-}
-
 // built returns the problem behind a plan.
 func built(t *testing.T, args []string) *setup.Problem {
 	t.Helper()
@@ -292,64 +217,6 @@ func built(t *testing.T, args []string) *setup.Problem {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// keeper is a store that only remembers how long what it was given is.
-type keeper struct{ longest int }
-
-func (k *keeper) Load() ([]state.Record, error) { return nil, nil }
-func (k *keeper) Save(s state.Record) error     { k.longest = max(k.longest, len(s.State)); return nil }
-func (k *keeper) Kept(string) ([]byte, error)   { return nil, nil }
-func (k *keeper) Keep(string, []byte) error     { return nil }
-func (k *keeper) Close() error                  { return nil }
-
-func testKey(member string) ed25519.PrivateKey {
-	seed := sha256.Sum256([]byte(member))
-	return ed25519.NewKeyFromSeed(seed[:])
-}
-
-// The state on disk: a real node keeps as many bytes as are planned, but for what names and counts take.
-func TestPlanState(t *testing.T) {
-	for _, args := range []string{"", "-non-private", "-payload message", "-non-private -payload release -estimator centered"} {
-		flags := append([]string{"-nodes", "3", "-graph", "path", "-rounds", "4", "-cooldown", "0", "-dim", "3000", "-samples", "50", "-batch", "1", "-tau", "1"}, strings.Fields(args)...)
-		p, b := planned(t, flags...), built(t, flags)
-		net := mem.New(b.Fleet.Members...)
-		var all sync.WaitGroup
-		kept := make([]keeper, 3)
-		for i, name := range b.Fleet.Members {
-			link, err := net.Node(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer link.Close()
-			node, err := sdk.New(sdk.Config{
-				Fleet: b.Fleet, Name: name, Samples: 50, Store: &kept[i], Transport: link, Key: testKey(name),
-				Keys: func(member string) []ed25519.PublicKey {
-					return []ed25519.PublicKey{testKey(member).Public().(ed25519.PublicKey)}
-				},
-				Oracle: zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0.5, nil }),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			all.Go(func() {
-				if err := node.Run(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		longest := max(kept[0].longest, kept[1].longest, kept[2].longest)
-		if off := int64(longest) - p.State; off < -100 || off > 100 {
-			t.Errorf("%q: %d bytes are kept, %d planned", args, longest, p.State)
-		}
-		if room := int64(b.Fleet.StateSize(b.Fleet.Members[1], 50)); p.Disk.Slots < 2*room || p.Disk.Slots > 2*room+10000 {
-			t.Errorf("%q: %d bytes set aside, two states take %d", args, p.Disk.Slots, 2*room)
-		}
-		if p.Disk.Written != 4*p.Disk.Round {
-			t.Errorf("%q: %+v", args, p.Disk)
-		}
-	}
 }
 
 // A round asks as many queries as the method says.
@@ -370,21 +237,15 @@ func TestPlanWork(t *testing.T) {
 	}
 }
 
-// The link: bytes of the busiest node, by hand.
-func TestPlanLink(t *testing.T) {
-	p := planned(t, "-nodes", "6", "-graph", "star", "-dim", "1000000", "-non-private", "-rounds", "10", "-link-kbit", "64", "-table", "seeded")
-	if days := float64(p.BytesNode) * 8 / 64e3 / 86400; p.LinkDays == nil || math.Abs(*p.LinkDays-days) > 1e-9 {
-		t.Errorf("%v days for %d bytes", p.LinkDays, p.BytesNode)
-	}
+// Bytes of the busiest node, by hand.
+func TestPlanBytesOfBusiestNode(t *testing.T) {
+	p := planned(t, "-nodes", "6", "-graph", "star", "-dim", "1000000", "-non-private", "-rounds", "10", "-table", "seeded")
 	if p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning || p.BytesNode != 10*p.BytesRound+5*p.Frames.Done {
 		t.Errorf("%+v", p)
 	}
 	// Incompressible mantissas: between three quarters and all of four bytes a number.
 	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 {
 		t.Errorf("a frame of %d bytes for a million numbers", p.Frames.Learning)
-	}
-	if p := planned(t); p.LinkDays != nil {
-		t.Error("days on a link of unknown speed")
 	}
 }
 
@@ -408,8 +269,8 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 	if p := planned(t, "-nodes", "300", "-graph", "path", "-gain", "0.0001"); p.CooldownNeeded != nil || p.ShareLeft < 0.5 {
 		t.Errorf("a network that hardly agrees: %+v", p)
 	}
-	code, out, log := call("plan", "-link-kbit", "100")
-	for _, want := range []string{"network", "schedule", "stability", "disagreement", "cool-down", "queries", "frames", "sent", "link", "memory", "disk", "privacy"} {
+	code, out, log := call("plan")
+	for _, want := range []string{"network", "schedule", "stability", "disagreement", "cool-down", "queries", "frames", "sent", "privacy"} {
 		if code != cli.ExitDone || !strings.Contains("\n"+out, "\n"+want) {
 			t.Errorf("no row %q in\n%s", want, out)
 		}

@@ -110,13 +110,12 @@ func TestRegressionFaults(t *testing.T) {
 		`-missing "guess", want mean, median, indicator or drop`:              {"simulate", "-data", data, "-label", "y", "-missing", "guess"},
 		`values that are numbers, too many for classes: name it as target in`: {"simulate", "-data", data, "-label", "y", "-drop", "note", "-missing", "drop"},
 		`column "a": "NA" is no finite number; a rule for missing ones`:       {"simulate", "-data", data, "-target", "y", "-drop", "note"},
-		`-classes does not go with -model linear`:                             {"plan", "-model", "linear", "-columns", "3", "-classes", "3"},
 	} {
 		if code, out, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d\n%s%s\nwant %s", args, code, log, out, want)
 		}
 	}
-	if code, out, log := call("plan", "-model", "linear", "-columns", "30"); code != cli.ExitDone {
+	if code, out, log := call("plan", "-model", "linear", "-dim", "30"); code != cli.ExitDone {
 		t.Errorf("plan: exit code %d\n%s%s", code, log, out)
 	}
 }

@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -42,14 +40,9 @@ func TestStopFleet(t *testing.T) {
 		t.Errorf("a node that does not run: exit code %d, %s", code, log)
 	}
 	var all []*process
-	for i, n := range made.Nodes {
-		args := []string{"run", n.File, "-json", "-anyway"}
-		if i == 2 {
-			args = append(args, "-until", "4998")
-		}
-		all = append(all, start(t, args...))
+	for _, n := range made.Nodes {
+		all = append(all, start(t, "run", n.File, "-json", "-anyway"))
 	}
-	all[2].log.await(t, "asked that round 4998")
 	all[1].log.await(t, "round")
 	if err := all[1].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -122,29 +115,5 @@ func TestStopFleet(t *testing.T) {
 	into(t, &asked, cli.ExitDone, "stop", file, "-fleet")
 	if asked.Asked != before.Asked || asked.Stop == nil || asked.Stop.Round != before.Asked {
 		t.Errorf("asked %+v, %+v", asked, asked.Stop)
-	}
-}
-
-// What -until takes, and what is wrong.
-func TestParseEnd(t *testing.T) {
-	now := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
-	for text, want := range map[string]device.End{
-		"40":                   {Round: 40},
-		"90m":                  {At: now.Add(90 * time.Minute)},
-		"2026-12-01T08:00:00Z": {At: now.AddDate(0, 1, 0)},
-		"below=0.25":           {Below: 0.25},
-		"below=1e-3":           {Below: 1e-3},
-	} {
-		if e, err := device.ParseEnd(text, now); err != nil || e.Round != want.Round || !e.At.Equal(want.At) || e.Below != want.Below {
-			t.Errorf("%s: %+v, %v", text, e, err)
-		}
-	}
-	for _, text := range []string{"", "0", "-3", "-1h", "0s", "tomorrow", "below=", "below=0", "below=-1", "below=NaN", "2026-12-01"} {
-		if e, err := device.ParseEnd(text, now); err == nil {
-			t.Errorf("%q: %+v", text, e)
-		}
-		if code, _, log := call("run", "node.json", "-until", text); code != cli.ExitUsage || !strings.Contains(log, "-until") {
-			t.Errorf("%q: exit code %d, %s", text, code, log)
-		}
 	}
 }

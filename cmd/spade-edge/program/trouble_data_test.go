@@ -118,10 +118,6 @@ var privacyTroubles = map[string]provocation{
 		code := run(t.Context(), []string{"run", filepath.Join(dir, "node-0", "node.json")}, &out, &out) // without -anyway
 		return code, out.String()
 	},
-	"the ledger of ...: refused, the privacy budget does not cover it: ...": func(t *testing.T, _ *bench) (int, string) {
-		dir, model := usedUp(t)
-		return said("fleet", "next", dir, "-from", model, "-run", "2")
-	},
 	"not even one release: refused, the privacy budget does not cover it: ...": func(*testing.T, *bench) (int, string) {
 		return said("privacy", "-sigma", "0.1", "-epsilon", "1")
 	},
@@ -165,12 +161,6 @@ var scorerTroubles = map[string]provocation{
 	},
 	"has no loss, but ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, strings.Replace(answerer, "ANSWER", `\"loss\":null`, 1), ""))
-	},
-	"has written ..., want one number and nothing else": func(t *testing.T, b *bench) (int, string) {
-		return said("check", "-offline", b.plain.oracle(t, `{"oneshot": ["echo", "loss: 1", "{sample}"], "samples": 8}`))
-	},
-	"want an argument with {sample}, ...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.oracle(t, `{"oneshot": ["./score"], "samples": 8}`))
 	},
 }
 

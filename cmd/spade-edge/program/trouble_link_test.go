@@ -112,7 +112,7 @@ var linkTroubles = map[string]provocation{
 		return said("run", b.plain.variant(t, "a.json", `"name"`, `"proxy": "http://p:1", "proxy_credentials": "proxy.txt", "name"`))
 	},
 	"want wss://host:port/path, there is no mode without TLS": func(t *testing.T, b *bench) (int, string) {
-		return said("inspect", b.plain.variant(t, "fleet.json", "wss://", "ws://"))
+		return said("fleet", "move", b.plain.variant(t, "fleet.json", "wss://", "ws://"), "-name", "a", "-address", "x:1")
 	},
 	"ws: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
 		busy, err := net.Listen("tcp", "127.0.0.1:0")

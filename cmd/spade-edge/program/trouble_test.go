@@ -161,7 +161,7 @@ var fileTroubles = map[string]provocation{
 		return said("run", b.plain.variant(t, "a.json", `"state": "a.state",`, ``))
 	},
 	"... is ..., want a whole number, ...": func(t *testing.T, b *bench) (int, string) {
-		return said("inspect", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`))
+		return said("fleet", "move", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`), "-name", "a", "-address", "x:1")
 	},
 	"... is not a member of the fleet, which has ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"name": "a"`, `"name": "z"`))
@@ -182,7 +182,7 @@ var fileTroubles = map[string]provocation{
 	},
 	"... is there already: -force overwrites it": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
-		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"), "-format", "raw")
+		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"))
 	},
 	"... is there already, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
 		return said("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", b.plain.path("a.json"))

@@ -48,17 +48,14 @@ func TestWrongNodeFile(t *testing.T) {
 	field("average: found number, want true or false", `"average": 1`)
 	node("name is\nstate is missing\nlinger_seconds is", `"name": "a"`, `"name": ""`, `"state": "a.state",`, "", `"version": 1`, `"version": 1, "linger_seconds": 0`)
 	oracle("oracle is 3, want an object", "3")
-	oracle("oracle has [], want exactly one of the kinds that this program has: builtin, oneshot, stream", "{}")
-	oracle(`oracle has ["oneshot" "samples" "stream"], want exactly one`, `{"stream": ["a"], "oneshot": ["b", "{sample}"], "samples": 1}`)
+	oracle("oracle has [], want exactly one of the kinds that this program has: builtin, stream", "{}")
+	oracle(`oracle has ["builtin" "stream"], want exactly one`, `{"stream": ["a"], "builtin": {}}`)
 	oracle("oracle.stream: scorer: Command is []", `{"stream": []}`)
 	oracle("oracle: stream: found number, want a string", `{"stream": ["a", 3]}`)
 	oracle("oracle.workers is 0, want a whole number, 1..1024", `{"stream": ["a"], "workers": 0}`)
 	oracle(`oracle.stream: scorer: Format is "xml", want`, `{"stream": ["a"], "format": "xml"}`)
 	oracle(`oracle: unknown field "samples"`, `{"stream": ["a"], "samples": 5}`)
-	oracle("oracle.oneshot: scorer: Samples is 0, want 1..", `{"oneshot": ["a", "{sample}"]}`)
-	oracle(`oracle: unknown field "start_seconds"`, `{"oneshot": ["a", "{sample}"], "samples": 5, "start_seconds": 1}`)
 	oracle("oracle.timeout_seconds is 0, want a number of seconds", `{"stream": ["a"], "timeout_seconds": 0}`)
-	oracle("oracle.stream: scorer: Memory is -1048576", `{"stream": ["a"], "memory_mib": -1}`)
 	oracle("oracle.builtin.data is missing", `{"builtin": {}}`)
 	oracle(`oracle.builtin: task: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
 	oracle("oracle.builtin has a model or preprocessing, want only data", `{"builtin": {"data": "csv:x", "label": "y"}}`)
@@ -70,13 +67,13 @@ func TestWrongNodeFile(t *testing.T) {
 	wrongUse(t, tr.dir, all)
 }
 
-// The same of a fleet file, met by inspect and, through a node file, by run.
+// The same of a fleet file, met by fleet and, through a node file, by run.
 func TestWrongFleetFile(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 	var all []mistake
 	fleet := func(want string, oldNew ...string) {
 		path := tr.variant(t, "fleet.json", oldNew...)
-		all = append(all, mistake{cli.ExitUsage, want, []string{"inspect", path}})
+		all = append(all, mistake{cli.ExitUsage, want, []string{"fleet", "move", path, "-name", "a", "-address", "x:1"}})
 		all = append(all, mistake{cli.ExitUsage, want, []string{"run", tr.variant(t, "a.json", "fleet.json", path[len(tr.dir)+1:])}})
 	}
 	fleet("version is 3, want 1", `"version": 1`, `"version": 3`)
@@ -163,8 +160,6 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "is not right:\nversion: is 9, want 2", ledgers("-verify", certificate(`"version": 2`, `"version": 9`))},
 		{cli.ExitUsage, "found array, want an object", ledgers("-verify", cert, "-fleet", put("no.fleet", "[]"))},
 		{cli.ExitUsage, "no such file", ledgers("-verify", cert, "-fleet", "none.json")},
-		{cli.ExitUsage, "none of: state folder", []string{"inspect", put("noise.bin", "\x01\x02")}},
-		{cli.ExitUsage, "neither releases.log nor slot-0", []string{"inspect", "folder"}},
 		task("fitted_on is \"\"", `"fitted_on": "x",`, ""),
 		task(`source is "web", want csv, idx or synthetic`, `"source": "synthetic"`, `"source": "web"`),
 		task(`model "tree", want softmax or perceptron`, `"softmax"`, `"tree"`),
@@ -177,12 +172,10 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "", data("one.csv", "x,label\n"+strings.Repeat("1,a\n", 20))},
 		{cli.ExitFailed, `-label "label": wrong.csv has no such column` + "\nthe columns of wrong.csv are", data("wrong.csv", "x,y\n1,2\n")},
 		{cli.ExitFailed, "is a directory", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
-		{cli.ExitUsage, "a.ledger is there already: -force", []string{"export", node, "-out", book, "-format", "raw"}},
-		{cli.ExitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw"}},
-		{cli.ExitUsage, "folder is a folder, want a name for a file", []string{"export", node, "-out", "folder", "-format", "raw", "-force"}},
+		{cli.ExitUsage, "m.json is there already: -force", []string{"export", node, "-out", put("m.json", "{}")}},
 		{cli.ExitUsage, "m.npy.sha256 is a folder, want a name for a file", []string{"export", node, "-out", "m.npy", "-force"}},
 		{cli.ExitFailed, "no such file", []string{"export", node, "-out", "none/x.npy"}},
-		{cli.ExitUsage, "the ending of -out", []string{"export", node, "-out", "model.txt"}},
+		{cli.ExitUsage, "want a name that ends with .json", []string{"export", node, "-out", "model.txt"}},
 		{cli.ExitUsage, "-averaged: this node does not keep the mean", []string{"export", node, "-out", "mean.npy", "-averaged"}},
 		{cli.ExitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "task.json"}},
 		{cli.ExitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "dangling"}},

@@ -81,7 +81,6 @@ func TestWrongPlan(t *testing.T) {
 		{2, "-tau is 9, want at most the 4", strings.Fields("-tau 9 -steps 4")},
 		{2, "-share is 1,", strings.Fields("-share 1")},
 		{2, "-share is 0,", strings.Fields("-share 0")},
-		{2, "-link-kbit is -1", strings.Fields("-link-kbit -1")},
 		{2, "-gain is NaN", strings.Fields("-gain NaN")},
 		{2, "-gain is 0,", strings.Fields("-gain 0")},
 		{2, "-sigma and -epsilon (or -accounting) exclude", strings.Fields("-sigma 1 -epsilon 8")},
@@ -100,8 +99,8 @@ func TestWrongPlan(t *testing.T) {
 		all[i].args = append([]string{"plan"}, c.args...)
 	}
 	wrongUse(t, t.TempDir(), all)
-	if _, _, log := call("plan", "-dim", "0", "-share", "7", "-tau", "0", "-link-kbit", "-1"); strings.Count(log, "want") != 4 {
-		t.Errorf("not all of four mistakes in\n%s", log)
+	if _, _, log := call("plan", "-dim", "0", "-share", "7", "-tau", "0"); strings.Count(log, "want") != 3 {
+		t.Errorf("not all of three mistakes in\n%s", log)
 	}
 }
 
@@ -119,9 +118,6 @@ func TestWrongFit(t *testing.T) {
 		{2, "-pca -1, want a number of components", with(args, "-pca", "-1")},
 		{2, "not defined: -nodes", with(args, "-nodes", "3")},
 		{2, "want 1 to 200 bytes", with(args, "-fitted-on", strings.Repeat("x", 201))},
-		{2, "-columns exclude each other", []string{"plan", "-dim", "3", "-columns", "4"}},
-		{2, "-columns is missing", []string{"plan", "-classes", "3"}},
-		{2, "-classes is 1, want 2..1000", []string{"plan", "-columns", "3", "-classes", "1"}},
 		{2, "-model perceptron, -hidden 0: task: ", []string{"simulate", "-model", "perceptron", "-hidden", "0"}},
 	})
 }

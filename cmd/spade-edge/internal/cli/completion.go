@@ -36,7 +36,6 @@ func Completion(_ context.Context, c *Cmdline) error {
 // name mean the same in all commands. Those of a fleet's settings come from their table.
 var FlagWords = map[string][]string{
 	"data":      {"csv:", "idx:", "synthetic:clinical"},
-	"format":    {"npy", "raw", "json"},
 	"graph":     {"ring", "complete", "star", "path", "grid:", "er:", "file:"},
 	"log":       {"text", "json"},
 	"model":     {"softmax", "perceptron"},

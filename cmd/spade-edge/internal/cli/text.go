@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -36,12 +34,6 @@ func printable(text string) string {
 		lines[i] = transport.Printable(line)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// CostText says in every accounting what a spend is called.
-func CostText(c dpmech.Cost) string {
-	return fmt.Sprintf("epsilon %s at delta %v, exact (gdp); as zCDP %s; by the paper's formula %s",
-		EpsilonText(c.EpsilonGDP), c.Delta, EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper))
 }
 
 // AgainstAll is how the second of the two adversaries is called everywhere.
@@ -127,24 +119,3 @@ func Wrapped(first, indent string, words []string, width int) string {
 
 // Digits is a number with the fewest digits that tell it from others.
 func Digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// Fields are a JSON object in this order.
-type Fields []Field
-
-// Field is one entry of Fields.
-type Field struct {
-	Key   string
-	Value any
-}
-
-func (f Fields) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, one := range f {
-		b.WriteByte("{,"[min(i, 1)])
-		if err := errors.Join(WriteObject(&b, one.Key), b.WriteByte(':'), WriteObject(&b, one.Value)); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}

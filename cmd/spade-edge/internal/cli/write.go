@@ -10,9 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// EndingsOf are the endings of file names that say a format.
-var EndingsOf = map[string]string{".npy": "npy", ".raw": "raw", ".bin": "raw", ".f32": "raw", ".json": "json"}
-
 // AppendFloats appends numbers as float32, little endian. encoding/binary would link reflection on top.
 func AppendFloats(b []byte, x []float32) []byte {
 	for _, v := range x {

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -73,8 +72,7 @@ type FleetResult struct {
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
 
-	Left  []privacy.LedgerLeft `json:"ledgers"` // of the members whose ledgers are here
-	Notes []string             `json:"notes"`   // what is left to do
+	Notes []string `json:"notes"` // what is left to do
 }
 
 type fileChange struct {
@@ -119,9 +117,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	e.r = FleetResult{
-		Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Left: []privacy.LedgerLeft{}, Notes: []string{},
-	}
+	e.r = FleetResult{Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Notes: []string{}}
 	if err := e.open(path, action.name == "take"); err != nil {
 		return err
 	}
@@ -150,13 +146,12 @@ func (e *fleetEdit) register() {
 	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
 	c.BoolVar(&e.forget, "forget", false, "rotate: make room for another retired key; what the oldest one has signed "+
 		"counts no more")
-	c.StringVar(&e.from, "from", "", "next: the `file` with the model to start from, .npy, .json or .raw, as export "+
+	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
 		"writes it, or the state folder of a node that has it")
 	c.IntVar(&e.stop, "stop", 0, "next: how many members have to ask for an early end of a run, 1..8; 0 if nobody may (default as "+
 		"before)")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
-	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before, or what "+
-		"is left of the ledgers here)")
+	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
 	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
 	c.BoolVar(&e.dryRun, "dry-run", false, "show what changes, and write nothing")
@@ -258,9 +253,6 @@ func (e *fleetEdit) print(t cli.Table) {
 		t.Row("changed", "nothing: the files are so already")
 	}
 	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
-	for _, l := range r.Left {
-		t.Row("ledger", "%q: %s", l.Name, l.Text)
-	}
 	if r.Epsilon != nil {
 		f := e.file.Fleet
 		t.Row("privacy", "%s, at delta %v of each member's data set, for the whole run",

@@ -1,19 +1,14 @@
 package fleet
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -77,16 +72,14 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
-	format := cli.EndingsOf[strings.ToLower(filepath.Ext(e.from))]
-	switch {
-	case info.IsDir():
+	if info.IsDir() {
 		kept, err := state.ReadSnapshot(e.from)
 		if err != nil {
 			return nil, err
 		}
 		x = kept.Model
 		e.note("the start is release %d of %q", kept.Round, kept.Member)
-	case format == "json":
+	} else {
 		m, err := builtin.ReadModel(e.from)
 		if err != nil {
 			return nil, cli.AsUsageError(err)
@@ -99,22 +92,9 @@ func (e *fleetEdit) start() (x []float32, err error) {
 		if m.NonPrivate && !f.Privacy.NonPrivate {
 			e.note("NOT PRIVATE: run %q had no privacy, and what its model reveals is in no ledger", m.Run)
 		}
-	case format == "npy" || format == "raw":
-		if x, err = readNumbers(e.from, format); err != nil {
-			return nil, cli.AsUsageError(err)
-		}
-		e.note("%s has numbers alone: that they are a release of this fleet's model nothing here can show", e.from)
-	default:
-		return nil, cli.AsUsageError(fmt.Errorf("-from %s: want a model file that ends with .json, .npy or .raw, or a node's "+
-			"state folder", e.from))
 	}
 	if len(x) != f.Dim {
 		return nil, cli.AsUsageError(fmt.Errorf("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim))
-	}
-	for i, v := range x {
-		if v64 := float64(v); math.IsNaN(v64) || math.IsInf(v64, 0) {
-			return nil, cli.AsUsageError(fmt.Errorf("-from %s: number %d is %v, want finite ones", e.from, i, v))
-		}
 	}
 	return x, nil
 }
@@ -132,39 +112,10 @@ func (e *fleetEdit) sameTask(m *builtin.Model) error {
 	return err
 }
 
-// readNumbers reads the numbers of a file of export without names: float32, little endian.
-func readNumbers(path, format string) ([]float32, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if format == "npy" {
-		begin := 10
-		if bytes.HasPrefix(data, []byte("\x93NUMPY\x01\x00")) && len(data) >= begin {
-			begin += int(binary.LittleEndian.Uint16(data[8:]))
-		}
-		n := (len(data) - begin) / 4
-		if begin == 10 || n < 0 || !bytes.Contains(data[:begin], []byte("'<f4'")) ||
-			!bytes.Contains(data[:begin], fmt.Appendf(nil, "(%d,)", n)) {
-			return nil, fmt.Errorf("%s is not what export writes: one row of float32, little endian", path)
-		}
-		data = data[begin:]
-	}
-	if len(data)%4 != 0 {
-		return nil, fmt.Errorf("%s has %d bytes of numbers, want a multiple of four", path, len(data))
-	}
-	x := make([]float32, len(data)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return x, nil
-}
-
 // leastEpsilon is the least budget that a run can have, as -epsilon takes it.
 const leastEpsilon = 1e-9
 
-// afford fits the noise of the run into the budget that is asked for, and into what the ledgers here have left. Noise
-// that does already stays as it is.
+// afford fits the noise of the run into its budget. Noise that does already stays as it is.
 func (e *fleetEdit) afford() error {
 	f := e.file.Fleet
 	p := &f.Privacy
@@ -179,111 +130,28 @@ func (e *fleetEdit) afford() error {
 	if e.epsilon > 0 {
 		target, limited = e.epsilon, true
 	}
-	b := budget{epsilon: target, limited: limited, all: math.Inf(1)}
-	elsewhere, err := e.bound(&b)
-	if err != nil {
-		return err
-	}
-	if b.epsilon < leastEpsilon {
+	if target < leastEpsilon {
 		return cli.AsUsageError(errors.New("-epsilon is missing: the run before costs epsilon 0, from which no budget follows"))
 	}
-	if len(elsewhere) > 0 {
-		e.note("ledgers that are not here say on their devices what they have left (privacy -ledger FILE -fleet "+
-			"fleet.json), and -epsilon takes the least: %q", elsewhere)
-	}
-	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= b.epsilon; !fits ||
+	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {
-		if err := e.suggest(b.epsilon); err != nil {
-			return err
-		}
-	}
-	// With noise that is shared, the ledgers may leave less against all other members together.
-	for range 3 {
-		total := f.Total(f.Method.Rounds)
-		if total.All <= b.all {
-			break
-		}
-		b.epsilon, b.limited, b.whose = p.Accounting.Epsilon(total.Rho*(b.all/total.All)*(1-1e-9), p.Delta), true, b.room
-		if b.epsilon < leastEpsilon {
-			return fmt.Errorf("the ledger of %q: %w: it leaves rho %.3g against %s, too little for noise that is shared as "+
-				"before", b.room, dpmech.ErrBudget, b.all, dpmech.AllOthers)
-		}
-		if err := e.suggest(b.epsilon); err != nil {
+		if err := e.suggest(target); err != nil {
 			return err
 		}
 	}
 	p.EpsilonLimit = 0
-	if b.limited {
-		p.EpsilonLimit = b.epsilon
-	}
-	if b.whose != "" {
-		e.note("the ledger of %q has the least left, which is the budget of the run", b.whose)
+	if limited {
+		p.EpsilonLimit = target
 	}
 	if p.LimitAll > 0 {
 		most, _ := p.Accounting.MaxRho(p.LimitAll, p.Delta) // it is valid
-		b.all = min(b.all, most)
-	}
-	if total := f.Total(f.Method.Rounds).All; !(total <= b.all) {
-		return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit and the "+
-			"ledgers leave %.6g: %w; a smaller -epsilon or fewer -rounds would do", b.epsilon, total, b.all, dpmech.ErrBudget)
-	}
-	return e.leave()
-}
-
-// budget is what the next run may spend.
-type budget struct {
-	epsilon float64
-	limited bool    // epsilon is a limit, and not only what the run before cost
-	whose   string  // whose ledger leaves so little; empty if none does
-	all     float64 // the least rho that a ledger leaves against all other members together
-	room    string  // whose ledger that is
-}
-
-// bound lowers a budget to what the ledgers that are here leave, and returns the members whose ledgers are elsewhere.
-func (e *fleetEdit) bound(b *budget) (elsewhere []string, err error) {
-	f := e.file.Fleet
-	p := &f.Privacy
-	elsewhere = slices.Clone(f.Members)
-	for _, n := range e.nodes {
-		l, err := e.ledger(n, f)
-		if err != nil {
-			return nil, err
-		}
-		if l == nil {
-			continue
-		}
-		elsewhere = slices.DeleteFunc(elsewhere, func(name string) bool { return name == n.node.Name })
-		left := l.Total
-		if math.IsInf(left.Rho, 1) {
-			continue
-		}
-		eps := p.Accounting.Epsilon(left.Rho*(1-1e-9), p.Delta) // what is rounded up stays below
-		if eps < leastEpsilon {
-			return nil, fmt.Errorf("the ledger of %q: %w: epsilon 0 is left of its limit, %v. No further run fits on these data: "+
-				"take %[1]q out of the fleet (spade-edge fleet remove), or give it new data with a ledger of their own "+
-				"(spade-edge privacy -new-ledger)", n.node.Name, dpmech.ErrBudget, l.Limit)
-		}
-		if eps < b.epsilon {
-			b.epsilon, b.limited, b.whose = eps, true, n.node.Name
-		}
-		if left.All < b.all {
-			b.all, b.room = left.All, n.node.Name
+		if total := f.Total(f.Method.Rounds).All; total > most {
+			return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit is %.6g: %w; "+
+				"a smaller -epsilon or fewer -rounds would do", target, total, most, dpmech.ErrBudget)
 		}
 	}
-	return elsewhere, nil
-}
-
-// leave says what the ledgers here have left, at the settings of the run.
-func (e *fleetEdit) leave() error {
-	for _, n := range e.nodes {
-		l, err := e.ledger(n, e.file.Fleet)
-		if err != nil {
-			return err
-		}
-		if l != nil {
-			e.r.Left = append(e.r.Left, *l)
-		}
-	}
+	e.note("each device says what its ledger leaves to this run (privacy -ledger FILE -fleet fleet.json): if one leaves less, give " +
+		"the least as -epsilon")
 	return nil
 }
 
@@ -315,25 +183,6 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		return cli.AsUsageError(fmt.Errorf("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll))
 	}
 	return nil
-}
-
-// ledger returns what the ledger of a node has left, nil if it is not here. It refuses an id that a run there has had.
-func (e *fleetEdit) ledger(n *nodeText, f *sdk.Fleet) (*privacy.LedgerLeft, error) {
-	if _, err := os.Stat(n.node.Ledger); n.node.Ledger == "" || err != nil {
-		return nil, nil
-	}
-	l, err := state.ReadLedger(n.node.Ledger)
-	if err != nil {
-		return nil, err
-	}
-	life := l.Lifetime(f.Privacy.Delta)
-	for _, r := range life.Runs {
-		if r.Run == f.Run {
-			return nil, cli.AsUsageError(fmt.Errorf("-run %q is in the ledger of %q already: want an id that was never used", f.Run,
-				n.node.Name))
-		}
-	}
-	return privacy.LeftOf(life, n.node.Name, f), nil
 }
 
 // take brings a new fleet file to the device of a node.
@@ -389,5 +238,5 @@ func (e *fleetEdit) take() error {
 		}
 	}
 	e.note("spade-edge check %s says whether all is there", n.path)
-	return e.leave()
+	return nil
 }

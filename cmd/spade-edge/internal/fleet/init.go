@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -29,7 +28,7 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile string
 	n, port, dim, samples, stop        int
 	hosts, nats                        string
-	stream, oneshot                    CommandFlag
+	stream                             CommandFlag
 	workers                            int
 	deal                               bool
 	taskFile                           string
@@ -92,8 +91,6 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
 	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
-	c.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
-		"query; {sample} and {params} in them are filled in")
 	c.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
@@ -126,7 +123,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 
 // builtin says whether the nodes learn with the built-in model: by -data, or because nothing was said.
 func (o *initOptions) builtin() bool {
-	return o.Given["data"] || !o.Given["stream"] && !o.Given["oneshot"] && !o.Given["dim"]
+	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
 // check settles who takes part and where, and reports every fault that shows without data.
@@ -134,8 +131,7 @@ func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
-	f.When(setup.Count(o.Given["data"], o.Given["stream"], o.Given["oneshot"]) > 1,
-		"-data, -stream and -oneshot exclude each other: a node learns from one of them")
+	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream exclude each other: a node learns from one of them")
 	switch {
 	case o.Given["members"]:
 		for _, m := range o.members {
@@ -180,13 +176,9 @@ func (o *initOptions) check() error {
 	f.When(o.Given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
-	program := scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}
-	if err := program.Validate(); err != nil && len(o.oneshot) > 0 && o.samples >= 1 {
-		f.Add("-oneshot: %w", err)
-	}
-	f.When(o.workers < 1 || o.workers > 1024 || o.Given["workers"] && !o.Given["stream"] && !o.Given["oneshot"],
-		"-workers is %d, want 1..1024, with -stream or -oneshot only", o.workers)
-	f.Empty(o.Given, "stream", o.stream.String(), "oneshot", o.oneshot.String(), "nodes", o.nodeNames,
+	f.When(o.workers < 1 || o.workers > 1024 || o.Given["workers"] && !o.Given["stream"],
+		"-workers is %d, want 1..1024, with -stream only", o.workers)
+	f.Empty(o.Given, "stream", o.stream.String(), "nodes", o.nodeNames,
 		"members", o.membersFile, "run", o.runID)
 	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)

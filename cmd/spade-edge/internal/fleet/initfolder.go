@@ -156,8 +156,6 @@ func (o *initOptions) oracle(number int) map[string]any {
 	switch {
 	case o.Given["stream"]:
 		return map[string]any{"stream": []string(o.stream), "workers": o.workers}
-	case o.Given["oneshot"]:
-		return map[string]any{"oneshot": []string(o.oneshot), "samples": o.samples, "workers": o.workers}
 	case !o.builtin():
 		return map[string]any{"stream": []string{setup.Gap}}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -22,9 +21,8 @@ import (
 // PlanOptions are the flags of the command plan.
 type PlanOptions struct {
 	setup.Options
-	dim, samples     int
-	columns, classes int
-	share, linkKbit  float64
+	dim, samples int
+	share        float64
 }
 
 // Plan is the command that says what a run will take.
@@ -54,17 +52,12 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
 	o.RegisterRun(c)
 	o.RegisterModel(c)
-	c.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d (with -columns it follows from the model)")
-	c.IntVar(&o.columns, "columns", 0, "`columns` of the data as a built-in model sees "+
-		"them, a column of ones included (instead of -dim)")
-	c.IntVar(&o.classes, "classes", 2, "classes of the data, with -columns")
+	c.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d")
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
 	c.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this "+
 		"`share` of what it was; sets -cooldown if given")
-	c.Float64Var(&o.linkKbit, "link-kbit", 0, "speed of a node's link, 1000 "+
-		"bits a second in each direction (0 = unknown)")
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
@@ -81,17 +74,11 @@ func (o *PlanOptions) check() error {
 		}
 	}
 	f.When(len(lengths) > 1, "%v exclude each other: each says how long the run is", lengths)
-	f.When(o.Given["dim"] && o.Given["columns"],
-		"-dim and -columns exclude each other: with the model, one follows from the other")
-	f.When(o.Given["classes"] && !o.Given["columns"],
-		"-columns is missing: only with it -classes says how many parameters there are")
-	f.When(o.Model.Name == task.LinearModel && o.Given["classes"], "-classes does not go with -model linear, which predicts a number")
 	for _, c := range []struct {
 		name            string
 		value, min, max int64
 	}{
-		{"dim", int64(o.dim), 1, wire.MaxDim}, {"columns", int64(o.columns), 1, 1 << 18}, {"classes", int64(o.classes), 2, 1000},
-		{"samples", int64(o.samples), 1, math.MaxInt32}, {"steps", int64(o.Steps), 1, math.MaxInt32},
+		{"dim", int64(o.dim), 1, wire.MaxDim}, {"samples", int64(o.samples), 1, math.MaxInt32}, {"steps", int64(o.Steps), 1, math.MaxInt32},
 		{"queries", o.Queries, 1, math.MaxInt64},
 	} {
 		f.When(o.Given[c.name] && (c.value < c.min || c.value > c.max), "-%s is %d, want %d..%d", c.name, c.value, c.min, c.max)
@@ -99,17 +86,9 @@ func (o *PlanOptions) check() error {
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d are %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
-	f.When(o.Given["link-kbit"] && !(o.linkKbit > 0 && o.linkKbit <= math.MaxFloat32), "-link-kbit is %v, want a positive number",
-		o.linkKbit)
 	f.When(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	o.Conflicts(&f)
-	if err := f.Usage(); err != nil {
-		return err
-	}
-	if o.Given["columns"] {
-		o.dim = o.ModelSpec().Dim(o.columns, o.classes)
-	}
-	return nil
+	return f.Usage()
 }
 
 // Build makes the fleet, like the one of options.build, but without data.
@@ -143,7 +122,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		Payload: sdk.PayloadMessage, LinkKbit: o.linkKbit, NonPrivate: o.Asked.Privacy.NonPrivate,
+		Payload: sdk.PayloadMessage, NonPrivate: o.Asked.Privacy.NonPrivate,
 	}
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
@@ -194,8 +173,6 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if err := r.Multiply(queries); err != nil {
 		return nil, err
 	}
-	r.State = setup.NewState(cfg)
-	r.Memory, r.Disk = setup.NewMemory(cfg, r.State), setup.NewDiskCost(f, cfg, r.State)
 	r.Chosen = p.ChosenValues()
 	if !o.Asked.Privacy.NonPrivate {
 		r.Privacy = setup.NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -141,7 +140,6 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	var errOracle error
 	if !edges {
 		errOracle = c.parts(ctx, node, file)
-		c.ok("clock", "not needed: keys do not expire")
 	}
 	switch {
 	case errors.Is(errOracle, builtin.ErrOwnFit):
@@ -204,9 +202,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	default:
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
-	}
-	if r.Disk > 0 {
-		c.disk(node, r.Disk)
 	}
 	return errOracle
 }
@@ -318,29 +313,6 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 		c.fail(item, cli.ExitFailed, err)
 	} else {
 		c.ok(item, "%s can be bound", node.Listen)
-	}
-}
-
-// disk compares what the node will need with what is free on the disk of its state.
-func (c *Checkup) disk(node *fleetfile.Node, need int64) {
-	const item = "disk"
-	for i := range 2 { // is there already
-		if info, err := os.Stat(filepath.Join(node.State, fmt.Sprintf("slot-%d", i))); err == nil {
-			need -= min(info.Size(), need)
-		}
-	}
-	dir, err := filepath.Abs(node.State)
-	for _, missing := os.Stat(dir); err == nil && missing != nil && dir != filepath.Dir(dir); _, missing = os.Stat(dir) {
-		dir = filepath.Dir(dir)
-	}
-	free, err := freeSpace(dir)
-	switch {
-	case err != nil:
-		c.warn(item, "%s are needed; what is free cannot be told: %v", cli.BytesText(need), err)
-	case free < need:
-		c.fail(item, cli.ExitFailed, fmt.Errorf("%s are needed and %s free at %s", cli.BytesText(need), cli.BytesText(free), dir))
-	default:
-		c.ok(item, "%s are needed and %s free at %s", cli.BytesText(need), cli.BytesText(free), dir)
 	}
 }
 

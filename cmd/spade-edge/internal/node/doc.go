@@ -1,2 +1,2 @@
-// Package node has the commands of one device: run, status, stop, check, export, predict, evaluate and inspect.
+// Package node has the commands of one device: run, status, stop, check, export, predict and evaluate.
 package node

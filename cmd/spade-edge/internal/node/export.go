@@ -44,9 +44,8 @@ type Exported struct {
 
 // Export is the command that writes a node's model to a file.
 func Export(_ context.Context, c *cli.Cmdline) error {
-	to := c.String("out", "", "the `file` to write")
-	format := c.String("format", "", "npy, raw or json (default by the file's ending)")
-	ownFit := c.Bool("own-fit", false, "with json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
+	to := c.String("out", "", "the `file` to write, whose ending says the format: .json or .npy")
+	ownFit := c.Bool("own-fit", false, "with .json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
 		"deviations, categories); the privacy guarantee does not cover it")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite what is there")
@@ -58,16 +57,12 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if *to == "" {
 		return cli.AsUsageError(errors.New("-out is missing: the file to write"))
 	}
-	if *format == "" {
-		if *format = cli.EndingsOf[strings.ToLower(filepath.Ext(*to))]; *format == "" {
-			return cli.AsUsageError(fmt.Errorf("-format is missing, and the ending of -out %q says none: want npy, raw or json", *to))
-		}
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
+	if format != "json" && format != "npy" {
+		return cli.AsUsageError(fmt.Errorf("-out %q: want a name that ends with .json, or .npy for the numbers alone", *to))
 	}
-	if *format != "npy" && *format != "raw" && *format != "json" {
-		return cli.AsUsageError(fmt.Errorf("-format %q, want npy, raw or json", *format))
-	}
-	if *ownFit && *format != "json" {
-		return cli.AsUsageError(fmt.Errorf("-own-fit goes with -format json, not with %s, which has numbers alone", *format))
+	if *ownFit && format != "json" {
+		return cli.AsUsageError(errors.New("-own-fit goes with a file .json, not with .npy, which has numbers alone"))
 	}
 	node, file, err := readFiles(path)
 	if err != nil {
@@ -89,7 +84,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim:    len(model),
-		Format: *format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+		Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f, kept.End)
@@ -131,7 +126,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	case r.Predicts:
 		t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
 	case r.Format != "json":
-		t.Row("predict", "not from this file, which has numbers alone; -format json has all that it takes")
+		t.Row("predict", "not from this file, which has numbers alone; a file .json has all that it takes")
 	case whole.NoTask == builtin.OwnFit:
 		t.Row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
 	default:
@@ -160,15 +155,11 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 }
 
 func (r *Exported) encode(m *builtin.Model) ([]byte, error) {
-	var b []byte
-	switch r.Format {
-	case "json":
-		r.Predicts = m.Task != nil
-		return m.Marshal()
-	case "npy":
-		b = NpyHeader(len(m.Weights))
+	if r.Format == "npy" {
+		return cli.AppendFloats(NpyHeader(len(m.Weights)), m.Weights), nil
 	}
-	return cli.AppendFloats(b, m.Weights), nil
+	r.Predicts = m.Task != nil
+	return m.Marshal()
 }
 
 // NpyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length

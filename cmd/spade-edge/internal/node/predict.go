@@ -70,7 +70,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if a.Data == "" {
 		return nil, cli.AsUsageError(errors.New("-data is missing, want csv:FILE or another source of the model's kind"))
 	}
-	if format := cli.EndingsOf[strings.ToLower(filepath.Ext(path))]; format == "npy" || format == "raw" {
+	if strings.ToLower(filepath.Ext(path)) == ".npy" {
 		return nil, cli.AsUsageError(fmt.Errorf("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json",
 			path))
 	}
@@ -202,7 +202,7 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 		t.Row("AUC", "%s", number(b.AUC))
 		t.Row("Brier", "%s", number(&b.Brier))
 	}
-	t.Row("macro F1", "%s", number(&m.MacroF1))
+	t.Row("macro F1", "%.4g", m.MacroF1)
 	t.Row("intervals", "95 %%, by the ends of brackets")
 	fmt.Fprintf(t, "\n%-20s", "is \\ said")
 	for _, name := range classes {

@@ -2,11 +2,9 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -24,8 +22,6 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	restore := c.Bool("recover", false,
 		"with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
-	until := c.String("until", "", "ask for an early end of the run, by all members: `when` is a round, a duration from now, a time, "+
-		"or below=D for a consensus error")
 	without := c.String("without", "", "go on without neighbors that are silent for good: their `names`, with commas")
 	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
 		"least 2m (default what the node file says, or wait)")
@@ -34,12 +30,6 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	path, err := c.ParseFile()
 	if err == nil {
 		err = cli.CheckHTTP(*addr)
-	}
-	var end device.End
-	if err == nil && c.Given["until"] {
-		if end, err = device.ParseEnd(*until, time.Now()); err != nil {
-			err = cli.AsUsageError(fmt.Errorf("-until %w", err))
-		}
 	}
 	if err == nil && *form != "text" && *form != "json" {
 		err = cli.AsUsageError(fmt.Errorf("-log %q, want text or json", *form))
@@ -67,13 +57,10 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Recover, d.Anyway, d.Noise, d.End = *restore, *anyway, c.Program.Noise, end
+	d.Recover, d.Anyway, d.Noise = *restore, *anyway, c.Program.Noise
 	tell(c, d, show, *form == "json")
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
 	o, err := d.Run(ctx)
-	if errors.Is(err, sdk.ErrStop) {
-		err = cli.AsUsageError(fmt.Errorf("-until: %w", err))
-	}
 	if err != nil {
 		return err
 	}

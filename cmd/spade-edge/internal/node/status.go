@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
@@ -22,8 +21,7 @@ import (
 
 // Status is the command that says where a node stands.
 func Status(ctx context.Context, c *cli.Cmdline) error {
-	watch := c.Bool("watch", false, "show every second what the node is doing, until it ends")
-	c.JSONFlag(", at the end of -watch")
+	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
@@ -33,45 +31,10 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	st, err := device.StatusOf(ctx, file, fleet)
-	if *watch && err == nil && st.Running {
-		st, err = watchNode(ctx, st, file, fleet, c.Log)
-	}
 	if err != nil {
 		return err
 	}
 	return c.Print(st, func(t cli.Table) { _, _ = io.WriteString(t, StatusText(st, file)) })
-}
-
-// watchNode says what a running node does, whenever that changes, until it is gone or ctx ends, and returns how it stood
-// then.
-func watchNode(
-	ctx context.Context, st *monitor.Status, file *fleetfile.Node, fleet *fleetfile.File, log io.Writer,
-) (*monitor.Status, error) {
-	said := ""
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		if line := device.Summary(st); line != said {
-			said = line
-			fmt.Fprintln(log, cli.OneLine(line))
-		}
-		if !st.Running {
-			return st, nil
-		}
-		select {
-		case <-ctx.Done():
-			return st, nil
-		case <-tick.C:
-		}
-		next, err := device.StatusOf(ctx, file, fleet)
-		if ctx.Err() != nil {
-			return st, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		st = next
-	}
 }
 
 // StatusText returns a status for people.

@@ -12,7 +12,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
+
+// Stopped is how far a node came that was ended, and its JSON.
+type Stopped struct {
+	WasRunning bool `json:"was_running"`
+	Round      int  `json:"round"`
+	Rounds     int  `json:"rounds"`
+	Cooldown   int  `json:"cooldown"`
+}
+
+// StopAsked is what a node has asked of its run, and its JSON.
+type StopAsked struct {
+	Asked int           `json:"asked"` // the last round with data
+	Stop  *monitor.Stop `json:"stop"`
+}
 
 // Stop is the command that ends a running node, to go on later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
@@ -56,9 +71,7 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	r := cli.Fields{
-		{Key: "was_running", Value: running}, {Key: "round", Value: st.Round}, {Key: "rounds", Value: st.Rounds}, {Key: "cooldown", Value: st.Cooldown},
-	}
+	r := Stopped{running, st.Round, st.Rounds, st.Cooldown}
 	return c.Print(r, func(t cli.Table) {
 		said := "node %q of run %q has stopped after round %d of %d\n"
 		if !running {
@@ -82,7 +95,7 @@ func stopFleet(ctx context.Context, c *cli.Cmdline, file *fleetfile.Node, fleet 
 	if st.Stop != nil {
 		text = st.Stop.Text
 	}
-	return c.Print(cli.Fields{{Key: "asked", Value: last}, {Key: "stop", Value: st.Stop}}, func(t cli.Table) {
+	return c.Print(StopAsked{last, st.Stop}, func(t cli.Table) {
 		fmt.Fprintf(t, "node %q asks that round %d of run %q be the last with data; early end %s\n", st.Name, last, st.Run, text)
 	})
 }

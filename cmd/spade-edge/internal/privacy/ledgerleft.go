@@ -14,16 +14,12 @@ import (
 
 // LedgerLeft is what a ledger leaves to further releases, and its JSON. Without a limit that is not said.
 type LedgerLeft struct {
-	Name    string       `json:"name,omitempty"`
 	Figures []FigureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // of learning that are left at a fleet's settings
 	Run     string       `json:"run,omitempty"`    // of that fleet
 	Made    int          `json:"made,omitempty"`   // rounds of that run that the ledger counts
 
 	Text string `json:"-"`
-
-	Total dpmech.Total  `json:"-"` // infinite without a limit
-	Limit *dpmech.Limit `json:"-"`
 }
 
 // FigureLeft is what a ledger leaves against an adversary.
@@ -34,10 +30,9 @@ type FigureLeft struct {
 }
 
 // LeftOf returns what is left. f may be nil.
-func LeftOf(life *dpmech.Lifetime, name string, f *sdk.Fleet) *LedgerLeft {
-	l := &LedgerLeft{Name: name, Text: "as much as you like: the ledger has no limit", Limit: life.Limit,
-		Total: life.Limit.Left(life.Total())}
-	left := l.Total
+func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
+	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
+	left := life.Limit.Left(life.Total()) // infinite without a limit
 	if limit := life.Limit; limit != nil {
 		for _, figure := range left.Figures() {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)

@@ -47,7 +47,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	o.SettingFlags(c, "accounting")
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
-	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
+	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
 	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
@@ -172,7 +172,7 @@ func (o *privacyOptions) showLedger() error {
 		f = file.Fleet
 	}
 	life := l.Lifetime(o.Asked.Privacy.Delta)
-	left := LeftOf(life, "", f)
+	left := LeftOf(life, f)
 	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
 }
 

@@ -25,6 +25,13 @@ type Verification struct {
 }
 
 func (o *privacyOptions) verifyCertificate() error {
+	text, err := fleetfile.ReadFile(o.verify, MaxForeign, "a certificate")
+	if err != nil {
+		return err
+	}
+	if j, err := state.ParseJournal(text); err == nil && len(j.Evidence) > 0 {
+		return o.verifyEvidence(j.Evidence)
+	}
 	_, cert, err := CertificateIn(o.verify)
 	if err != nil {
 		return err

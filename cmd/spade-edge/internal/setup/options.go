@@ -302,4 +302,4 @@ const Gap = "FILL-IN-THE-ORACLE"
 
 // ErrGap is the error of a node file whose oracle nobody has named yet.
 var ErrGap error = cli.AsUsageError(errors.New("the node file has a gap: put in what this node learns from, " +
-	"a stream, a oneshot or a builtin (sdk/fleetfile/FORMAT.md shows them)"))
+	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)"))

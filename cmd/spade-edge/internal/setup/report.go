@@ -53,12 +53,6 @@ type Report struct {
 	BytesSent  int64       `json:"bytes_sent"`  // by all
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
 	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
-	LinkKbit   float64     `json:"link_kbit,omitempty"`
-	LinkDays   *float64    `json:"link_days,omitempty"` // one node's bytes over its link, one direction
-
-	Memory int64    `json:"memory_bytes"` // the state included
-	State  int64    `json:"state_bytes"`  // as it is stored
-	Disk   diskCost `json:"disk_bytes"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
@@ -80,10 +74,6 @@ func (r *Report) Multiply(queries int64) error {
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
 	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
 	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
-	if r.LinkKbit > 0 {
-		days := float64(r.BytesNode) * 8 / (r.LinkKbit * 1000) / 86400
-		r.LinkDays = &days
-	}
 	return nil
 }
 
@@ -117,20 +107,6 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
-		if r.LinkDays != nil {
-			t.Row("link", "%.3g days at %v kbit/s in each direction, for frames alone", *r.LinkDays, r.LinkKbit)
-		}
-	}
-	t.Row("memory", "%s, besides the program itself", cli.BytesText(r.Memory))
-	t.Row("disk", "%s set aside; %s written a round, %s in all", cli.BytesText(r.Disk.Slots), cli.BytesText(r.Disk.Round),
-		cli.BytesText(r.Disk.Written))
-	if r.Disk.Memory > 0 {
-		t.Row("", "%s of each state is the estimator's memory, which wears flash: -estimator centered stores far "+
-			"less", cli.BytesText(r.Disk.Memory))
-	}
-	if r.Disk.Memory > sdk.DefaultMemoryLimit {
-		t.Row("", "that is more than the %s which a node takes unless its file has a larger \"memory_limit\"",
-			cli.BytesText(sdk.DefaultMemoryLimit))
 	}
 	r.Privacy.write(t, r.Rounds, "")
 	if r.Forecast != nil {

@@ -195,7 +195,7 @@ func (a *Accuracies) judge(p *Problem, models [][]float32) {
 		}
 		return &sum
 	}
-	a.MacroF1 = mean(func(m *task.ClassMetrics) float64 { return m.MacroF1.Value })
+	a.MacroF1 = mean(func(m *task.ClassMetrics) float64 { return m.MacroF1 })
 	if p.Train.Classes != 2 {
 		return
 	}

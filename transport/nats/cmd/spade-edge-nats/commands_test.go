@@ -64,7 +64,6 @@ func TestCommands(t *testing.T) {
 	has("its run is done", "status", "a.json")
 	model := f.path("a.npy")
 	has("model_sha256 "+f.want(t)[0], "export", "a.json", "-out", model)
-	has("nats://127", "inspect", "a.json")
 	if _, err := os.Stat(model); err != nil {
 		t.Error(err)
 	}
