@@ -119,10 +119,10 @@ func TestLiesCostNothing(t *testing.T) {
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
-			"the sender says that it is epoch 0 and has made release 2, and shows no signature of it"},
+			"says that it is epoch 0 and has made release 2, and shows no signature of it"},
 		{"a later epoch", beside(1,
 			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Epoch: 9} }),
-			"the sender says that it is epoch 9 and has made release 0, and shows no signature of it"},
+			"says that it is epoch 9 and has made release 0, and shows no signature of it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame

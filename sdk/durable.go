@@ -82,7 +82,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		}
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
-		if err := n.claims.resume(&snaps[i]); err != nil {
+		if err := n.claims.Resume(&snaps[i]); err != nil {
 			return fmt.Errorf("sdk: stored state of release %d: %w", snaps[i].State.Round, err)
 		}
 	}
@@ -138,12 +138,12 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if own := n.claims.own.Last(); own != nil {
+	if own := n.claims.Own.Last(); own != nil {
 		shown := *own
-		n.claims.seen = &shown
+		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.peers { // what neighbors have said of the one before says nothing of this one
-		peer.countersign = peer.countersign[:0]
+	for _, peer := range n.claims.Peers { // what neighbors have said of the one before says nothing of this one
+		peer.Countersign = peer.Countersign[:0]
 	}
 }
 
@@ -230,8 +230,8 @@ func (n *Node) mark(release int) error {
 // and nothing may be sent that rests on it.
 func (n *Node) record() error {
 	s := n.machine.State()
-	if n.claims.signing() {
-		if err := n.claims.sign(&s, n.epoch, n.cfg.Ledger); err != nil {
+	if n.claims.Signing() {
+		if err := n.claims.Sign(&s, n.epoch); err != nil {
 			return err
 		}
 	}
@@ -253,7 +253,7 @@ func (n *Node) save(s *admm.State) error {
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
-	n.claims.record(&snap)
+	n.claims.Record(&snap)
 	log := struct { // of releases
 		Model string  `json:"model_sha256"`
 		Rho   float64 `json:"rho,omitempty"`     // spent so far in this run, in zCDP
@@ -355,16 +355,16 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 				"key, which its neighbors hold evidence of", e.Round))
 		}
 	}
-	if !n.claims.signing() {
+	if !n.claims.Signing() {
 		return c, nil
 	}
 	held := make(map[string][]byte)
-	for _, peer := range n.claims.peers {
-		if len(peer.countersign) > 0 {
-			held[peer.name] = peer.countersign
+	for _, peer := range n.claims.Peers {
+		if len(peer.Countersign) > 0 {
+			held[peer.Name] = peer.Countersign
 		}
 	}
-	if err := signed.SealCertificate(c, n.claims.key, n.claims.seen, held); err != nil {
+	if err := signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -374,7 +374,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
 		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
-	if n.filter == nil || !n.claims.signing() { // what nobody has signed costs nothing
+	if n.filter == nil || !n.claims.Signing() { // what nobody has signed costs nothing
 		return err
 	}
 	m := n.method()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -16,9 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
+
+// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a
+// copy of its folder, works in its name and looks at the same data.
+var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
@@ -35,7 +41,7 @@ type Node struct {
 	toRecover *admm.Config
 	number    map[string]int // of every member
 	neighbors []int
-	claims    *claims
+	claims    *trust.Log
 	cases     cases
 	secrets   *secrets // nil unless the members share noise and agree on it themselves
 	graph     *graph.Graph
@@ -109,9 +115,14 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
-	mcfg.Incarnation = signed.NewIncarnation()
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, graph: p.graph}
-	n.claims = newClaims(&cfg, n.hash, mcfg.Incarnation, mcfg.Neighbors)
+	names := map[int]string{}
+	for _, j := range mcfg.Neighbors {
+		names[j] = cfg.Fleet.Members[j]
+	}
+	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
+	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
+	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {

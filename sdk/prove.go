@@ -8,6 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // ending is an error of a frame that ends the run: the node's own signature shows that it must not go on.
@@ -19,69 +20,60 @@ func (e ending) Unwrap() error { return e.error }
 // message that shows a double, of its sender or of this node, is dealt with. A release of a device that was replaced is
 // outdated, and counts no more.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
-	from, peer := m.From, r.claims.peers[m.From]
-	if !r.claims.signing() || peer == nil {
+	from, peer := m.From, r.claims.Peers[m.From]
+	if !r.claims.Signing() || peer == nil {
 		return false, nil
 	}
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release:
-		if outdated, err = r.claims.release(peer, m); outdated || errors.As(err, new(fork)) {
+		if outdated, err = r.claims.Release(peer, m); outdated || errors.As(err, new(trust.Fork)) {
 			r.correct(from, peer)
 		}
 	case admm.Start:
-		err = r.checkStart(peer, m)
+		err = r.claims.Start(peer, m, r.recovered)
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
 		// An answer to an incarnation before is not checked: the machine passes it over.
-		if m.Epoch != r.epoch || m.Incarnation != r.claims.incarnation {
+		if m.Epoch != r.epoch || m.Incarnation != r.claims.Incarnation {
 			break
 		}
 		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
-			err = r.checkEarlier(peer.name, m.Signed.Other)
+			err = r.checkEarlier(peer.Name, m.Signed.Other)
 		}
 	case admm.Done:
 		err = r.checkDone(peer, m)
 	case admm.Conflict:
-		err = r.checkDouble(peer.name, m)
+		err = r.checkDouble(peer.Name, m)
 	}
-	var two *contradiction
+	var two *trust.Contradiction
 	if errors.As(err, &two) {
-		r.accuse(from, peer, signed.NewEvidence(peer.name, &two.first, &two.second))
+		r.accuse(from, peer, signed.NewEvidence(peer.Name, &two.First, &two.Second))
 	}
 	return outdated, err
 }
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
-func (r *run) checkProbe(peer *peerClaims, m *admm.Message) error {
-	peer.ledger = append(peer.ledger[:0], m.Signed.Ledger...)
+func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
+	peer.Ledger = append(peer.Ledger[:0], m.Signed.Ledger...)
 	if len(m.Signed.Other) > 0 {
 		r.learnCheckpoint(peer, m.Signed.Other)
 	}
 	if m.Round > 0 || m.Epoch > 0 {
-		if len(m.Signed.Own) == 0 {
-			return fmt.Errorf("sdk: the sender says that it is epoch %d and has made release %d, and shows no signature "+
-				"of it", m.Epoch, m.Round)
-		}
-		own, err := r.claims.theirs(peer, m.Signed.Own)
-		if err != nil {
+		if _, err := r.claims.Stands(peer, m, true); err != nil {
 			return err
-		}
-		if own.Round != m.Round || own.Epoch != m.Epoch {
-			return fmt.Errorf("sdk: the sender says that it is epoch %d and has made release %d, and has signed release "+
-				"%d as epoch %d", m.Epoch, m.Round, own.Round, own.Epoch)
 		}
 	}
 	return r.checkHeld(peer, m)
 }
 
 // checkHeld checks the proof of the release of this node that the sender says it holds.
-func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
+func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Held)
 	if err != nil || shown == nil {
 		return err
 	}
-	if err := r.confront(m.From, peer.name, shown); err != nil {
+	if err := r.confront(m.From, peer.Name, shown); err != nil {
 		return err
 	}
 	if shown.Round < m.Held {
@@ -98,14 +90,14 @@ func (r *run) checkHeld(peer *peerClaims, m *admm.Message) error {
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.epoch {
-		if shown.Verify(r.claims.scope, r.claims.present()) == nil { // see convict
+		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
 		}
 		return ending{fmt.Errorf("sdk: %q holds a release that epoch %d of this node's name has signed, and this is "+
 			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.epoch, state.ErrRollback)}
 	}
-	for i := range r.claims.own {
-		if own := &r.claims.own[i]; own.Contradicts(shown) {
+	for i := range r.claims.Own {
+		if own := &r.claims.Own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
@@ -138,7 +130,7 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 }
 
 // checkDone checks a neighbor's word that it holds this node's last release, and takes its countersignature.
-func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
+func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Round)
 	if err != nil {
 		return err
@@ -150,31 +142,31 @@ func (r *run) checkDone(peer *peerClaims, m *admm.Message) error {
 	if shown.Epoch < r.epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
 	}
-	if err := r.confront(m.From, peer.name, shown); err != nil {
+	if err := r.confront(m.From, peer.Name, shown); err != nil {
 		return err
 	}
-	if err := shown.VerifyHeld(r.claims.scope, r.claims.keys(peer.name), m.Signed.Countersign); err != nil {
+	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
 	// A neighbor that has not heard yet that this device took over from a lost one signs what that had signed.
-	if own := r.claims.own.Last(); own != nil && own.ID(r.claims.scope) == shown.ID(r.claims.scope) {
+	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		peer.countersign = append(peer.countersign[:0], m.Signed.Countersign...)
+		peer.Countersign = append(peer.Countersign[:0], m.Signed.Countersign...)
 	}
 	return nil
 }
 
 // checkDouble takes a neighbor's evidence against this node.
 func (r *run) checkDouble(by string, m *admm.Message) error {
-	first, err := r.claims.mine(m.Signed.Proof)
+	first, err := r.claims.Mine(m.Signed.Proof)
 	if err != nil {
 		if r.doubleOfAnother(m) {
 			return nil
 		}
 		return err
 	}
-	second, err := r.claims.mine(m.Signed.Other)
+	second, err := r.claims.Mine(m.Signed.Other)
 	if err != nil {
 		return err
 	}
@@ -202,17 +194,17 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 // convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. What
 // a retired key has signed counts only until the fleet file drops that key.
 func (n *Node) convict(e signed.Evidence) {
-	if n.claims.signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.present()) == nil {
+	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()
 	}
 }
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
-func (r *run) accuse(from int, peer *peerClaims, e signed.Evidence) {
-	if peer.evidence == nil {
-		peer.evidence = &e
+func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
+	if peer.Evidence == nil {
+		peer.Evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
-		r.log.Error("evidence of a double", "neighbor", peer.name, "round", e.Round)
+		r.log.Error("evidence of a double", "neighbor", peer.Name, "round", e.Round)
 		r.spread(from, peer)
 	}
 	r.show(from, peer)
@@ -232,12 +224,12 @@ func (r *run) keepEvidence(e signed.Evidence) {
 
 // show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of
 // it stops.
-func (r *run) show(to int, peer *peerClaims) {
-	if peer.evidence == nil || peer.told {
+func (r *run) show(to int, peer *trust.Peer) {
+	if peer.Evidence == nil || peer.Told {
 		return
 	}
-	peer.told = true
-	r.postEvidence(to, peer.evidence)
+	peer.Told = true
+	r.postEvidence(to, peer.Evidence)
 }
 
 // postEvidence sends a neighbor the two releases of a double.
@@ -253,22 +245,22 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // successor makes as well. So a neighbor of which there was more than one epoch is told whenever the connection to
 // it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
 // or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
-func (r *run) correct(to int, peer *peerClaims) {
-	if peer.corrected {
+func (r *run) correct(to int, peer *trust.Peer) {
+	if peer.Corrected {
 		return
 	}
 	held := r.machine.Heard(to)
-	if newest := peer.held.Last(); newest != nil {
+	if newest := peer.Held.Last(); newest != nil {
 		held = newest.Round
 	}
-	peer.corrected = true
+	peer.Corrected = true
 	r.probe(to, held)
 }
 
 // probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
 func (r *run) probe(to, held int) {
 	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.epoch,
-		Incarnation: r.claims.incarnation}
+		Incarnation: r.claims.Incarnation}
 	r.attach(&m)
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
 }
@@ -278,19 +270,19 @@ func (r *run) probe(to, held int) {
 // What its answer shows decides, see [run.confront]. A replaced device whose neighbor has gone on with another one will
 // never get what it waits for: their edge is dropped.
 func (r *run) wonder(m *admm.Message) error {
-	peer, next := r.claims.peers[m.From], r.status.Round+1
+	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.signing() || !carries || m.Round <= next || peer == nil || peer.asked {
+	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || peer.Asked {
 		return nil
 	}
-	peer.asked = true
-	if peer.ahead != next {
-		peer.ahead, peer.times = next, 0
+	peer.Asked = true
+	if peer.Ahead != next {
+		peer.Ahead, peer.Times = next, 0
 	}
 	in := r.machine.Received(m.From, r.status.Round)
-	if peer.times++; r.epoch > 0 && peer.times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+	if peer.Times++; r.epoch > 0 && peer.Times > 3 && len(in.Vector)+len(in.Grid) == 0 {
 		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
-			"with another device", peer.name, m.Round, r.status.Round)
+			"with another device", peer.Name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
 		return err
 	}
@@ -301,11 +293,11 @@ func (r *run) wonder(m *admm.Message) error {
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
 	clear(r.cases.told)
-	if err := r.claims.heads.Save(); err != nil {
+	if err := r.claims.Heads.Save(); err != nil {
 		r.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
-	for j, peer := range r.claims.peers {
-		peer.told, peer.corrected, peer.asked = false, false, false
+	for j, peer := range r.claims.Peers {
+		peer.Told, peer.Corrected, peer.Asked = false, false, false
 		r.show(j, peer)
 		r.spread(j, peer)
 	}
@@ -353,7 +345,7 @@ func (n *Node) keepJournal(j *state.Journal) error {
 
 func (n *Node) loadEvidence() error {
 	for _, e := range n.journal.Evidence {
-		if n.claims.signing() {
+		if n.claims.Signing() {
 			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
 				n.log.Warn("stored evidence does not count", "err", err)
 				continue
@@ -364,8 +356,8 @@ func (n *Node) loadEvidence() error {
 			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
 		}
 		n.status.Evidence = append(n.status.Evidence, e)
-		if j, known := n.number[e.Member]; known && n.claims.peers[j] != nil {
-			n.claims.peers[j].evidence = &e
+		if j, known := n.number[e.Member]; known && n.claims.Peers[j] != nil {
+			n.claims.Peers[j].Evidence = &e
 		}
 	}
 	return nil
@@ -374,15 +366,15 @@ func (n *Node) loadEvidence() error {
 // rememberHeads writes down, for later runs, what the neighbors have signed of their ledgers.
 func (n *Node) rememberHeads() {
 	c := n.claims
-	if !c.signing() {
+	if !c.Signing() {
 		return
 	}
-	for _, peer := range c.peers {
-		if r := peer.held.Last(); r != nil {
-			c.heads.Learn(c.keys(peer.name), signed.Earlier{Scope: peer.scope, Statement: *r})
+	for _, peer := range c.Peers {
+		if r := peer.Held.Last(); r != nil {
+			c.Heads.Learn(c.Keys(peer.Name), signed.Earlier{Scope: peer.Scope, Statement: *r})
 		}
 	}
-	if err := c.heads.Save(); err != nil {
+	if err := c.Heads.Save(); err != nil {
 		n.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
 }

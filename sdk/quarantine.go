@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // ErrQuarantine says that there is nobody left to work with: every neighbor is in quarantine, or has put this node in
@@ -96,9 +97,9 @@ func (r *run) tell(j int) {
 		return
 	}
 	r.cases.told[j] = true
-	notice := signed.Statement{Epoch: r.epoch, Kind: signed.Notice, Round: q.Release, Value: r.claims.peers[j].scope}
-	if r.claims.signing() {
-		notice.Sign(r.claims.key, r.claims.scope)
+	notice := signed.Statement{Epoch: r.epoch, Kind: signed.Notice, Round: q.Release, Value: r.claims.Peers[j].Scope}
+	if r.claims.Signing() {
+		notice.Sign(r.claims.Key, r.claims.Scope)
 	}
 	why := q.Why[:min(len(q.Why), 200)]
 	_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: q.Release,
@@ -114,15 +115,15 @@ func isNotice(m *admm.Message) bool {
 
 // takeNotice takes a neighbor's word that it goes on without this node: waiting for it would never end.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
-	peer := r.claims.peers[m.From]
+	peer := r.claims.Peers[m.From]
 	if peer == nil {
 		return errors.New("sdk: the sender speaks of a quarantine and is no neighbor")
 	}
 	notice, err := signed.Parse(m.Signed.Proof, signed.Notice)
-	if err == nil && r.claims.signing() {
-		err = notice.Verify(peer.scope, r.claims.keys(peer.name))
+	if err == nil && r.claims.Signing() {
+		err = notice.Verify(peer.Scope, r.claims.Keys(peer.Name))
 	}
-	if err == nil && notice.Value != r.claims.scope {
+	if err == nil && notice.Value != r.claims.Scope {
 		err = errors.New("sdk: a notice of quarantine for another member")
 	}
 	if err == nil && notice.Round > r.cfg.Fleet.Method.Last()+2 {
@@ -136,7 +137,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 		return err
 	}
 	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
-		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.name, notice.Round,
+		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.Name, notice.Round,
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
 	if r.joining != nil {
 		r.joining.absent[m.From] = q
@@ -177,21 +178,21 @@ func (r *run) outside(m *admm.Message) error {
 // condemn puts the sender of a refused frame in quarantine, if what it has signed cannot be right.
 func (r *run) condemn(in received, err error) {
 	j, member := r.number[in.from]
-	peer := r.claims.peers[j]
-	if err == nil || !member || peer == nil || !r.claims.signing() || r.joining != nil {
+	peer := r.claims.Peers[j]
+	if err == nil || !member || peer == nil || !r.claims.Signing() || r.joining != nil {
 		return
 	}
 	q := state.Quarantine{Why: err.Error(), Frames: []state.Frame{state.NewFrame(in.frame)}}
-	var two *contradiction
+	var two *trust.Contradiction
 	var impossible *admm.ImpossibleError
 	var late *admm.LateError
-	switch newest := peer.held.Last(); {
+	switch newest := peer.Held.Last(); {
 	case errors.As(err, &two):
 		// A device that has replaced another does not answer for a copy of that one.
-		if newest != nil && two.second.Epoch < newest.Epoch {
+		if newest != nil && two.Second.Epoch < newest.Epoch {
 			return
 		}
-		q.Frames = append(q.Frames, state.NewFrame(two.first.Append(nil)))
+		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
 	case errors.As(err, &late):
 	case !errors.As(err, &impossible) || r.message.Kind != admm.Release && r.message.Kind != admm.Start:
 		return // a message to one neighbor is not signed itself
@@ -206,8 +207,8 @@ func (r *run) judged() {
 		if !r.releases {
 			m.Kind = admm.EdgeMessage
 		}
-		if peer := r.claims.peers[v.Peer]; peer != nil {
-			m.Signed.Own = encoded(peer.held.Of(v.Round))
+		if peer := r.claims.Peers[v.Peer]; peer != nil {
+			m.Signed.Own = trust.Encoded(peer.Held.Of(v.Round))
 		}
 		q := state.Quarantine{Why: v.Why}
 		if frame, err := r.codec.Append(nil, &m); err == nil { // it was one
@@ -239,13 +240,13 @@ func (r *run) alone() error {
 }
 
 // spread shows the others the evidence against a neighbor: they may wait for it, and it has ended.
-func (r *run) spread(of int, peer *peerClaims) {
-	if peer.evidence == nil {
+func (r *run) spread(of int, peer *trust.Peer) {
+	if peer.Evidence == nil {
 		return
 	}
 	for _, j := range r.neighbors {
 		if j != of && r.cases.of[j] == nil {
-			r.postEvidence(j, peer.evidence)
+			r.postEvidence(j, peer.Evidence)
 		}
 	}
 }
@@ -257,19 +258,19 @@ func (r *run) doubleOfAnother(m *admm.Message) bool {
 	if err1 != nil || err2 != nil || !first.Contradicts(&second) {
 		return false
 	}
-	for j, peer := range r.claims.peers {
-		if e := peer.evidence; e != nil && e.Round == first.Round { // it is known
+	for j, peer := range r.claims.Peers {
+		if e := peer.Evidence; e != nil && e.Round == first.Round { // it is known
 			if a, b, err := e.Releases(); err == nil && (a == first && b == second || a == second && b == first) {
 				return true
 			}
 		}
-		keys := r.claims.keys(peer.name)
-		if first.Verify(peer.scope, keys) != nil || second.Verify(peer.scope, keys) != nil {
+		keys := r.claims.Keys(peer.Name)
+		if first.Verify(peer.Scope, keys) != nil || second.Verify(peer.Scope, keys) != nil {
 			continue
 		}
-		two := &contradiction{first, second}
-		r.accuse(j, peer, signed.NewEvidence(peer.name, &first, &second))
-		r.condemn(received{from: peer.name, frame: second.Append(nil)}, two)
+		two := &trust.Contradiction{First: first, Second: second}
+		r.accuse(j, peer, signed.NewEvidence(peer.Name, &first, &second))
+		r.condemn(received{from: peer.Name, frame: second.Append(nil)}, two)
 		return true
 	}
 	return false

@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // A takeover, see [Config].Recover. A device that replaces a lost one asks every neighbor where it stands (Join, Stand),
@@ -107,54 +108,27 @@ func (r *run) awaited() (names []string, text string) {
 // hearStanding takes a neighbor's answer. In a fleet with keys the neighbor proves what it says: with its own signature
 // how far it is, and with the lost device's how far that one was and how often it was replaced.
 func (r *run) hearStanding(m *admm.Message) error {
-	peer := r.claims.peers[m.From]
+	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
 		return nil // the neighbor will send it again
 	}
 	s := admm.Standing{Round: m.Round, Held: m.Held,
 		At: admm.Payload{Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}}
 	err := r.machine.CheckStanding(s)
-	if err == nil {
-		err = r.checkStanding(peer, m)
+	if err == nil && r.claims.Signing() {
+		err = r.claims.Standing(peer, m)
 	}
 	r.joining.faults[m.From] = err
 	if err != nil {
 		return err
 	}
-	if r.claims.signing() && len(m.Signed.Other) > 0 {
-		if err := r.checkEarlier(peer.name, m.Signed.Other); err != nil {
+	if r.claims.Signing() && len(m.Signed.Other) > 0 {
+		if err := r.checkEarlier(peer.Name, m.Signed.Other); err != nil {
 			return err
 		}
 	}
 	r.joining.epoch = max(r.joining.epoch, m.Epoch)
 	r.joining.standing[m.From] = s
-	return nil
-}
-
-func (r *run) checkStanding(peer *peerClaims, m *admm.Message) error {
-	if !r.claims.signing() {
-		return nil
-	}
-	if m.Round > 0 {
-		own, err := r.claims.theirs(peer, m.Signed.Own)
-		if err != nil {
-			return err
-		}
-		if own.Round != m.Round {
-			return fmt.Errorf("sdk: %q says that it has made release %d, and has signed release %d", peer.name, m.Round, own.Round)
-		}
-	}
-	shown, err := r.claims.Proof(m, m.Held)
-	switch {
-	case err != nil:
-		return err
-	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("sdk: %q says that this device was replaced %d times, and shows no signature of it", peer.name,
-			m.Epoch)
-	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
-		return fmt.Errorf("sdk: %q speaks of release %d and epoch %d of this member, and shows the signature of release "+
-			"%d and epoch %d", peer.name, m.Held, m.Epoch, shown.Round, shown.Epoch)
-	}
 	return nil
 }
 
@@ -237,38 +211,23 @@ func (r *run) respond(request *admm.Message, name string) error {
 	case r.joining != nil:
 		return nil // it has nothing to stand on yet, and will be asked again
 	}
-	peer := r.claims.peers[request.From]
-	if peer.request != request.Incarnation {
-		peer.request = request.Incarnation
+	peer := r.claims.Peers[request.From]
+	if peer.Request != request.Incarnation {
+		peer.Request = request.Incarnation
 		r.log.Warn("another device asks to take the place of a neighbor's lost one", "neighbor", name)
 	}
 	s := r.machine.Standing(request.From)
 	m := admm.Message{Kind: admm.Stand, To: request.From, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid,
 		Epoch: r.machine.Epoch(request.From), Incarnation: request.Incarnation,
-		Signed: admm.Signed{Own: encoded(r.claims.own.Last()), Proof: encoded(peer.held.Last())}}
-	if r.claims.signing() {
-		if e := r.claims.heads.Lost(r.claims.keys(name), nil, peer.scope); e != nil { // its ledger may be lost as well
+		Signed: admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}}
+	if r.claims.Signing() {
+		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost as well
 			m.Signed.Other = e.Append(nil)
 		}
 	}
-	if shown := peer.held.Last(); shown != nil { // what it cannot prove it does not say
+	if shown := peer.Held.Last(); shown != nil { // what it cannot prove it does not say
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch
 	}
 	r.attachStops(&m)
 	return r.post(request.From, &m)
-}
-
-// checkStart checks the signature of a device that takes over, or of a neighbor that answers it.
-func (r *run) checkStart(peer *peerClaims, m *admm.Message) error {
-	own, err := r.claims.theirs(peer, m.Signed.Own)
-	switch {
-	case err != nil:
-		return err
-	case own.Round != m.Round || own.Epoch != m.Epoch:
-		return fmt.Errorf("sdk: %q starts after release %d as epoch %d, and shows the signature of release %d and "+
-			"epoch %d", peer.name, m.Round, m.Epoch, own.Round, own.Epoch)
-	case m.Epoch > 0 && r.recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid):
-		return fmt.Errorf("sdk: %q starts after release %d from another place than it has signed", peer.name, m.Round)
-	}
-	return nil
 }

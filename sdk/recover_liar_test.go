@@ -163,7 +163,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}
-		}, `"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node: ` +
+		}, `"b" gives no answer that counts: trust: the sender says that it holds release 3 of this node: ` +
 			`signed: release 3: the signature is by none`, works, 4},
 		{"devices that never were", func(f *admm.Message) { f.Epoch = 65535 },
 			`speaks of release 3 and epoch 65535 of this member, and shows the signature of release 3 and epoch 0`,
@@ -173,7 +173,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
 			`"b" speaks of release 6 and epoch 0 of this member, and shows the signature of release 3`, works, 7},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },
-			`"b" gives no answer that counts: sdk: the sender says that it holds release 3 of this node, and shows no signature`,
+			`"b" gives no answer that counts: trust: the sender says that it holds release 3 of this node, and shows no signature`,
 			works, 4},
 		{"it is far ahead itself", func(f *admm.Message) { f.Round = 7 },
 			`"b" says that it has made release 7, and has signed release 4`, works, 7},

@@ -296,9 +296,9 @@ func (r *run) reached(name string) {
 		r.join(j)
 		return
 	}
-	if peer := r.claims.peers[j]; peer != nil {
-		peer.told, peer.corrected = false, false
-		if newest := peer.held.Last(); newest != nil && newest.Epoch > 0 {
+	if peer := r.claims.Peers[j]; peer != nil {
+		peer.Told, peer.Corrected = false, false
+		if newest := peer.Held.Last(); newest != nil && newest.Epoch > 0 {
 			r.correct(j, peer)
 		}
 		r.show(j, peer)

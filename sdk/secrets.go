@@ -91,8 +91,8 @@ func (n *Node) newSecrets(from int) error {
 // sealOffer signs what neighbors are told, with the key that the member has now.
 func (n *Node) sealOffer() {
 	o := n.secrets.kept.Offer()
-	if n.claims.signing() {
-		o.Sign(n.claims.key, n.claims.scope)
+	if n.claims.Signing() {
+		o.Sign(n.claims.Key, n.claims.Scope)
 	}
 	n.secrets.offer = o.Append(nil)
 }
@@ -141,7 +141,7 @@ func (n *Node) dropSecrets() {
 
 // attach adds to a message what proves it, what the node offers, and what stops it knows of.
 func (n *Node) attach(m *admm.Message) {
-	n.claims.attach(m, n.cfg.Ledger)
+	n.claims.Attach(m)
 	n.attachStops(m)
 	if n.secrets != nil && (m.Kind == admm.Probe || m.Kind == admm.ProbeReply || m.Kind == admm.Start) {
 		m.Signed.Offer = n.secrets.offer
@@ -156,25 +156,25 @@ func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 		return nil, nil
 	case probe && m.Epoch < r.machine.Epoch(m.From): // a device that another has replaced is told so
 		return nil, nil
-	case !probe && (m.Epoch != r.epoch || m.Incarnation != r.claims.incarnation): // it was not checked
+	case !probe && (m.Epoch != r.epoch || m.Incarnation != r.claims.Incarnation): // it was not checked
 		return nil, nil
 	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
 		return nil, nil // whose run is over has none any more
 	}
-	peer := r.claims.peers[m.From]
+	peer := r.claims.Peers[m.From]
 	if peer == nil {
 		return nil, nil
 	}
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
-		return nil, fmt.Errorf("sdk: the members share noise, and %q offers no key for it: %w", peer.name, err)
+		return nil, fmt.Errorf("sdk: the members share noise, and %q offers no key for it: %w", peer.Name, err)
 	}
-	if r.claims.signing() {
-		if err := o.Verify(peer.scope, r.claims.keys(peer.name)); err != nil {
+	if r.claims.Signing() {
+		if err := o.Verify(peer.Scope, r.claims.Keys(peer.Name)); err != nil {
 			return nil, err
 		}
 	}
-	known := r.secrets.kept.Peers[peer.name]
+	known := r.secrets.kept.Peers[peer.Name]
 	if n := len(known); n > 0 && o.Epoch < known[n-1].Epoch {
 		return nil, nil
 	}
@@ -185,7 +185,7 @@ func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	// A device that took over after some release begins with the next one.
 	if least, most := 2, m.Round+1; o.Epoch == 0 && o.Round != 1 || o.Epoch > 0 && (o.Round < least || o.Round > most) {
 		return nil, fmt.Errorf("sdk: epoch %d of %q offers a key from release %d on, want 1 of epoch 0, and %d to %d "+
-			"of another", o.Epoch, peer.name, o.Round, least, most)
+			"of another", o.Epoch, peer.Name, o.Round, least, most)
 	}
 	for i := range known {
 		if old := &known[i]; old.Epoch == o.Epoch {
@@ -195,11 +195,11 @@ func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 			if m.Round > 0 || r.machine.Heard(m.From) > 0 {
 				r.correct(m.From, peer) // a device that has lost all that it was is shown what it has released, and ends
 				return nil, fmt.Errorf("sdk: epoch %d of %q offers another key than before: it has a double, or has lost its "+
-					"secrets", o.Epoch, peer.name)
+					"secrets", o.Epoch, peer.Name)
 			}
 		}
 	}
-	_, err = pair.Agree(r.secrets.kept.Private, r.cfg.Name, o.Value, peer.name, r.hash)
+	_, err = pair.Agree(r.secrets.kept.Private, r.cfg.Name, o.Value, peer.Name, r.hash)
 	return &o, err
 }
 

@@ -150,7 +150,7 @@ func (n *Node) Stop(last int) (int, error) {
 	switch {
 	case enough == 0:
 		return refuse("the fleet does not say who may ask for that")
-	case !n.claims.signing():
+	case !n.claims.Signing():
 		return refuse("its members have no keys, so anybody could ask in their name")
 	case n.stops.blind:
 		return refuse("the node takes the place of a lost device, and cannot tell yet where the others are")
@@ -173,7 +173,7 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.epoch, Kind: signed.Stop, Round: last}}
-	s.Sign(n.claims.key, n.claims.scope)
+	s.Sign(n.claims.Key, n.claims.Scope)
 	return last, n.keepStop(s)
 }
 
@@ -217,7 +217,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case f.Stop == nil || !r.claims.signing():
+	case f.Stop == nil || !r.claims.Signing():
 		return errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
 	case s.Member >= len(f.Members):
 		return fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
@@ -231,7 +231,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 		return nil
 	}
 	name := f.Members[s.Member]
-	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil {
+	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return err
 	}
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // which has missed what went before

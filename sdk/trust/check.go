@@ -1,0 +1,163 @@
+package trust
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Contradiction is the error of a frame that shows a neighbor's double.
+type Contradiction struct{ First, Second signed.Statement }
+
+func (e *Contradiction) Error() string {
+	return fmt.Sprintf("trust: release %d is signed, and is another than the release %d that the sender has signed "+
+		"before: it has a double", e.Second.Round, e.First.Round)
+}
+
+// Fork is the error of a release that does not continue the one before it, of the same epoch: two devices with the
+// same key are at work, and each has made one of them.
+type Fork struct{ error }
+
+// Theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
+// Nothing else of the sender's is believed.
+func (l *Log) Theirs(peer *Peer, b []byte) (*signed.Statement, error) {
+	r, err := signed.Parse(b, signed.Release)
+	if err != nil {
+		return nil, err
+	}
+	if known := peer.Held.Of(r.Round); known != nil && *known == r {
+		return known, nil // it has been checked before
+	}
+	if err := r.Verify(peer.Scope, l.Keys(peer.Name)); err != nil {
+		return nil, err
+	}
+	if r.Epoch > admm.MaxTakeovers {
+		return nil, fmt.Errorf("trust: signed release %d is of epoch %d, want at most %d replaced devices", r.Round,
+			r.Epoch, admm.MaxTakeovers)
+	}
+	for i := range peer.Held {
+		if before := &peer.Held[i]; before.Contradicts(&r) {
+			return nil, &Contradiction{*before, r}
+		}
+	}
+	follows := func(r, before *signed.Statement) bool {
+		return r.Epoch != before.Epoch || r.Prev == before.ID(peer.Scope)
+	}
+	if before := peer.Held.Of(r.Round - 1); before != nil && !follows(&r, before) {
+		return nil, Fork{fmt.Errorf("trust: signed release %d does not continue release %d, which the sender has signed",
+			r.Round, before.Round)}
+	}
+	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
+		return nil, fmt.Errorf("trust: signed release %d is not the one that release %d continues, which the sender has signed",
+			r.Round, after.Round)
+	}
+	peer.Held = peer.Held.Add(r)
+	return &r, nil
+}
+
+// Mine reads and checks a release that this node is said to have signed.
+func (l *Log) Mine(b []byte) (*signed.Statement, error) {
+	r, err := signed.Parse(b, signed.Release)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(l.Own, r) {
+		err = r.Verify(l.Scope, l.Keys(l.Name))
+	}
+	return &r, err
+}
+
+// Release checks the signature of a release that a message carries. It is outdated if a device has made it that another
+// has replaced.
+func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
+	if len(m.Signed.Own) == 0 {
+		return false, fmt.Errorf("trust: release %d is not signed, want the signature of %q", m.Round, peer.Name)
+	}
+	r, err := signed.Parse(m.Signed.Own, signed.Release)
+	if err != nil {
+		return false, err
+	}
+	if r.Round != m.Round {
+		return false, fmt.Errorf("trust: a frame of release %d carries the signature of release %d", m.Round, r.Round)
+	}
+	// A message to one neighbor is made of the release and of the edge; only the release itself can be compared.
+	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
+		return false, fmt.Errorf("trust: release %d is not the one that the sender has signed", m.Round)
+	}
+	took, err := l.Theirs(peer, m.Signed.Own)
+	if err != nil {
+		return false, err
+	}
+	return took.Epoch < peer.Held.Last().Epoch, nil
+}
+
+// Proof checks what a message says of this node's releases, up to held.
+func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
+	if len(m.Signed.Proof) == 0 {
+		if held == 0 {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, and shows no signature of it",
+			held)
+	}
+	r, err := l.Mine(m.Signed.Proof)
+	if err != nil {
+		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node: %w", held, err)
+	}
+	return r, nil
+}
+
+// Stands checks what the sender of a message says of itself: how many releases it has made, and, with epoch, which device
+// it is. It returns the statement that proves it.
+func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
+	if len(m.Signed.Own) == 0 {
+		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,
+			m.Epoch, m.Round)
+	}
+	own, err := l.Theirs(peer, m.Signed.Own)
+	switch {
+	case err != nil:
+	case own.Round != m.Round:
+		err = fmt.Errorf("trust: %q says that it has made release %d, and has signed release %d", peer.Name, m.Round, own.Round)
+	case epoch && own.Epoch != m.Epoch:
+		err = fmt.Errorf("trust: %q says that it is epoch %d, and has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
+			own.Epoch)
+	}
+	return own, err
+}
+
+// Standing checks a neighbor's answer to a device that takes over: its own signature proves how far it is, and the lost
+// device's how far that one was and how often it was replaced.
+func (l *Log) Standing(peer *Peer, m *admm.Message) error {
+	if m.Round > 0 {
+		if _, err := l.Stands(peer, m, false); err != nil {
+			return err
+		}
+	}
+	shown, err := l.Proof(m, m.Held)
+	switch {
+	case err != nil:
+		return err
+	case shown == nil && m.Epoch > 0:
+		return fmt.Errorf("trust: %q says that this device was replaced %d times, and shows no signature of it", peer.Name, m.Epoch)
+	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
+		return fmt.Errorf("trust: %q speaks of release %d and epoch %d of this member, and shows the signature of release %d and "+
+			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
+	}
+	return nil
+}
+
+// Start checks the signature of a device that takes over, or of a neighbor that answers it: recovered is the release after
+// which this node took over, 0 if it did not.
+func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
+	own, err := l.Stands(peer, m, true)
+	if err != nil {
+		return err
+	}
+	if m.Epoch > 0 && recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid) {
+		return fmt.Errorf("trust: %q starts after release %d from another place than it has signed", peer.Name, m.Round)
+	}
+	return nil
+}

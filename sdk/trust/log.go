@@ -1,0 +1,203 @@
+package trust
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// Log is what a member has signed of its own releases and what it holds of its neighbors': the proof of everything that
+// one member says of another's. It belongs to one goroutine, but that Seen and each Countersign are changed under a lock
+// of the node's.
+type Log struct {
+	Key    ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
+	Keys   func(member string) []ed25519.PublicKey
+	Name   string
+	Scope  signed.Scope
+	Ledger *state.Ledger // may be nil
+	Heads  *state.Heads  // nil: what neighbors have signed is forgotten with the run
+
+	Checkpoint []byte // of the node's ledger, as neighbors are told; nil if there is none
+	Lost       *Lost  // the largest checkpoint of another ledger that a neighbor has shown, until it is dealt with
+	Beside     string // a ledger that was not inherited, in words
+
+	Incarnation uint64
+	Own         signed.Chain
+	Seen        *signed.Statement // the newest that may be seen: its release is stored and marked
+	Peers       map[int]*Peer
+}
+
+// Peer is what is held of one neighbor.
+type Peer struct {
+	Name        string
+	Scope       signed.Scope
+	Held        signed.Chain
+	Ledger      []byte           // id of the ledger that it named when it started
+	Shown       signed.Head      // the state of it that it named
+	Countersign []byte           // of this node's last release
+	Evidence    *signed.Evidence // of a double of it
+	Told        bool             // the neighbor has been shown the evidence since the last tick
+	Asked       bool             // the neighbor was asked since the last tick what it holds
+	Ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
+	Times       int
+	Corrected   bool   // a device of its name that another has replaced has been told since the last tick
+	Request     uint64 // the last takeover in which a device of its name has asked where this node stands
+}
+
+// Lost is a checkpoint of another ledger of this member.
+type Lost struct {
+	signed.Earlier
+	By string // the neighbor that has shown it
+}
+
+// NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.
+func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
+	l := &Log{Name: name, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Peers: map[int]*Peer{}}
+	for j, name := range names {
+		l.Peers[j] = &Peer{Name: name, Scope: signed.NewScope(run, fleet, name)}
+	}
+	return l
+}
+
+// Signing reports whether releases are signed, and claims have to be proved.
+func (l *Log) Signing() bool { return l.Key != nil }
+
+// Present returns the public key that the node signs with.
+func (l *Log) Present() []ed25519.PublicKey {
+	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
+}
+
+// releaseOf returns the release behind a state, unsigned.
+func (l *Log) releaseOf(s *admm.State, epoch uint16) signed.Statement {
+	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
+}
+
+// Sign signs the release behind a state, which follows those that were signed before.
+func (l *Log) Sign(s *admm.State, epoch uint16) (err error) {
+	r := l.releaseOf(s, epoch)
+	if before := l.Own.Last(); before != nil {
+		r.Prev = before.ID(l.Scope)
+	}
+	if l.Ledger != nil {
+		if r.Ledger, err = signed.NewHead(l.Ledger.Head()); err != nil {
+			return err
+		}
+	}
+	r.Sign(l.Key, l.Scope)
+	l.Own = l.Own.Add(r)
+	return nil
+}
+
+// Resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
+// exchanged since then signs the release anew.
+func (l *Log) Resume(snap *wire.Snapshot) error {
+	if !l.Signing() {
+		return nil
+	}
+	s := &snap.State
+	r := l.releaseOf(s, snap.Epoch)
+	if len(snap.Signed) > 0 {
+		stored, err := signed.Parse(snap.Signed, signed.Release)
+		if err != nil {
+			return err
+		}
+		if stored.Round != r.Round || stored.Value != r.Value {
+			return fmt.Errorf("trust: what was signed is release %d, and not the one that is stored", stored.Round)
+		}
+		r = stored
+	}
+	if r.Verify(l.Scope, l.Present()) != nil {
+		r.Sign(l.Key, l.Scope)
+	}
+	l.Own = l.Own.Add(r)
+	for i, p := range snap.Peers {
+		peer := l.Peers[s.Edges[i].Peer]
+		if peer == nil {
+			continue
+		}
+		for b := range slices.Chunk(p.Signed, signed.Size) {
+			r, err := signed.Parse(b, signed.Release)
+			if err != nil {
+				return fmt.Errorf("neighbor %q: %w", p.Name, err)
+			}
+			peer.Held = peer.Held.Add(r)
+		}
+	}
+	return nil
+}
+
+// Record adds to a snapshot what is to be stored with it.
+func (l *Log) Record(snap *wire.Snapshot) {
+	snap.Signed = Encoded(l.Own.Last())
+	for i := range snap.Peers {
+		held := l.Peers[snap.State.Edges[i].Peer].Held
+		for _, r := range held[max(0, len(held)-2):] {
+			snap.Peers[i].Signed = r.Append(snap.Peers[i].Signed)
+		}
+	}
+}
+
+// Encoded returns the encoding of a signed release, or nil for none.
+func Encoded(r *signed.Statement) []byte {
+	if r == nil {
+		return nil
+	}
+	return r.Append(nil)
+}
+
+// Attach adds to a message what proves it.
+func (l *Log) Attach(m *admm.Message) {
+	peer := l.Peers[m.To]
+	if !l.Signing() || peer == nil {
+		return
+	}
+	switch m.Kind {
+	case admm.EdgeMessage, admm.Release, admm.Start:
+		m.Signed.Own = Encoded(l.Own.Of(m.Round))
+		return
+	case admm.Probe:
+		m.Signed.Own = Encoded(l.Own.Last())
+		if l.Ledger != nil {
+			m.Signed.Ledger, _ = hex.DecodeString(l.Ledger.Head().ID)
+		}
+	}
+	if m.Kind == admm.Probe || m.Kind == admm.ProbeReply {
+		l.proveEarlier(m, peer)
+	}
+	if r := peer.Held.Proving(m.Held); r != nil {
+		m.Signed.Proof = r.Append(nil)
+		if m.Kind == admm.Done {
+			m.Signed.Countersign = r.Countersign(l.Key, peer.Scope)
+		}
+	}
+}
+
+// earlier returns what a neighbor is shown of its own ledgers: a later state of the one that it uses than it has shown,
+// or else the checkpoint of another one.
+func (l *Log) earlier(peer *Peer) []byte {
+	keys := l.Keys(peer.Name)
+	e := l.Heads.Find(keys, peer.Ledger)
+	newest := peer.Held.Last()
+	if e == nil || e.Ledger.Seq <= peer.Shown.Seq || newest != nil && e.Ledger.Seq <= newest.Ledger.Seq {
+		if e = l.Heads.Lost(keys, peer.Ledger, peer.Scope); e == nil {
+			return nil
+		}
+	}
+	return e.Append(nil)
+}
+
+// proveEarlier adds to a message what its receiver has to know of ledgers: of a probe the sender's, of an answer the
+// receiver's.
+func (l *Log) proveEarlier(m *admm.Message, peer *Peer) {
+	if m.Kind == admm.Probe {
+		m.Signed.Other = l.Checkpoint
+	} else {
+		m.Signed.Other = l.earlier(peer)
+	}
+}

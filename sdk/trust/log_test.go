@@ -1,0 +1,140 @@
+package trust_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
+)
+
+// members returns the logs of two neighbors, 0 and 1, whose keys count for each other.
+func members() (a, b *trust.Log) {
+	key := func(name string) ed25519.PrivateKey {
+		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name), ed25519.SeedSize))
+	}
+	keys := func(name string) []ed25519.PublicKey {
+		return []ed25519.PublicKey{key(name).Public().(ed25519.PublicKey)}
+	}
+	fleet := [32]byte{1}
+	a, b = trust.NewLog("trial-7", fleet, "a", map[int]string{1: "b"}), trust.NewLog("trial-7", fleet, "b", map[int]string{0: "a"})
+	a.Key, a.Keys, b.Key, b.Keys = key("a"), keys, key("b"), keys
+	return a, b
+}
+
+// released is what a log's member sends of a release.
+func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
+	if err := l.Sign(&admm.State{Round: round, X: x}, 0); err != nil {
+		panic(err)
+	}
+	m := &admm.Message{Kind: admm.Release, To: to, Round: round, Vector: x}
+	l.Attach(m)
+	return m
+}
+
+// A member signs its releases. Its neighbor checks them, and proves later that it holds one.
+func Example() {
+	a, b := members()
+	for round := 1; round <= 2; round++ {
+		_, err := b.Release(b.Peers[0], released(a, 1, round, float32(round)))
+		fmt.Println(err)
+	}
+	reply := &admm.Message{Kind: admm.ProbeReply, To: 0, Held: 2}
+	b.Attach(reply)
+	shown, err := a.Proof(reply, reply.Held)
+	fmt.Println("b holds release", shown.Round, err)
+	// Output:
+	// <nil>
+	// <nil>
+	// b holds release 2 <nil>
+}
+
+// Of two releases of one round the second is a contradiction, and one that does not continue the last is a fork. What is
+// not signed, signed for another round, or by somebody else, is refused, and nothing of it is held.
+func TestReleasesThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(other *trust.Log, m *admm.Message)
+		want   string
+	}{
+		"another one": {func(_ *trust.Log, m *admm.Message) {
+			again, _ := members()
+			*m = *released(again, 1, 1, 5)
+		}, "it has a double"},
+		"another past": {func(_ *trust.Log, m *admm.Message) {
+			again, _ := members()
+			released(again, 1, 1, 5)
+			*m = *released(again, 1, 2, 6)
+		}, "does not continue release 1"},
+		"no signature":  {func(_ *trust.Log, m *admm.Message) { m.Signed.Own = nil }, "is not signed"},
+		"another round": {func(_ *trust.Log, m *admm.Message) { m.Round = 3 }, "carries the signature of release 2"},
+		"other numbers": {func(_ *trust.Log, m *admm.Message) { m.Vector[0]++ }, "not the one that the sender has signed"},
+		"of somebody else": {func(b *trust.Log, m *admm.Message) {
+			s := signed.Statement{Kind: signed.Release, Round: m.Round, Value: signed.Digest(m.Vector, nil)}
+			s.Sign(b.Key, b.Scope)
+			m.Signed.Own = s.Append(nil)
+		}, "by none of the member's keys"},
+	} {
+		a, b := members()
+		if _, err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		m := released(a, 1, 2, 2)
+		c.change(b, m)
+		_, err := b.Release(b.Peers[0], m)
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(b.Peers[0].Held) != 1 {
+			t.Errorf("%s: %v, %d held, want %q", name, err, len(b.Peers[0].Held), c.want)
+		}
+		if two := (*trust.Contradiction)(nil); errors.As(err, &two) {
+			e := signed.NewEvidence("a", &two.First, &two.Second)
+			if err := e.Verify("trial-7", [32]byte{1}, b.Keys("a")); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// A neighbor that starts is shown a later state of the ledger that it names, and otherwise the checkpoint of another one.
+func TestLedgersAreShown(t *testing.T) {
+	_, b := members()
+	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Heads = heads
+	a, _ := members()
+	of := func(id byte, seq uint64) signed.Head {
+		return signed.Head{ID: [16]byte{id}, Seq: seq, Hash: [32]byte{1}}
+	}
+	amount := dpmech.Amount{Rho: 1, All: 2}
+	heads.Learn(b.Keys("a"), signed.NewCheckpoint(a.Key, signed.NewScope("before", [32]byte{2}, "a"), 0, of(1, 9),
+		dpmech.Checkpoint{Run: amount}))
+	for name, c := range map[string]struct {
+		shown signed.Head
+		want  *signed.Head
+	}{
+		"an older state": {of(1, 4), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
+		"the same state": {of(1, 9), nil},
+		"another ledger": {of(3, 0), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
+	} {
+		peer := b.Peers[0]
+		peer.Ledger, peer.Shown = c.shown.ID[:], c.shown
+		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
+		b.Attach(m)
+		e, err := signed.ParseEarlier(m.Signed.Other)
+		if c.want == nil {
+			if len(m.Signed.Other) > 0 {
+				t.Errorf("%s: shown %+v", name, e.Ledger)
+			}
+		} else if err != nil || e.Ledger != *c.want {
+			t.Errorf("%s: shown %+v, %v", name, e.Ledger, err)
+		}
+	}
+}
