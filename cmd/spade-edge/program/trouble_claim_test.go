@@ -149,7 +149,7 @@ var claimTroubles = map[string]provocation{
 		r := signed.Statement{Kind: signed.Release, Round: 4, Ledger: signed.Head{ID: [16]byte(id), Seq: 4, Hash: [32]byte{4}}}
 		r.Sign(key, scope)
 		line, err := json.Marshal(map[string]string{
-			"key": hex.EncodeToString(tr.file.Members[0].Keys[0]), "ledger": ledger.Head().ID, "scope": hex.EncodeToString(scope[:]), "release": hex.EncodeToString(r.Append(nil)),
+			"key": hex.EncodeToString(tr.file.Members[0].Keys[0]), "ledger": ledger.Head().ID, "signed": hex.EncodeToString(r.Append(scope[:])),
 		})
 		if err != nil {
 			t.Fatal(err)
