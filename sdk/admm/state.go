@@ -174,7 +174,8 @@ func (m *Machine) check(s State) error {
 			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is in quarantine from release %%d on, want %%d to %%d", e.Peer),
 			e.Quarantine, 0, max(0, s.Round) + 3},
-			bounds{fmt.Sprintf("the edge to neighbor %d begins anew after release %%d, want %%d to %%d", e.Peer), e.Since, 0, m.last()})
+			bounds{fmt.Sprintf("the edge to neighbor %d begins anew after release %%d, want %%d to %%d", e.Peer), e.Since, 0,
+				m.cfg.planned()})
 		length("z", len(e.Z), d)
 		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
 		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))

@@ -61,9 +61,13 @@ func (m *Machine) farEnd() int {
 	if m.stop == 0 {
 		return m.last()
 	}
-	plan := m.cfg
-	plan.End = 0
-	return plan.Last()
+	return m.cfg.planned()
+}
+
+// planned returns the number of the last release of a run that goes as planned.
+func (c Config) planned() int {
+	c.End = 0
+	return c.Last()
 }
 
 // eitherForm reports whether a neighbor's release may be on the grid though this client's of that round is not, or the

@@ -238,7 +238,7 @@ type start struct {
 // postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
 func (m *Machine) postStart(e *edge) {
 	since := m.began(e.index)
-	if m.dropped(e.index) || m.round < since || m.round > since+1 {
+	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == e.lost {
 		return
 	}
 	at := m.place(since) // the next release may be made before this is sent
