@@ -31,6 +31,7 @@ var (
 	floods  = suite{"./transport/ws", "Useless"}
 	words   = suite{"./sdk", "Outbox|LastWord"}
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -255,6 +256,16 @@ var mutations = []mutation{
 		"e.joining > 0 || m.unstarted(e)", "m.unstarted(e)", replace},
 	{"an edge that begins anew after a release that is made without it", "sdk/admm/takeover.go",
 		"m.round > msg.Round || m.round == msg.Round && (m.local || m.due)", "false", replace},
+	{"worlds: a release that is made before it was charged", "sdk/admm/machine.go",
+		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.released {", worlds},
+	{"worlds: the next round before a release was stored", "sdk/admm/machine.go",
+		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.reserve {", worlds},
+	{"worlds: an early end of a round that has begun", "sdk/admm/stop.go",
+		"m.cfg.Data(m.begunRound()))", "m.cfg.Data(m.round))", worlds},
+	{"worlds: a start from a state that is lost", "sdk/admm/takeover.go",
+		"m.round > since+1 || since == e.lost {", "m.round > since+1 {", worlds},
+	{"worlds: an edge that begins anew after an early end is not read again", "sdk/admm/state.go",
+		"m.cfg.planned()})", "m.last()})", worlds},
 	{"a takeover in the middle of mixing", "sdk/admm/takeover.go",
 		"block := 1 + cfg.Mixing;", "block := 1;", replace},
 	{"a claim that has a double", "sdk/claims.go",
