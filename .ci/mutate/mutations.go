@@ -31,6 +31,7 @@ var (
 	floods  = suite{"./transport/ws", "Useless"}
 	words   = suite{"./sdk", "Outbox|LastWord"}
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	late    = suite{"./sdk", "LateStopSurvives"}
 	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
@@ -59,6 +60,9 @@ var mutations = []mutation{
 		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.keys(name)); err != nil && err == nil {", stops},
 	{"stop: acted on before it is kept", "sdk/stop.go",
 		"	if k, ok := n.cfg.Store.(stopKeeper); ok {\n		if err := k.KeepStops(", "	if k, ok := n.cfg.Store.(stopKeeper); ok && k == nil {\n		if err := k.KeepStops(", suite{"./sdk", "StopSurvivesKills"}},
+	{"stop: an early end that its state does not have", "sdk/admm/stop.go",
+		"		m.early = m.round + 1\n", "		m.early = max(release, m.begunRound())\n", late},
+	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of what is new", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
 	{"flood: what is beside frames is free", "transport/ws/meter.go", "if late > uselessLimit", "if late < -uselessLimit", floods},

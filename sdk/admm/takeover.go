@@ -96,7 +96,8 @@ func (m *Machine) arrived(e *edge) bool {
 	case m.round == since && since > 0:
 		return !m.unshown(e)
 	}
-	return e.holds(m.round) || e.late
+	ended := m.ended(e)
+	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
 // TakeOver returns the machine of a device that replaces a lost one, from what its neighbors say, in any order and at
