@@ -31,6 +31,8 @@ var (
 	floods  = suite{"./transport/ws", "Useless"}
 	words   = suite{"./sdk", "Outbox|LastWord"}
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	late    = suite{"./sdk", "LateStopSurvives"}
+	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -58,6 +60,9 @@ var mutations = []mutation{
 		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil && err == nil {", stops},
 	{"stop: acted on before it is kept", "sdk/stop.go",
 		"	journal.Stops = next.known\n", "", suite{"./sdk", "StopSurvivesKills"}},
+	{"stop: an early end that its state does not have", "sdk/admm/stop.go",
+		"		m.early = m.round + 1\n", "		m.early = max(release, m.begunRound())\n", late},
+	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of what is new", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
 	{"flood: what is beside frames is free", "transport/ws/meter.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
@@ -255,6 +260,16 @@ var mutations = []mutation{
 		"e.joining > 0 || m.unstarted(e)", "m.unstarted(e)", replace},
 	{"an edge that begins anew after a release that is made without it", "sdk/admm/takeover.go",
 		"m.round > msg.Round || m.round == msg.Round && (m.local || m.due)", "false", replace},
+	{"worlds: a release that is made before it was charged", "sdk/admm/machine.go",
+		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.released {", worlds},
+	{"worlds: the next round before a release was stored", "sdk/admm/machine.go",
+		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.reserve {", worlds},
+	{"worlds: an early end of a round that has begun", "sdk/admm/stop.go",
+		"m.cfg.Data(m.begunRound()))", "m.cfg.Data(m.round))", worlds},
+	{"worlds: a start from a state that is lost", "sdk/admm/takeover.go",
+		"m.round > since+1 || since == e.lost {", "m.round > since+1 {", worlds},
+	{"worlds: an edge that begins anew after an early end is not read again", "sdk/admm/state.go",
+		"m.cfg.planned()})", "m.last()})", worlds},
 	{"a takeover in the middle of mixing", "sdk/admm/takeover.go",
 		"block := 1 + cfg.Mixing;", "block := 1;", replace},
 	{"a claim that has a double", "sdk/trust/check.go",

@@ -52,6 +52,8 @@ type Machine struct {
 	starts map[int]start // by edge: where a neighbor stands after that release; until the edge begins
 	stop   int           // the least round that Stop was told; 0 for none
 	early  int           // the last release, if a neighbor's end brings it forward; 0 otherwise
+	// by edge: the release with which a neighbor has ended before this client's last one, 0 if it has not; nil if none has
+	endings []int
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
@@ -336,6 +338,9 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
+		case m.early > 0 && m.round == m.early && !m.begun: // started again: a neighbor may have left
+			m.sayDone()
+			return nil
 		case !m.all(m.arrived):
 			return nil
 		case m.round == m.last():

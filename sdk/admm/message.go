@@ -108,7 +108,6 @@ type edge struct {
 	lost  int    // the release of which out is gone with a damaged state, or 0
 	have  [2]int // the rounds of the releases received; 0 for none
 	heard int    // the highest release of j that was ever held
-	late  bool   // a round goes on without j, which has ended early
 	done  bool   // j has said that it needs nothing more
 
 	probed   bool   // j has said which release of this client it holds
@@ -248,8 +247,10 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return nil
 	}
 	m.hold(e, msg.Round%2, msg.Round, msg.Payload())
-	e.late = false
 	e.heard = max(e.heard, msg.Round)
+	if m.saidDone && msg.Round == m.round {
+		m.postDone(e, false)
+	}
 	return nil
 }
 
@@ -344,12 +345,12 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 
 // postDone makes it a duty to say that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
-	if m.dropped(e.index) {
+	if m.dropped(e.index) || !m.arrived(e) {
 		return
 	}
 	round := m.last()
-	if e.late { // j has ended one earlier
-		round--
+	if ended := m.ended(e); ended > 0 {
+		round = ended
 	}
 	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: round, Resent: resent})
 }

@@ -23,6 +23,7 @@ type State struct {
 	// is that of the releases from then on, and after that release Delta is where the device started.
 	Recovered int
 	End       int // the last round that touches data, if the run ends early; 0 otherwise. See [Machine.Stop]
+	Early     int // the last release, if a neighbor's end brings it forward; 0 otherwise
 }
 
 // EdgeState is what a client stores of a neighbor.
@@ -47,7 +48,7 @@ type EdgeState struct {
 // else. Its slices are the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
-		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End}
+		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}
 	if m.onGrid(m.round) && m.cfg.Releases {
 		s.Delta = m.out[m.round%2].Grid
 	}
@@ -112,7 +113,7 @@ func (m *Machine) load(s State) {
 	copy(m.grid, s.Grid)
 	copy(m.mean, s.Mean)
 	copy(m.est.Memory(), s.Last)
-	m.queries, m.failed, m.recovered = s.Queries, s.Failed, s.Recovered
+	m.queries, m.failed, m.recovered, m.early = s.Queries, s.Failed, s.Recovered, s.Early
 	m.cut, m.since = nil, nil
 	for i, from := range s.Edges {
 		if from.Since > 0 {
@@ -159,6 +160,7 @@ func (m *Machine) check(s State) error {
 	list := []bounds{
 		{"it is of release %d, want %d to %d", s.Round, 1, m.last()},
 		{"it took over after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
+		{"it ends with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
 		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
 	}
 	length := func(what string, n, want int) {
@@ -174,7 +176,8 @@ func (m *Machine) check(s State) error {
 			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is in quarantine from release %%d on, want %%d to %%d", e.Peer),
 			e.Quarantine, 0, max(0, s.Round) + 3},
-			bounds{fmt.Sprintf("the edge to neighbor %d begins anew after release %%d, want %%d to %%d", e.Peer), e.Since, 0, m.last()})
+			bounds{fmt.Sprintf("the edge to neighbor %d begins anew after release %%d, want %%d to %%d", e.Peer), e.Since, 0,
+				m.cfg.planned()})
 		length("z", len(e.Z), d)
 		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
 		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))

@@ -4,6 +4,9 @@ package admm
 // members come to agree is not the machine's concern. A client that is told in time, before its local work of the round
 // after, ends with all others. One that is told late ends with the round that it is in. So may its neighbors' last
 // releases be of a round that it has left behind, or has not come to. The machine waits for none of them.
+//
+// A client says that it has ended only with a release whose state says so. A neighbor may leave once it has heard that:
+// a client that is started again and does not know that it has ended would wait for it.
 
 // rounds returns how many rounds touch data.
 func (c *Config) rounds() int {
@@ -61,9 +64,13 @@ func (m *Machine) farEnd() int {
 	if m.stop == 0 {
 		return m.last()
 	}
-	plan := m.cfg
-	plan.End = 0
-	return plan.Last()
+	return m.cfg.planned()
+}
+
+// planned returns the number of the last release of a run that goes as planned.
+func (c Config) planned() int {
+	c.End = 0
+	return c.Last()
 }
 
 // eitherForm reports whether a neighbor's release may be on the grid though this client's of that round is not, or the
@@ -75,11 +82,24 @@ func (m *Machine) eitherForm(release int) bool {
 }
 
 // follow takes a neighbor's word that it has ended with a release. Nobody can go on without it for long: this client
-// ends with the same release, or with the one that it has begun.
+// ends with the release that it makes next, which is stored with that. It has noise and data only if it has begun.
 func (m *Machine) follow(e *edge, release int) {
 	if release >= m.last() {
 		return
 	}
-	m.early = max(release, m.begunRound())
-	e.late = release < m.early
+	if m.early == 0 && m.round < m.last() {
+		m.early = m.round + 1
+	}
+	if m.endings == nil {
+		m.endings = make([]int, len(m.edges))
+	}
+	m.endings[e.index] = release
+}
+
+// ended returns the release with which a neighbor has ended before this client's last one; 0 if it has not.
+func (m *Machine) ended(e *edge) int {
+	if m.endings == nil {
+		return 0
+	}
+	return m.endings[e.index]
 }

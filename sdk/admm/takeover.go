@@ -96,7 +96,8 @@ func (m *Machine) arrived(e *edge) bool {
 	case m.round == since && since > 0:
 		return !m.unshown(e)
 	}
-	return e.holds(m.round) || e.late
+	ended := m.ended(e)
+	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
 // TakeOver returns the machine of a device that replaces a lost one, from what its neighbors say, in any order and at
@@ -238,7 +239,7 @@ type start struct {
 // postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
 func (m *Machine) postStart(e *edge) {
 	since := m.began(e.index)
-	if m.dropped(e.index) || m.round < since || m.round > since+1 {
+	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == e.lost {
 		return
 	}
 	at := m.place(since) // the next release may be made before this is sent

@@ -18,6 +18,7 @@ type Snapshot struct {
 	Round    int       // releases made, cool-down rounds included
 	Model    []float32 // the last release, which is the model that the node holds
 	End      int       // the last round that touches data, if the run ends early; 0 otherwise
+	Early    int       // the last release, if a neighbor's end has brought it forward; 0 otherwise
 	Replaced bool      // the device has taken the place of a lost one
 	Averaged []float32 // the mean of the releases; nil if the node does not keep it
 	Ledger   string    // the ledger's [dpmech.Head] at that time, JSON; empty without a ledger
@@ -75,6 +76,6 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X, Replaced: snap.Epoch > 0,
-		End: last.End, Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
+		End: last.End, Early: last.Early, Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

@@ -65,6 +65,7 @@ type snapshot struct {
 	Recovered wide       `cbor:"17,keyasint"`
 	Signed    []byte     `cbor:"18,keyasint"`
 	End       wide       `cbor:"19,keyasint"`
+	Early     wide       `cbor:"20,keyasint"`
 }
 
 // neighbor is what a snapshot has of one.
@@ -93,7 +94,7 @@ const (
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
 	edgeBytes   = 1 + nameBytes + 6*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
-		5*arrayBytes + (1 + 5) + 7*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 8*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -117,7 +118,8 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
 		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Epoch: wide(s.Epoch),
-		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End)}
+		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End),
+		Early: wide(st.Early)}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
@@ -175,6 +177,7 @@ func (s *Snapshot) check() error {
 		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Epoch))},
 		{"length of signed", int64(len(s.Signed)), 0, maxField},
 		{"end", int64(st.End), 0, maxRound},
+		{"early", int64(st.Early), 0, maxRound},
 		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
 			dim), absentOr("length of mean", len(st.Mean), dim),
 	}), ledger, checkFinite("x", st.X), checkFinite("mean", st.Mean), checkFinite("last", st.Last), edges)
@@ -219,7 +222,8 @@ func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
-			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End)}}
+			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End),
+			Early: int(e.Early)}}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
@@ -238,6 +242,7 @@ func (e *snapshot) check() error {
 		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
 		{"recovered", int64(e.Recovered), 0, maxRound},
 		{"end", int64(e.End), 0, maxRound},
+		{"early", int64(e.Early), 0, maxRound},
 	})}
 	for i, n := range e.Edges {
 		err := checkLimits([]limits{

@@ -127,14 +127,14 @@ func TestAttackHeads(t *testing.T) {
 	tr.both(t)
 	tr.nextRun(t, 2)
 	whole := readFile(t, tr.path("a.ledger.neighbors"))
-	for _, bad := range []string{"{}\n", strings.Replace(whole, `"release":"0`, `"release":"1`, 1), whole[:len(whole)/2]} {
+	for _, bad := range []string{"{}\n", strings.Replace(whole, `"signed":"`, `"signed":"00`, 1), whole[:len(whole)/2]} {
 		tr.write(t, "a.ledger.neighbors", bad)
-		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed, "a.ledger.neighbors, line 1", "bring the file back from a copy")
+		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed, "a.ledger.neighbors, line 1", "bring it back from a copy")
 	}
 	tr.write(t, "a.ledger.neighbors", whole)
 	tr.both(t)
 	heads, err := state.OpenHeads(tr.path("a.ledger.neighbors"))
-	if text := readFile(t, tr.path("a.ledger.neighbors")); err != nil || heads == nil || text == whole || strings.Count(text, "\n") != 1 {
+	if text := readFile(t, tr.path("a.ledger.neighbors")); err != nil || heads == nil || text == whole || strings.Count(text, "\n") != 2 {
 		t.Errorf("%q, %v", text, err)
 	}
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,7 +165,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if last := e.old.Fleet.Method.EndedAt(kept.End).Last(); kept.Round < last && !e.end {
+	if last := cmp.Or(kept.Early, e.old.Fleet.Method.EndedAt(kept.End).Last()); kept.Round < last && !e.end {
 		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end, and what is not released "+
 			"stays unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}

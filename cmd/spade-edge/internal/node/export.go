@@ -80,7 +80,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 				`"average": true in its node file makes it`))
 		}
 	}
-	last := f.Method.EndedAt(kept.End).Last()
+	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim:    len(model),

@@ -1,0 +1,251 @@
+package admm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// A siege is one honest member of a private run against an adversary that plays all its neighbors and every broker
+// between them. The adversary reads the member's memory, keeps every frame that ever left it, delivers whatever it
+// likes in any order, ends the run when it likes, and decides when a process of the member dies, at which duty, and what
+// is then on the disk of a write that was not confirmed. It also makes the owner replace the member's device, up to
+// three times, and start the lost one again on what it had kept.
+//
+// The member has no keys, so it believes whatever is said of its own releases: with keys an adversary can say less.
+//
+// What must hold in every world:
+//
+//   - a release with data has one content, in all frames of all devices of the member;
+//   - no device makes two different releases of one round, with data or without;
+//   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
+//   - a device that took over asks for no loss, and sends nothing before the whole run is charged;
+//   - a ledger has no more lines than releases with data were made, but for one that was reserved when the process died,
+//     or all of them after a takeover;
+//   - a disk that keeps what it confirms is never taken for one that was set back.
+type siege struct {
+	seed    uint64
+	chance  *rand.Rand
+	fault   string // what the driver does wrong on purpose
+	cfg     Config
+	devices []*device
+	budget  int // releases with data that may be charged
+	risk    int // a process dies at one of so many duties; 0: at none
+	keys    int // of 8 keys, how many are missing
+
+	sent []Message           // that left the member: all, or some of many
+	left map[place]content   // by release with data
+	data [siegeReleases]bool // which releases with data have left
+	ends map[string]int      // how often what happened
+	fail string              // what must not happen
+	wish int                 // the round that members have agreed to end with; 0 for none
+}
+
+const (
+	maxSiegeDevices = 4
+	siegeReleases   = 16 // more than any run has
+)
+
+// place says what a frame shows of a release: its payload, to all or to one neighbor, or the model after it.
+type place struct{ release, to int }
+
+const (
+	toAll   = -1
+	asModel = -2
+)
+
+// content is the numbers of a payload of up to two coordinates.
+type content struct {
+	grid   bool
+	number [2]uint32
+}
+
+func (w *siege) breaks(format string, args ...any) {
+	if w.fail == "" {
+		w.fail = fmt.Sprintf("seed %d: ", w.seed) + fmt.Sprintf(format, args...)
+	}
+}
+
+// siegeShared is noise that neighbors share.
+var siegeShared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
+
+// newSiege draws a world.
+func newSiege(seed uint64, fault string) *siege {
+	w := &siege{seed: seed, chance: rand.New(rand.NewPCG(seed, 11)), fault: fault, left: map[place]content{},
+		ends: map[string]int{}}
+	n := w.chance.IntN
+	rounds := 1 + n(4)
+	w.cfg = configs(3, [][2]int{{0, 1}, {1, 2}}[:1+n(2)], func(_ int, c *Config) {
+		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Batch = 1+n(2), 1, 1
+		c.Tau, c.Rounds, c.Mixing, c.Cooldown = 1, rounds, n(2), n(3)
+		c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}, w
+		c.Probe, c.Releases, c.Quarantine, c.Average = true, n(8) > 0, n(2) == 0, n(4) == 0
+		c.Members = 3 * n(2)
+		if n(2) == 0 {
+			c.GridStep = 0.2 / 16
+		}
+		if n(4) == 0 {
+			c.Privacy, c.PairKey = siegeShared, w.pairKey
+		}
+	})[1]
+	w.budget, w.risk, w.keys = rounds, n(3)*(4+n(30)), n(3)
+	if n(4) == 0 {
+		w.budget = n(rounds + 1)
+	}
+	w.devices = []*device{{w: w, ledger: &lines{}}}
+	return w
+}
+
+// Read is the noise of a release: never the same again.
+func (w *siege) Read(p []byte) (int, error) {
+	for i := range p {
+		if i%8 == 0 {
+			for at, word := i, w.chance.Uint64(); at < min(len(p), i+8); at++ {
+				p[at] = byte(word)
+				word >>= 8
+			}
+		}
+	}
+	return len(p), nil
+}
+
+// pairKey returns a key that only the two ends of an edge have, or none: an offer may be missing now and here later.
+func (w *siege) pairKey(peer, release int) (key [32]byte, ok bool) {
+	key[0], key[1] = byte(peer), byte(release)
+	return key, w.chance.IntN(8) >= w.keys
+}
+
+// run plays a world to its end.
+func (w *siege) run() {
+	for range 40 + w.chance.IntN(160) {
+		d := w.devices[w.chance.IntN(len(w.devices))]
+		if w.chance.IntN(4) > 0 {
+			d = w.devices[len(w.devices)-1]
+		}
+		if d.finished && w.chance.IntN(8) > 0 {
+			continue
+		}
+		w.play(d)
+		w.audit()
+		if w.fail != "" {
+			return
+		}
+	}
+}
+
+// audit compares what every ledger has with what was made.
+func (w *siege) audit() {
+	left := 0 // distinct releases with data
+	for _, data := range w.data {
+		if data {
+			left++
+		}
+	}
+	if left == w.cfg.Rounds {
+		w.ends["all releases with data"]++
+	}
+	for i, d := range w.devices {
+		made, charged := d.ledger.made, d.ledger.reserved
+		switch {
+		case d.ledger.whole:
+			if charged != w.cfg.Rounds && !d.ledger.broken {
+				w.breaks("the ledger of device %d has %d lines after a takeover, want %d", i, charged, w.cfg.Rounds)
+			}
+		case charged > made+1 || charged > made && !d.ledger.lost:
+			w.breaks("device %d is charged for %d releases and has made %d", i, charged, made)
+		}
+	}
+	newest := w.devices[len(w.devices)-1]
+	if len(w.devices) > 1 && newest.m != nil && newest.joining || newest.fresh() {
+		return // nothing of it has left
+	}
+	if newest.ledger.reserved < left {
+		w.breaks("%d releases with data have left, and %d are charged", left, newest.ledger.reserved)
+	}
+}
+
+// siegeFaults are what the driver can do wrong, each found within a few thousand worlds.
+var siegeFaults = []string{"send before store", "send before mark", "nothing is reserved", "reserve too early",
+	"take over for nothing", "take over with data", "start anew after a damaged state", "start anew on another device",
+	"charge what is claimed"}
+
+// An adversary that plays all neighbors of a member and every broker between them gets no second look at its data and no
+// charge without a release, while writes fail, processes die, edges are dropped and devices are replaced. 4,000 worlds,
+// or as many as SPADE_WORLDS says, from SPADE_WORLD_SEED on. The long run:
+//
+//	SPADE_WORLDS=1000000 go test -run TestWorldsOfOneMember -v -timeout 30m ./sdk/admm
+func TestWorldsOfOneMember(t *testing.T) {
+	count, first := 4000, 0
+	for name, to := range map[string]*int{"SPADE_WORLDS": &count, "SPADE_WORLD_SEED": &first} {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			*to = n
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // nothing stays in memory
+	start := time.Now()
+	sum, failures := besiege(first, count, "")
+	for _, f := range failures {
+		t.Error(f)
+	}
+	t.Logf("%d worlds in %.1f s: %v", count, time.Since(start).Seconds(), sum)
+	for _, what := range []string{"release with data", "release without data", "crash", "torn", "takeover", "edge dropped",
+		"finished", "rolled back", "draw again", "lost device starts again"} {
+		if count >= 4000 && sum[what] < count/100 {
+			t.Errorf("%s: %d times in %d worlds: nothing was tested", what, sum[what], count)
+		}
+	}
+}
+
+// Each planted fault of the driver is found.
+func TestWorldsFindFaults(t *testing.T) {
+	for _, fault := range siegeFaults {
+		t.Run(fault, func(t *testing.T) {
+			for from := 0; from < 4000; from += 200 {
+				if _, failures := besiege(from, 200, fault); len(failures) > 0 {
+					t.Log(failures[0])
+					return
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+// besiege plays worlds on all processors, and returns what happened in them and what must not, at most ten.
+func besiege(from, count int, fault string) (sum map[string]int, failures []string) {
+	sum = map[string]int{}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	const workers = 2
+	for k := range workers {
+		wait.Go(func() {
+			own := map[string]int{}
+			var failed []string
+			for seed := from + k; seed < from+count && len(failed) < 5; seed += workers {
+				w := newSiege(uint64(seed), fault)
+				w.run()
+				if w.fail != "" {
+					failed = append(failed, w.fail)
+				}
+				for what, n := range w.ends {
+					own[what] += n
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			failures = append(failures, failed...)
+			for what, n := range own {
+				sum[what] += n
+			}
+		})
+	}
+	wait.Wait()
+	return sum, failures
+}

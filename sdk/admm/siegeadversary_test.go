@@ -1,0 +1,260 @@
+package admm
+
+import (
+	"math"
+	"slices"
+)
+
+// send lets frames leave a device, one after the other. The adversary has each of them from then on.
+func (d *device) send(msgs []Message) error {
+	for i := range msgs {
+		if err := d.alive(); err != nil {
+			return err
+		}
+		m := msgs[i]
+		m.Vector, m.Grid = slices.Clone(m.Vector), slices.Clone(m.Grid)
+		d.leave(m)
+		if w := d.w; len(w.sent) < 64 {
+			w.sent = append(w.sent, m)
+		} else {
+			w.sent[w.chance.IntN(len(w.sent))] = m
+		}
+	}
+	return nil
+}
+
+// leave checks a frame that leaves the member.
+func (d *device) leave(m Message) {
+	w := d.w
+	newest, _ := d.newest()
+	saved := 0
+	if newest != nil {
+		saved = newest.Round
+	}
+	if m.Round > saved {
+		w.breaks("%v of release %d leaves a device that has stored release %d", m.Kind, m.Round, saved)
+	}
+	if d.spare && (d.ledger.reserved < w.cfg.Rounds || d.ledger.marked < w.cfg.Rounds) {
+		w.breaks("%v leaves a replacement that has charged %d of %d releases", m.Kind, d.ledger.reserved, w.cfg.Rounds)
+	}
+	at := place{m.Round, toAll}
+	switch m.Kind {
+	case EdgeMessage:
+		at.to = m.To
+	case Stand, Start:
+		at.to = asModel
+	case Release:
+	default:
+		return
+	}
+	if d.shown == nil {
+		d.shown = map[place]content{}
+	}
+	c := bitsOfPayload(m.Payload())
+	if before, there := d.shown[at]; there && before != c {
+		w.breaks("%v of release %d has %v, and had %v before", m.Kind, m.Round, c, before)
+	}
+	d.shown[at] = c
+	if !d.looked[m.Round] {
+		w.ends["release without data"]++
+		return
+	}
+	w.ends["release with data"]++
+	w.data[m.Round] = true
+	if before, there := w.left[at]; there && before != c {
+		w.breaks("%v of release %d with data has %v, and had %v before", m.Kind, m.Round, c, before)
+	}
+	w.left[at] = c
+	round := (m.Round + w.cfg.Mixing) / (1 + w.cfg.Mixing)
+	if d.ledger.reserved < round || d.ledger.marked < round {
+		w.breaks("release %d leaves with %d lines and a mark at %d", m.Round, d.ledger.reserved, d.ledger.marked)
+	}
+}
+
+// play lets the adversary do one thing to a device, and the device answer.
+func (w *siege) play(d *device) {
+	luck := w.chance.IntN(100)
+	switch {
+	case luck < 4 && len(w.devices) < maxSiegeDevices && w.cfg.Releases:
+		w.replace(d)
+		return
+	case d.m == nil:
+		if d.start(); d.m == nil {
+			return
+		}
+		if d != w.devices[len(w.devices)-1] {
+			w.ends["lost device starts again"]++
+		}
+	case luck < 7:
+		w.ends["crash"]++
+		d.die()
+		return
+	case d.joining:
+		w.stand(d)
+	case luck < 9:
+		w.agree()
+	case luck < 11:
+		d.drop(w.neighbor())
+	case luck < 14:
+		d.m.Tick()
+	case luck < 16:
+		d.m.Reached(w.neighbor())
+	case luck < 20:
+		s := d.m.Standing(w.neighbor())
+		d.leave(Message{Kind: Stand, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid})
+	case luck < 30 && len(w.sent) > 0:
+		w.deliver(d, w.echo(d))
+	case luck < 45:
+		w.deliver(d, w.invent(d))
+	default:
+		w.help(d)
+	}
+	d.duties()
+}
+
+// agree makes members agree on the end of the run, in time or too late.
+func (w *siege) agree() { w.wish = 1 + w.chance.IntN(w.cfg.Rounds) }
+
+func (w *siege) neighbor() int { return w.cfg.Neighbors[w.chance.IntN(len(w.cfg.Neighbors))] }
+
+// deliver gives a message to a machine. Some of those that it refuses make the node drop the edge.
+func (w *siege) deliver(d *device, m Message) {
+	err := d.m.Receive(m)
+	if err != nil && w.chance.IntN(8) == 0 && len(d.without) == 0 {
+		d.drop(m.From)
+	}
+}
+
+// replace gives the member another device, with a ledger of its own or that of another.
+func (w *siege) replace(old *device) {
+	d := &device{w: w, ledger: &lines{}, spare: w.fault != "start anew on another device"}
+	if w.chance.IntN(4) == 0 {
+		d.ledger = old.ledger
+	}
+	if w.chance.IntN(2) == 0 {
+		old.die()
+	}
+	w.devices = append(w.devices, d)
+}
+
+// stand answers a device that asks where its neighbors stand, with the truth about nothing.
+func (w *siege) stand(d *device) {
+	d.tellStop()
+	j := w.neighbor()
+	s := Standing{Round: w.chance.IntN(d.m.last() + 1), Held: w.chance.IntN(d.m.last() + 1)}
+	s.At = w.payload(d, d.m.onGrid(s.Round))
+	if d.m.CheckStanding(s) != nil {
+		return
+	}
+	if !slices.Contains(d.from, j) {
+		d.from, d.heard = append(d.from, j), append(d.heard, s)
+	}
+	if w.chance.IntN(4) == 0 {
+		d.said = uint16(w.chance.IntN(MaxTakeovers + 1))
+	}
+	if len(d.from) == len(w.cfg.Neighbors) || w.chance.IntN(8) == 0 { // the owner goes on without the others
+		d.takeOver()
+	}
+}
+
+// help delivers something that the machine waits for, if there is anything.
+func (w *siege) help(d *device) {
+	m := d.m
+	for k := range m.edges {
+		e := &m.edges[(k+w.chance.IntN(len(m.edges)))%len(m.edges)]
+		if m.dropped(e.index) {
+			continue
+		}
+		msg := Message{From: e.peer, To: 1, Round: m.round, Epoch: m.cfg.Epoch, Incarnation: m.cfg.Incarnation}
+		switch {
+		case !e.probed:
+			msg.Kind, msg.Held = ProbeReply, w.chance.IntN(m.round+1)
+		case m.unshown(e) && m.round == m.began(e.index):
+			at := w.payload(d, m.onGrid(m.round))
+			msg.Kind, msg.Epoch, msg.Vector, msg.Grid = Start, e.epoch, at.Vector, at.Grid
+		case !m.arrived(e):
+			at := w.payload(d, m.onGrid(m.round))
+			msg.Kind, msg.Vector, msg.Grid = m.payloadKind(), at.Vector, at.Grid
+		case m.round == m.last() && !e.done:
+			msg.Kind = Done
+		default:
+			continue
+		}
+		w.deliver(d, msg)
+		return
+	}
+}
+
+// payload makes up numbers, most of them near zero.
+func (w *siege) payload(d *device, grid bool) (p Payload) {
+	far := w.chance.IntN(24)
+	for range w.cfg.Estimator.Dim {
+		if grid && d.m.cfg.Releases {
+			n := int32(w.chance.IntN(21) - 10)
+			switch far {
+			case 0:
+				n <<= 27
+			case 1:
+				n = math.MaxInt32
+			}
+			p.Grid = append(p.Grid, n)
+			continue
+		}
+		x := float32(w.chance.IntN(21)-10) / 16
+		switch far {
+		case 0:
+			x *= 1e30
+		case 1:
+			x = float32(math.NaN())
+		case 2:
+			x *= 1e12
+		}
+		p.Vector = append(p.Vector, x)
+	}
+	return p
+}
+
+// echo sends the member something of its own back, as it was or with another number.
+func (w *siege) echo(d *device) Message {
+	m := w.sent[w.chance.IntN(len(w.sent))]
+	m.From, m.To = w.neighbor(), 1
+	switch w.chance.IntN(6) {
+	case 0:
+		m.Kind = Kind(1 + w.chance.IntN(int(Start)))
+	case 1:
+		m.Round, m.Held = w.round(d), w.round(d)
+	case 2:
+		m.Epoch, m.Incarnation = d.m.cfg.Epoch, d.m.cfg.Incarnation
+	}
+	m.Resent = w.chance.IntN(4) == 0
+	return m
+}
+
+// invent makes up a message of any kind.
+func (w *siege) invent(d *device) Message {
+	m := Message{Kind: Kind(1 + w.chance.IntN(int(Start))), From: w.neighbor(), To: 1, Round: w.round(d), Held: w.round(d),
+		Epoch: uint16(w.chance.IntN(MaxTakeovers + 2)), Incarnation: d.m.cfg.Incarnation, Resent: w.chance.IntN(4) == 0}
+	if w.chance.IntN(2) == 0 {
+		m.Epoch = d.m.cfg.Epoch
+	}
+	if w.chance.IntN(8) == 0 {
+		m.Incarnation = w.chance.Uint64() >> 16
+	}
+	if m.Kind == Probe || m.Kind == ProbeReply || m.Kind == Done {
+		if w.chance.IntN(2) == 0 { // or nobody would come far
+			m.Round, m.Held = min(m.Round, d.m.round), min(m.Held, d.m.round)
+		}
+		return m
+	}
+	at := w.payload(d, d.m.onGrid(m.Round) != (w.chance.IntN(16) == 0))
+	m.Vector, m.Grid = at.Vector, at.Grid
+	return m
+}
+
+// round returns the number of a release near the one in progress.
+func (w *siege) round(d *device) int {
+	if w.chance.IntN(8) == 0 {
+		return w.chance.IntN(d.m.farEnd() + 2)
+	}
+	return max(0, d.m.round+w.chance.IntN(5)-2)
+}

@@ -1,0 +1,375 @@
+package admm
+
+import (
+	"errors"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// device is a device of the member under siege: its disk, and its process if there is one. The process has the order of
+// duties of a node, see sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. A write may fail, or the process
+// die in it; then what is on the disk is what was there, what was written, or nothing of use.
+type device struct {
+	w        *siege
+	ledger   *lines
+	slots    [2]stored // by release mod 2
+	without  []int     // neighbors in quarantine
+	spare    bool      // starts as a replacement if nothing is stored
+	finished bool      // a process has come to the end of the run
+
+	m        *Machine // nil: there is no process
+	joining  bool     // takes over, and has no state yet
+	heard    []Standing
+	from     []int // neighbors that heard is of
+	said     uint16
+	epoch    uint16
+	told     int // the round that the machine was told to end with
+	reserved int // lines of the ledger when the process began
+	marked   int
+
+	asked  bool         // for a loss, since the last release
+	drawn  map[int]bool // releases that were drawn, stored or not
+	looked map[int]bool // by release that was stored last: it has data
+	shown  map[place]content
+}
+
+// lines is a ledger's part of the run, and its mark.
+type lines struct {
+	reserved, marked int
+	drawing          bool    // a release was reserved, and is not stored yet
+	lost             bool    // and the process died then
+	made             int     // how many releases with data were stored, of different rounds
+	whole            bool    // a takeover has charged the run
+	broken           bool    // and could not finish
+	by               *device // that has it open
+}
+
+// stored is what a slot holds.
+type stored struct {
+	there bool
+	State
+	epoch uint16
+}
+
+// errDead is the end of a process: it was killed, or a write has failed.
+var errDead = errors.New("dead")
+
+// fresh reports whether nothing was ever stored.
+func (d *device) fresh() bool { return !d.slots[0].there && !d.slots[1].there }
+
+// newest returns the newest state that is stored, and the one before it.
+func (d *device) newest() (newest, before *stored) {
+	for i := range d.slots {
+		if s := &d.slots[i]; s.there && (newest == nil || s.Round > newest.Round) {
+			newest, before = s, newest
+		} else if s.there {
+			before = s
+		}
+	}
+	if newest != nil && before != nil && before.Round != newest.Round-1 {
+		before = nil
+	}
+	return newest, before
+}
+
+// write changes the disk, or ends the process: then it has changed it, or not, or has left nothing of use behind.
+func (d *device) write(change, tear func()) error {
+	w := d.w
+	if w.risk == 0 || w.chance.IntN(w.risk) > 0 {
+		change()
+		return nil
+	}
+	w.ends["crash"]++
+	d.ledger.lost = d.ledger.lost || d.ledger.drawing
+	switch w.chance.IntN(3) {
+	case 0:
+		change()
+	case 1:
+		if tear != nil {
+			tear()
+			w.ends["torn"]++
+		}
+	}
+	return errDead
+}
+
+// alive reports that the process lives, or ends it between two duties.
+func (d *device) alive() error {
+	return d.write(func() {}, nil)
+}
+
+// die ends the process.
+func (d *device) die() {
+	d.m, d.joining, d.asked, d.ledger.drawing = nil, false, false, false
+	d.heard, d.from, d.said = nil, nil, 0
+	if d.ledger.by == d {
+		d.ledger.by = nil
+	}
+}
+
+// start makes a process from what the disk has, as sdk.New does.
+func (d *device) start() {
+	w, cfg := d.w, d.w.cfg
+	if d.ledger.by != nil {
+		return // another process has it open
+	}
+	d.ledger.by = d
+	w.ends["start"]++
+	cfg.Incarnation = w.chance.Uint64() >> 16
+	d.reserved, d.marked, d.told, d.epoch = d.ledger.reserved, d.ledger.marked, 0, 0
+	newest, before := d.newest()
+	anew := w.fault == "start anew after a damaged state" && newest != nil && before == nil && newest.Round > 1
+	var err error
+	if newest == nil || anew {
+		if d.joining = d.spare; !d.spare && !anew {
+			err = dpmech.CheckResume(0, d.reserved, d.marked)
+		}
+		if err == nil {
+			d.m, err = New(cfg)
+		}
+	} else {
+		cfg.Epoch, d.epoch = newest.epoch, newest.epoch
+		cfg.End = newest.End
+		if d.epoch == 0 {
+			err = dpmech.CheckResume(cfg.Data(newest.Round), d.reserved, d.marked)
+		}
+		if err == nil {
+			var older *State
+			if before != nil {
+				older = &before.State
+			}
+			d.m, err = Restore(cfg, newest.State, older)
+		}
+		if err == nil {
+			err = d.mark(newest.Round)
+		}
+	}
+	if err != nil {
+		if !errors.Is(err, errDead) && !d.ledger.whole {
+			w.breaks("a device does not start: %v", err)
+		}
+		w.ends["refused to start"]++
+		d.die()
+		return
+	}
+	for _, j := range d.without {
+		d.m.Quarantine(j)
+	}
+}
+
+// duties does what the machine says until it waits, as the loop of a node does. Queries may be left open for once.
+func (d *device) duties() {
+	for n := 0; d.m != nil && !d.joining && d.w.fail == ""; n++ {
+		if d.w.chance.IntN(256) == 0 { // another goroutine asks, between any two duties
+			d.w.agree()
+		}
+		d.tellStop()
+		if d.m.Alone() && !d.m.Status().Complete {
+			d.die()
+			return
+		}
+		r, err := d.m.Ready()
+		for _, v := range d.m.Verdicts() {
+			d.drop(v.Peer)
+		}
+		if err == nil && d.m.Alone() && r.Reserve > 0 {
+			continue
+		}
+		if err == nil {
+			err = d.perform(&r)
+		}
+		if err != nil {
+			if back := (*RollbackError)(nil); errors.As(err, &back) {
+				d.w.ends["rolled back"]++
+				if d.w.fault == "charge what is claimed" {
+					_ = d.reserve(d.w.cfg.Data(back.Held))
+				}
+			}
+			d.die()
+			return
+		}
+		switch {
+		case r.Finished:
+			d.w.ends["finished"]++
+			d.finished = true
+			d.die()
+			return
+		case r.Reserve > 0 || r.Released > 0:
+		case len(r.Queries) == 0 || d.w.chance.IntN(8) == 0:
+			return
+		default:
+			d.answer(&r)
+		}
+	}
+}
+
+// answer looks at the data.
+func (d *device) answer(r *Ready) {
+	losses := make([]float64, len(r.Queries))
+	for i, q := range r.Queries {
+		losses[i] = lossFunc(1, q.Point, q.Sample)
+	}
+	d.asked = true
+	if d.spare {
+		d.w.breaks("a device that took over asks for a loss in release %d", d.m.round+1)
+	}
+	if err := d.m.Answer(losses...); err != nil {
+		d.w.breaks("%v", err)
+	}
+	if d.w.fault == "reserve too early" {
+		_ = d.reserve(d.m.k() + 1)
+	}
+}
+
+// perform does the duties in their order.
+func (d *device) perform(r *Ready) error {
+	if r.Reserve > 0 && d.w.fault != "nothing is reserved" {
+		if err := d.reserve(r.Reserve); err != nil {
+			return err
+		}
+	}
+	if r.Released > 0 {
+		if d.drawn[r.Released] {
+			d.w.ends["draw again"]++
+		}
+		d.note(&d.drawn, r.Released)
+		if d.w.fault == "send before store" {
+			d.send(r.Send)
+		}
+		if err := d.record(); err != nil {
+			return err
+		}
+	}
+	return d.send(r.Send)
+}
+
+func (d *device) note(set *map[int]bool, release int) {
+	if *set == nil {
+		*set = map[int]bool{}
+	}
+	(*set)[release] = true
+}
+
+// reserve charges a release with data, given by its round.
+func (d *device) reserve(round int) error {
+	l := d.ledger
+	if d.epoch > 0 {
+		return nil
+	}
+	if round > d.w.budget {
+		return errDead
+	}
+	if round <= l.reserved && round > d.reserved || round <= l.marked && round > d.marked {
+		return errDead
+	}
+	l.drawing = true
+	if err := d.write(func() { l.reserved = max(l.reserved, round) }, nil); err != nil {
+		return err
+	}
+	return d.alive()
+}
+
+// record stores the state and marks the release.
+func (d *device) record() error {
+	w, s := d.w, stored{there: true, State: d.m.State().copied(), epoch: d.epoch}
+	slot := &d.slots[s.Round%2]
+	looked := d.asked
+	d.asked = false
+	if newest, _ := d.newest(); newest != nil && s.Round != newest.Round+1 && w.fault == "" {
+		w.breaks("release %d is stored after release %d", s.Round, newest.Round)
+	}
+	err := d.write(func() {
+		*slot = s
+		if delete(d.looked, s.Round); looked {
+			d.note(&d.looked, s.Round)
+			d.ledger.made++
+			d.ledger.drawing, d.ledger.lost = false, false
+		}
+	}, func() { *slot = stored{} })
+	if err == nil {
+		err = d.alive()
+	}
+	if err == nil && w.fault != "send before mark" {
+		err = d.mark(s.Round)
+	}
+	return err
+}
+
+// mark says in the ledger that a release may be seen.
+func (d *device) mark(release int) error {
+	l, cfg := d.ledger, d.w.cfg
+	cfg.End = d.m.cfg.End
+	round := cfg.Data(release)
+	if round < 1 || d.epoch > 0 {
+		return nil
+	}
+	if round > l.reserved && d.w.fault == "" {
+		d.w.breaks("round %d is marked and not reserved", round)
+	}
+	return d.write(func() { l.marked = max(l.marked, round) }, nil)
+}
+
+// takeOver makes this device the next of its member, once all neighbors have said where they stand.
+func (d *device) takeOver() {
+	w, cfg := d.w, d.w.cfg
+	cfg.Epoch, cfg.Incarnation, cfg.End = d.said+1, d.m.cfg.Incarnation, d.told
+	m, err := TakeOver(cfg, d.heard)
+	if err != nil {
+		d.die()
+		return
+	}
+	l := d.ledger
+	for round := 1; round <= cfg.Rounds && w.fault != "take over for nothing" && err == nil; round++ {
+		err = d.write(func() { l.reserved = max(l.reserved, round) }, nil)
+		l.whole, l.broken = true, true
+	}
+	if err == nil {
+		l.broken = false
+		err = d.write(func() { l.marked = max(l.marked, l.reserved) }, nil)
+	}
+	if err == nil {
+		d.m, d.epoch, d.joining, d.told = m, cfg.Epoch, false, 0
+		if w.fault == "take over with data" {
+			d.m.cfg.Epoch = 0
+		}
+		if err = d.record(); err == nil {
+			w.ends["takeover"]++
+		}
+	}
+	if err != nil {
+		d.die()
+		return
+	}
+	for _, j := range d.without {
+		d.m.Quarantine(j)
+	}
+}
+
+// tellStop tells the machine of a round that members have agreed on.
+func (d *device) tellStop() {
+	if d.w.wish > 0 && (d.told == 0 || d.w.wish < d.told) {
+		d.told = d.w.wish
+		d.m.Stop(d.told)
+	}
+}
+
+// drop puts a neighbor in quarantine. A store that fails to keep that does not end the process.
+func (d *device) drop(peer int) {
+	d.w.ends["edge dropped"]++
+	d.m.Quarantine(peer)
+	if d.w.chance.IntN(8) > 0 {
+		d.without = append(d.without, peer)
+	}
+}
+
+// bitsOfPayload returns what a payload of up to two coordinates says.
+func bitsOfPayload(p Payload) (c content) {
+	for i, v := range p.Vector {
+		c.number[i] = math.Float32bits(v)
+	}
+	for i, v := range p.Grid {
+		c.grid, c.number[i] = true, uint32(v)
+	}
+	return c
+}

@@ -1,0 +1,144 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Two members work together on a path e, a, b, c, d: d signs a stop that comes too late, and c passes it on to b when a is
+// in the local work of its next round. So b ends three releases before a would, and a ends when it hears of that. a is
+// killed once it has said so, and starts again when its neighbors have left. It ends all the same: the release with which it
+// ends is stored before it says so.
+func TestLateStopSurvivesKills(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(f *sdk.Fleet){
+		"grid":     func(*sdk.Fleet) {},
+		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
+		"no end":   func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
+	} {
+		for _, pause := range []time.Duration{time.Millisecond, 5 * time.Minute} {
+			t.Run(fmt.Sprintf("%s, %v", name, pause), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := stoppable(privateRing(), 1)
+					f.Edges = [][2]string{{"e", "a"}, {"a", "b"}, {"b", "c"}, {"c", "d"}}
+					f.Method.Mixing = 2
+					change(f)
+					all := playLateStop(t, f, pause)
+					if st := all[0].Status(); st.End != 5 || st.Round == f.Method.EndedAt(5).Last() || all[1].Status().End != 4 {
+						t.Errorf("nobody has ended early, and nothing was tested: %+v, %+v", st, all[1].Status())
+					}
+					mustEndNearby(t, f, all)
+				})
+			})
+		}
+	}
+}
+
+// playLateStop runs a fleet in which c passes on a late stop of d's with the last release of the fourth round, which b
+// waits for while a is at work on the fifth. It kills a at its last word, for a while.
+func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
+	dir, late := t.TempDir(), wish(f, 3, 1, "d")
+	const told = 12
+	var slow atomic.Bool
+	trs := inMemory(t, f)
+	trs[2] = newMail(t, f, lazy{trs[2], &slow}, func(_ string, m *admm.Message) bool {
+		if (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && m.Round >= told && len(m.Signed.Stops) == 0 {
+			m.Signed.Stops = late
+			slow.Store(true)
+		}
+		return true
+	})
+	all := make([]*sdk.Node, len(f.Members))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	life := func(i int, tr transport.Transport) error {
+		store, err := state.Open(filepath.Join(dir, f.Members[i]), f.StateSize(f.Members[i], samples[i]))
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Transport: tr, Store: store,
+			Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+				if i == 0 && all[0].Status().Round == told {
+					time.Sleep(time.Second)
+				}
+				return oracle(i)(ctx, x, sample)
+			})}
+		sign(&cfg)
+		if all[i], err = sdk.New(cfg); err != nil {
+			return err
+		}
+		run, die := context.WithCancel(ctx)
+		defer die()
+		if l, ok := tr.(*lastWord); ok {
+			l.die = die
+		}
+		return all[i].Run(run)
+	}
+	var wg sync.WaitGroup
+	for i := range f.Members {
+		wg.Go(func() {
+			tr := trs[i]
+			if i == 0 {
+				tr = &lastWord{Transport: tr, inner: newMail(t, f, tr, nil)}
+			}
+			err := life(i, tr)
+			if i == 0 && errors.Is(err, context.Canceled) {
+				away, back := context.WithTimeout(ctx, pause)
+				for away.Err() == nil { // what is sent to it meanwhile is lost
+					_, _, _ = trs[i].Recv(away)
+				}
+				back()
+				err = life(i, trs[i])
+			}
+			if err != nil {
+				t.Errorf("node %d: %v, %+v", i, err, all[i].Status())
+			}
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// lazy takes a second for each frame once it is slow.
+type lazy struct {
+	transport.Transport
+	slow *atomic.Bool
+}
+
+func (l lazy) Send(ctx context.Context, to string, frame []byte) error {
+	if l.slow.Load() {
+		time.Sleep(time.Second)
+	}
+	return l.Transport.Send(ctx, to, frame)
+}
+
+// lastWord kills its member at its first last word.
+type lastWord struct {
+	transport.Transport
+	inner *mail
+	die   func()
+}
+
+func (l *lastWord) Send(ctx context.Context, to string, frame []byte) error {
+	var m admm.Message
+	if err := errors.Join(l.inner.codec.Decode(frame, &m), l.Transport.Send(ctx, to, frame)); err != nil {
+		return err
+	}
+	if m.Kind == admm.Done {
+		l.die()
+	}
+	return nil
+}
