@@ -42,7 +42,7 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	var gamma, scale float64
-	err := errors.Join(m.checkLength("update", len(s)), g.Validate())
+	err := errors.Join(m.checkLength("update", len(s)), checkWhole(g))
 	if err == nil {
 		gamma, scale, err = m.prepare(s, g, pairs)
 	}
@@ -75,7 +75,7 @@ const maxSteps = 1 << 30
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
 	var gamma, scale float64
-	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
+	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), checkWhole(g))
 	if err == nil {
 		err = checkStep(step, g)
 	}
@@ -92,6 +92,14 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 	}
 	clear(m.noise)
 	return nil
+}
+
+// checkWhole refuses what cannot be the release of a whole update.
+func checkWhole(g Gaussian) error {
+	if g.Unit != Client {
+		return fmt.Errorf("dpmech: a whole update is released %v, want unit client, or rows", g.Unit.Each())
+	}
+	return g.Validate()
 }
 
 // onWire returns the wire grid's number of a sum on the fine grid, ratio = gamma/step.

@@ -34,6 +34,9 @@ func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
+	if g.Unit != Record {
+		return fmt.Errorf("dpmech: rows for releases %v, want unit record", g.Unit.Each())
+	}
 	if dim < 1 || most < 1 {
 		return fmt.Errorf("dpmech: %d units of %d numbers, want at least 1 of both", most, dim)
 	}

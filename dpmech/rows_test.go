@@ -53,7 +53,7 @@ func TestRowsOfOthersStay(t *testing.T) {
 	random := stream(341)
 	for range 300 {
 		d, units, places := 1+random.IntN(40), 1+random.IntN(30), 1+random.IntN(3)
-		g := Gaussian{Clip: math.Exp(4 * random.Normal())}
+		g := Gaussian{Clip: math.Exp(4 * random.Normal()), Unit: Record}
 		g.Sigma = g.Clip * math.Exp2(16*random.Float64()-8)
 		rows := Rows{Values: rowsOf(units, places, d, random), Places: places, Factor: -math.Exp(3 * random.Normal()), Most: units + 3}
 		m := newMechanism(t, d, 7)
@@ -139,13 +139,14 @@ func TestOneRowIsAnUpdate(t *testing.T) {
 	random := stream(342)
 	for range 200 {
 		d := 1 + random.IntN(3) // sums of squares in the same order
-		g := Gaussian{Clip: 2, Sigma: 0.5}
+		g := Gaussian{Clip: 2, Sigma: 0.5, Unit: Record}
 		s := rowsOf(1, 1, d, random)
 		rows := make([]float32, d)
 		err := newMechanism(t, d, 7).ReleaseRows(rows, Rows{Values: s, Factor: 1, Most: 1}, g)
 		if err != nil {
 			t.Fatal(err)
 		}
+		g.Unit = Client
 		if err := newMechanism(t, d, 7).Release(s, g); err != nil || !slices.Equal(rows, s) {
 			t.Fatalf("%v as a row, %v as an update: %v", rows, s, err)
 		}
@@ -153,7 +154,7 @@ func TestOneRowIsAnUpdate(t *testing.T) {
 }
 
 func TestRowsErrors(t *testing.T) {
-	g := Gaussian{Clip: 1, Sigma: 1}
+	g := Gaussian{Clip: 1, Sigma: 1, Unit: Record}
 	for _, c := range []struct {
 		rows Rows
 		g    Gaussian
@@ -166,8 +167,8 @@ func TestRowsErrors(t *testing.T) {
 		{Rows{Values: make([]float32, 4), Most: 2}, g, "factor of rows is 0"},
 		{Rows{Values: make([]float32, 4), Factor: math.NaN(), Most: 2}, g, "factor of rows is NaN"},
 		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2, Places: -1}, g, "-1 places"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1 << 30}, Gaussian{Clip: 1 << 10, Sigma: 1}, "want at most 2^61"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2}, Gaussian{Sigma: 1}, "clip is 0"},
+		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1 << 30}, Gaussian{Clip: 1 << 10, Sigma: 1, Unit: Record}, "want at most 2^61"},
+		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2}, Gaussian{Sigma: 1, Unit: Record}, "clip is 0"},
 	} {
 		dst := []float32{1, 1}
 		err := newMechanism(t, 2, 7).ReleaseRows(dst, c.rows, c.g)
@@ -190,7 +191,7 @@ func TestRowsErrors(t *testing.T) {
 func TestRowsAllocateNothing(t *testing.T) {
 	const d, units = 40, 100
 	rows := Rows{Values: rowsOf(units, 1, d, stream(343)), Factor: -1, Most: units}
-	m, dst, g := newMechanism(t, d, 7), make([]int32, d), Gaussian{Clip: 1, Sigma: 30}
+	m, dst, g := newMechanism(t, d, 7), make([]int32, d), Gaussian{Clip: 1, Sigma: 30, Unit: Record}
 	if n := testing.AllocsPerRun(20, func() {
 		if err := m.ReleaseRowsOnGrid(dst, rows, g, 2); err != nil {
 			t.Fatal(err)
@@ -209,7 +210,7 @@ func BenchmarkRows(b *testing.B) {
 		values[i] = float32(random.Normal())
 	}
 	b.Run("sum", func(b *testing.B) {
-		m, dst, g := newMechanism(b, d, 7), make([]int32, d), Gaussian{Clip: 1, Sigma: 30}
+		m, dst, g := newMechanism(b, d, 7), make([]int32, d), Gaussian{Clip: 1, Sigma: 30, Unit: Record}
 		b.SetBytes(4 * d * units)
 		for b.Loop() {
 			if err := m.ReleaseRowsOnGrid(dst, Rows{Values: values, Factor: -1, Most: units}, g, 2); err != nil {

@@ -40,6 +40,7 @@ type reservation struct {
 	Clip   float64       `json:"clip"`
 	Sigma  float64       `json:"sigma"`
 	Shared dpmech.Shared `json:"shared,omitzero"`
+	Unit   dpmech.Unit   `json:"unit,omitzero"`
 }
 
 // ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
@@ -94,6 +95,7 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 func (l *ledgerLog) line(seq int, id dpmech.RunID, round int, g dpmech.Gaussian) ([]byte, error) {
 	line, err := json.Marshal(reservation{
 		Seq: seq, Prev: l.head(seq - 1).Hash, RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared,
+		Unit: g.Unit,
 	})
 	return append(line, '\n'), err
 }
@@ -125,7 +127,7 @@ func (l *ledgerLog) add(line []byte) error {
 	if prev := l.head(l.seq()).Hash; res.Prev != prev {
 		return fmt.Errorf("prev is %s, want %s: the line before was changed", res.Prev, prev)
 	}
-	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared}, line)
+	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared, Unit: res.Unit}, line)
 }
 
 // enter counts the release of a line.
