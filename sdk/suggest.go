@@ -51,6 +51,9 @@ func Suggest(k Known) (Method, Privacy, error) {
 		return m, p, fmt.Errorf("sdk: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
 			k.Dim, k.Samples)
 	}
+	if p.Unit == UnitRecord && !p.NonPrivate {
+		return k.suggestRecords()
+	}
 	if k.Open {
 		m.Estimator, m.Directions = EstimatorPaper, zoest.Rademacher
 		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+1); memory <= DefaultMemoryLimit/4 {

@@ -137,7 +137,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
 		where := fmt.Sprintf("%s[%d]", field, i)
-		want := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
+		want := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 		if alone := want.Alone(); s.Shared == alone.Shared && s.Sigma == alone.Sigma {
 			want = alone
 		}

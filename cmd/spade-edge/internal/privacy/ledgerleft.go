@@ -61,7 +61,7 @@ func LeftOf(life *dpmech.Lifetime, name string, f *sdk.Fleet) *LedgerLeft {
 		l.Text += fmt.Sprintf("; run %q has %d of its %d rounds in it", f.Run, l.Made, f.Method.Rounds)
 	}
 	if p := f.Privacy; life.Limit != nil {
-		g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
+		g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 		rounds := sort.Search(math.MaxInt32, func(n int) bool {
 			t := g.Total(n + 1)
 			return t.Rho > left.Rho || t.All > left.All
