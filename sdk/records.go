@@ -1,0 +1,55 @@
+package sdk
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+)
+
+// units returns how many samples a member has to have: samples, or what the fleet says of it where each record is
+// protected.
+func (f *Fleet) units(member, samples int) int {
+	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
+		return f.Records[member]
+	}
+	return samples
+}
+
+// publicRecords returns what is public of the records, for the machine.
+func (f *Fleet) publicRecords() (r admm.Records) {
+	if f.Privacy.Unit != UnitRecord || len(f.Records) == 0 {
+		return r
+	}
+	sum := 0.0
+	for _, m := range f.Records {
+		sum += float64(m)
+	}
+	return admm.Records{Mean: sum / float64(len(f.Records)), Most: slices.Max(f.Records)}
+}
+
+// wrongRecords is the error of a member that has other records than the fleet says.
+func (f *Fleet) wrongRecords(member, samples int) error {
+	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: fmt.Sprintf(
+		"%d, the records of %q in the fleet: in a run that protects each record this number is public and fixed; leave an "+
+			"invalid record in its place", f.Records[member], f.Members[member])}
+}
+
+// checkRecords reports what excludes a guarantee for each record.
+func (f *Fleet) checkRecords(errs *faults) {
+	if f.Privacy.Unit != UnitRecord {
+		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
+		return
+	}
+	errs.refuse(len(f.Records) != len(f.Members), "records", fmt.Sprintf("a list of %d", len(f.Records)),
+		"the number of records of each of the %d members, as privacy.unit is record", len(f.Members))
+	for i, m := range f.Records {
+		if !records.Has(float64(m)) {
+			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
+		}
+	}
+	const want = "%v, as privacy.unit is record: %s"
+	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "all records are asked in each step")
+	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
+		"a sum of unreleased updates would count a record in many releases")
+}
