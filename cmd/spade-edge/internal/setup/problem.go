@@ -116,7 +116,7 @@ func (p *Problem) chooseSettings() {
 		case fmt.Stringer:
 			value = x.String()
 		}
-		hidden := s.Flag == "" || s.Name == "privacy.accounting" || strings.HasPrefix(s.Name, "wire.")
+		hidden := s.Flag == "" || s.Name == "privacy.accounting" || s.Name == "privacy.unit" || strings.HasPrefix(s.Name, "wire.")
 		if !hidden && !reflect.ValueOf(value).IsZero() {
 			p.Choose(s.Flag, value)
 		}
