@@ -97,9 +97,6 @@ func (m Method) releases() *admm.Config {
 
 // Privacy says what protects the members' data: noise or nothing.
 type Privacy struct {
-	// Unit is what is protected: each client's whole data set, or each of its records. Clip is then the radius of the share
-	// that one record has in an update, and Fleet.Records is needed.
-	Unit       Unit    `json:"unit,omitempty"`
 	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
 	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
@@ -107,6 +104,10 @@ type Privacy struct {
 
 	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
+
+	// Unit is what is protected: each client's whole data set, or each of its records. Clip is then the radius of the share
+	// that one record has in an update, and Fleet.Records is needed.
+	Unit Unit `json:"unit,omitempty"`
 
 	// PairSigma, if not 0, makes the two ends of every edge share noise of this standard deviation, which cancels in the
 	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to whoever sees all

@@ -87,9 +87,6 @@ var settings = []Setting{
 
 	{Name: "privacy.non_private", Flag: "non-private",
 		Words: "no clipping and no noise: what a node sends may reveal its data"},
-	{Name: "privacy.unit", Flag: "unit", Names: []string{"client", "record"}, Default: "client",
-		Words: "what is protected: client (the whole data set of each: a phone, a sensor) or record (each record of each: a " +
-			"hospital's patients)"},
 	{Name: "privacy.clip", Flag: "clip", Range: Range{Min: dpmech.MinClip, Max: dpmech.MaxClip}, Default: "chosen",
 		Words: "radius to which each round's update is clipped, or each record's share of it"},
 	{Name: "privacy.sigma", Flag: "sigma", Range: noise,
@@ -100,6 +97,9 @@ var settings = []Setting{
 		Words: "privacy budget of each client, or each record, for the whole run"},
 	{Name: "privacy.accounting", Flag: "accounting", Names: []string{"gdp", "zcdp", "paper"}, Default: "gdp",
 		Words: "what epsilon means: gdp (exact), zcdp or paper"},
+	{Name: "privacy.unit", Flag: "unit", Names: []string{"client", "record"}, Default: "client",
+		Words: "what is protected: client (the whole data set of each: a phone, a sensor) or record (each record of each: a " +
+			"hospital's patients)"},
 	{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
 		Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two"},
 	{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",
