@@ -104,15 +104,15 @@ func (l *Limit) Left(spent Total) Total {
 }
 
 // ErrUnit is wrapped by the error of a release that a limit of another unit cannot bound.
-var ErrUnit = errors.New("refused, the privacy budget is for each client")
+var ErrUnit = errors.New("the limit protects each client")
 
 // bounds refuses a release that protects less than the limit does.
 func (l *Limit) bounds(g Gaussian, what string) error {
 	if l == nil || g.Unit <= l.Unit {
 		return nil
 	}
-	return fmt.Errorf("dpmech: %s: %w: the limit is %v %s, and the release protects each %v: what it costs says nothing of "+
-		"a client's whole data set; use a ledger with a limit for each record", what, ErrUnit, l, l.Unit.Each(), g.Unit)
+	return fmt.Errorf("dpmech: %s: %w: %w (%v), and the release each %v: what it costs says nothing of a client's whole data "+
+		"set; want a limit for each record", what, ErrBudget, ErrUnit, l, g.Unit)
 }
 
 // allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.

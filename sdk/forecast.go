@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // Worth is what a private run may be expected to bring, next to the same run without noise.
@@ -27,6 +29,8 @@ type Forecast struct {
 	Members int     `json:"members_for_good,omitempty"`
 	Epsilon float64 `json:"epsilon_for_good,omitempty"`
 	Share   bool    `json:"sharing_for_good,omitempty"`
+	// Records says that the same epsilon for each record, in place of each client, would bring more than a weak run.
+	Records bool `json:"records_for_good,omitempty"`
 }
 
 const (
@@ -69,12 +73,26 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: p.graph}
 		k.Method.Rounds, k.Method.Batch = f.Method.Rounds, f.Method.Batch
 		k.Privacy = Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
-			Colluders: 1}
+			Colluders: 1, Unit: pr.Unit}
+		if pr.Unit == UnitRecord {
+			k.Samples = f.Records
+		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
 		r.Share = err == nil && other.signal(samples) >= goodFrom
 	}
+	if pr.Unit == UnitClient && samples > 0 {
+		eps := pr.Accounting.Epsilon(rho, pr.Delta)
+		each, err := pr.Accounting.MaxRho(eps, pr.Delta)
+		r.Records = err == nil && recordSignal(float64(samples), float64(len(f.Members)), float64(f.Dim), each) > max(signal, hopelessBelow)
+	}
 	return r, nil
+}
+
+// recordSignal is signal where each record is protected, at a total cost of rho: of the members' mean, a tenth of what all
+// records clipped to the same length add up to if they agree, against the noise. On real data they agree to so much.
+func recordSignal(records, members, dim, rho float64) float64 {
+	return 0.1 * records * math.Sqrt(members*rho/(2*dim))
 }
 
 // ErrHopeless says that a privacy budget would be spent for little better than guessing.
@@ -98,6 +116,11 @@ func (f *Fleet) Hopeless() error {
 // it. Shared noise cancels.
 func (f *Fleet) signal(samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
+	if f.Privacy.Unit == UnitRecord {
+		own := f.Privacy.gaussian()
+		own.Shared = dpmech.Shared{} // what is shared cancels
+		return recordSignal(f.publicRecords().Mean, float64(len(f.Members)), d, own.Total(m.Rounds).All)
+	}
 	far := min(f.Privacy.Clip*float64(m.Rounds), reach)
 	noise := f.Privacy.Sigma * math.Sqrt(float64(m.Rounds)*d/float64(len(f.Members)))
 	if samples > 0 {

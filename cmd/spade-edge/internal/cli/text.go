@@ -49,10 +49,13 @@ const AgainstAll = "against " + dpmech.AllOthers
 
 // WriteCost says what a spend costs against its adversary and, if noise is shared, against all other members, in every
 // accounting. note is what is to be said of it besides.
-func WriteCost(t Table, c dpmech.Cost, note string) {
+func WriteCost(t Table, c dpmech.Cost, unit dpmech.Unit, note string) {
+	protects := "for each client's whole data set"
+	if unit == dpmech.Record {
+		protects = unit.Each()
+	}
 	one := func(name string, c dpmech.Cost) {
-		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta,
-			note, c.Adversary)
+		t.Row(name, "epsilon %s at delta %v %s%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta, protects, note, c.Adversary)
 		t.Row("", "(exact (gdp); as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)",
 			EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 	}

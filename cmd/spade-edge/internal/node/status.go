@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -135,7 +136,11 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 		}
 		return cli.EpsilonText(float64(planned)) + " planned"
 	}
-	b.Row("privacy", "epsilon %s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)),
+	each := ""
+	if p.Unit == sdk.UnitRecord {
+		each = " " + p.Unit.Each()
+	}
+	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)), each,
 		limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
 	if a := p.AgainstAll; a != nil {
 		b.Row("", "epsilon %s of %s, against %s", cli.EpsilonText(float64(a.Epsilon)), limit(a.Planned, a.Limit),
