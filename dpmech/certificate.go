@@ -101,7 +101,12 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	unit := c.unit()
 	c.Unit, c.Adjacency = unit.protected(), unit.adjacency()
 	if unit == Record {
-		c.NotCovered = append(c.NotCovered, notCoveredRecord...)
+		c.NotCovered = append(c.NotCovered, notCoveredRecord)
+	}
+	for _, s := range unit.Conditions() {
+		if !slices.Contains(c.ConditionalOn, s) {
+			c.ConditionalOn = append(c.ConditionalOn, s)
+		}
 	}
 	if c.shares() {
 		c.NotCovered = append(c.NotCovered, notCoveredShared...)
@@ -263,7 +268,10 @@ func (c *Certificate) Verify() error {
 		wanted = append(wanted, NotSigned)
 	}
 	if unit == Record {
-		wanted = append(wanted, notCoveredRecord...)
+		wanted = append(wanted, notCoveredRecord)
+	}
+	for _, s := range unit.Conditions() {
+		f.want(slices.Contains(c.ConditionalOn, s), "conditional_on: lacks %q", s)
 	}
 	if c.shares() {
 		wanted = append(wanted, notCoveredShared...)

@@ -73,13 +73,22 @@ func (u Unit) adjacency() string {
 	return "the data set is replaced by any other"
 }
 
-// notCoveredRecord lists what no certificate of releases that protect each record covers besides.
-var notCoveredRecord = []string{
-	"a client's whole data set: what is stated holds for one record",
-	"an oracle whose answer for a record depends on other records: batch normalization, a cache across records, or a " +
-		"failure that another record causes",
-	"the numbers of records of the members, which are public",
+// Conditions returns what a guarantee of the unit takes as given besides: every certificate of it lists these under
+// conditional_on. There are none for each client.
+func (u Unit) Conditions() []string {
+	if u != Record {
+		return nil
+	}
+	return []string{
+		"the numbers of records of all members, which are public and do not change",
+		"an oracle whose answer for a record depends on that record and the model alone: no batch normalization, no cache " +
+			"across records, no failure that another record causes",
+		"preprocessing that was not fitted on these records",
+	}
 }
+
+// notCoveredRecord is what no certificate of releases that protect each record covers besides.
+const notCoveredRecord = "a client's whole data set: what is stated holds for one record"
 
 // unitOf returns what the cost of spends protects: a record if any of them does, since a release that protects a whole
 // data set protects each record as well.

@@ -132,7 +132,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
 	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
-		ConditionalOn: conditional}
+		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...)}
 }
 
 // Score fills in what the models at the end, and with -average the running means of all releases, are worth. It returns
