@@ -41,8 +41,10 @@ func (f *Fleet) checkRecords(errs *faults) {
 		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
 		return
 	}
-	errs.refuse(len(f.Records) != len(f.Members), "records", fmt.Sprintf("a list of %d", len(f.Records)),
-		"the number of records of each of the %d members, as privacy.unit is record", len(f.Members))
+	if len(f.Records) != len(f.Members) {
+		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d", len(f.Records)),
+			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
+	}
 	for i, m := range f.Records {
 		if !records.Has(float64(m)) {
 			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))

@@ -65,11 +65,15 @@ func WriteCost(t Table, c dpmech.Cost, unit dpmech.Unit, note string) {
 	}
 }
 
-// FiguresText says what each figure of a total is as an epsilon, with its adversary.
-func FiguresText(t dpmech.Total, delta float64, acc dpmech.Accounting) string {
+// FiguresText says what each figure of a total is as an epsilon, with its adversary, and with its unit if that is a record.
+func FiguresText(t dpmech.Total, unit dpmech.Unit, delta float64, acc dpmech.Accounting) string {
+	each := ""
+	if unit == dpmech.Record {
+		each = " " + unit.Each()
+	}
 	var all []string
 	for _, f := range t.Figures() {
-		all = append(all, fmt.Sprintf("epsilon %s against %s", EpsilonText(acc.Epsilon(f.Rho, delta)), f.Adversary))
+		all = append(all, fmt.Sprintf("epsilon %s%s against %s", EpsilonText(acc.Epsilon(f.Rho, delta)), each, f.Adversary))
 	}
 	return strings.Join(all, "; ")
 }

@@ -33,6 +33,7 @@ type initOptions struct {
 	workers                            int
 	deal                               bool
 	taskFile                           string
+	records                            []int // of each node, with -unit record
 
 	members []fleetfile.Member // of -members
 	task    []byte             // of the fleet file: how members prepare their data; nil for none
@@ -91,6 +92,8 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
+	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, where they are "+
+		"not dealt out; they are public (default -samples for all)", o.readRecords)
 	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
 	c.Var(&o.oneshot, "oneshot", "the `program` of yours, with its arguments, that is started for each "+
 		"query; {sample} and {params} in them are filled in")
@@ -180,6 +183,7 @@ func (o *initOptions) check() error {
 	f.When(o.Given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
+	o.checkRecords(&f)
 	program := scorer.OneShotConfig{Program: scorer.Program{Command: o.oneshot}, Samples: o.samples}
 	if err := program.Validate(); err != nil && len(o.oneshot) > 0 && o.samples >= 1 {
 		f.Add("-oneshot: %w", err)
@@ -258,6 +262,9 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		}
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
+		if o.records != nil {
+			p.Samples = o.records
+		}
 		if p.Graph, err = o.ParseGraph(); err != nil {
 			return nil, cli.AsUsageError(err)
 		}
@@ -266,7 +273,9 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
 			return nil, setup.AsUsage(s.Validate())
 		}
-		p.Choose("samples", o.samples)
+		if o.records == nil {
+			p.Choose("samples", o.samples)
+		}
 		err = p.MakeFleet(o.runID, o.dim)
 	}
 	if err != nil {

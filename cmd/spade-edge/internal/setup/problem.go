@@ -189,7 +189,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 // model.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
-	single.Members, single.Edges = single.Members[:1], nil
+	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
 	known := sdk.Known{
 		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Method: single.Method,
 		Privacy: sdk.Privacy{NonPrivate: true},
