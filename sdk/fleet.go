@@ -418,7 +418,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		cfg.Estimator.Batch = 0
 	}
 	if !f.Privacy.NonPrivate {
-		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), f.publicRecords()
+		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)

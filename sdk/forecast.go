@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
 // Worth is what a private run may be expected to bring, next to the same run without noise.
@@ -82,17 +83,12 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		r.Share = err == nil && other.signal(samples) >= goodFrom
 	}
 	if pr.Unit == UnitClient && samples > 0 {
-		eps := pr.Accounting.Epsilon(rho, pr.Delta)
-		each, err := pr.Accounting.MaxRho(eps, pr.Delta)
-		r.Records = err == nil && recordSignal(float64(samples), float64(len(f.Members)), float64(f.Dim), each) > max(signal, hopelessBelow)
+		each := *f
+		each.Privacy.Unit, each.Records = UnitRecord, []int{samples}
+		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // the same epsilon
+		r.Records = each.signal(samples) > max(signal, hopelessBelow)
 	}
 	return r, nil
-}
-
-// recordSignal is signal where each record is protected, at a total cost of rho: of the members' mean, a tenth of what all
-// records clipped to the same length add up to if they agree, against the noise. On real data they agree to so much.
-func recordSignal(records, members, dim, rho float64) float64 {
-	return 0.1 * records * math.Sqrt(members*rho/(2*dim))
 }
 
 // ErrHopeless says that a privacy budget would be spent for little better than guessing.
@@ -116,10 +112,9 @@ func (f *Fleet) Hopeless() error {
 // it. Shared noise cancels.
 func (f *Fleet) signal(samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
-	if f.Privacy.Unit == UnitRecord {
-		own := f.Privacy.gaussian()
-		own.Shared = dpmech.Shared{} // what is shared cancels
-		return recordSignal(f.publicRecords().Mean, float64(len(f.Members)), d, own.Total(m.Rounds).All)
+	if p := f.Privacy; p.Unit == UnitRecord {
+		mean := admm.NewRecords(f.Records).Mean
+		return unit.Agree * unit.Signal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
 	}
 	far := min(f.Privacy.Clip*float64(m.Rounds), reach)
 	noise := f.Privacy.Sigma * math.Sqrt(float64(m.Rounds)*d/float64(len(f.Members)))

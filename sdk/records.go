@@ -1,11 +1,6 @@
 package sdk
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/spade-dfl/spade-edge/sdk/admm"
-)
+import "fmt"
 
 // units returns how many samples a member has to have: samples, or what the fleet says of it where each record is
 // protected.
@@ -14,18 +9,6 @@ func (f *Fleet) units(member, samples int) int {
 		return f.Records[member]
 	}
 	return samples
-}
-
-// publicRecords returns what is public of the records, for the machine.
-func (f *Fleet) publicRecords() (r admm.Records) {
-	if f.Privacy.Unit != UnitRecord || len(f.Records) == 0 {
-		return r
-	}
-	sum := 0.0
-	for _, m := range f.Records {
-		sum += float64(m)
-	}
-	return admm.Records{Mean: sum / float64(len(f.Records)), Most: slices.Max(f.Records)}
 }
 
 // wrongRecords is the error of a member that has other records than the fleet says.

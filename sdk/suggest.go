@@ -51,9 +51,6 @@ func Suggest(k Known) (Method, Privacy, error) {
 		return m, p, fmt.Errorf("sdk: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
 			k.Dim, k.Samples)
 	}
-	if p.Unit == UnitRecord && !p.NonPrivate {
-		return k.suggestRecords()
-	}
 	if k.Open {
 		m.Estimator, m.Directions = EstimatorPaper, zoest.Rademacher
 		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+1); memory <= DefaultMemoryLimit/4 {
@@ -70,6 +67,9 @@ func Suggest(k Known) (Method, Privacy, error) {
 	}
 	if !p.NonPrivate && k.Graph == nil {
 		def(&m.Cooldown, 30)
+	}
+	if p.Unit == UnitRecord && !p.NonPrivate {
+		return k.suggestRecords(m, p)
 	}
 	scheduled := k.Scheduled()
 	if err := k.length(&m, p); err != nil {

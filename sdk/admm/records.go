@@ -20,6 +20,20 @@ type Records struct {
 	Places int     // r_max, how many samples a unit has: 1 where it is a record, more where it is a person; 0 means 1
 }
 
+// NewRecords returns what is public of members with so many records each, nothing without any.
+func NewRecords(each []int) (r Records) {
+	if len(each) == 0 {
+		return r
+	}
+	sum := 0.0
+	for _, m := range each {
+		sum += float64(m)
+		r.Most = max(r.Most, m)
+	}
+	r.Mean = sum / float64(len(each))
+	return r
+}
+
 // units returns how many records, or persons, the client has.
 func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
 
