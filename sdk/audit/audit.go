@@ -145,6 +145,9 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 			const text = "clip %v and sigma %v from round %d on"
 			x.differ(where, fmt.Sprintf(text, s.Clip, s.Sigma, s.First), fmt.Sprintf(text, want.Clip, want.Sigma, next))
 		}
+		if s.Unit != want.Unit {
+			x.differ(where+".unit", s.Unit, want.Unit)
+		}
 		for _, f := range []struct {
 			name        string
 			found, want any

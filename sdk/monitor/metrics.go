@@ -99,10 +99,12 @@ func (n *Neighbor) samples(gauge, counter sampler) {
 
 // samples gives each figure with its adversary.
 func (p *Privacy) samples(gauge sampler) {
-	if all := gauge; p.Unit == sdk.UnitRecord { // a figure for each client has the labels that it always had
-		gauge = func(name, help string, v Value, labels ...string) {
-			all(name, help, v, append(labels, "unit", p.Unit.String())...)
+	all, unit := gauge, p.Unit
+	gauge = func(name, help string, v Value, labels ...string) {
+		if unit == sdk.UnitRecord { // a figure for each client has the labels that it always had
+			labels = append(labels, "unit", unit.String())
 		}
+		all(name, help, v, labels...)
 	}
 	run := func(adversary string, rho float64, epsilon, limit, planned Value) {
 		gauge("epsilon", "Spent in this run, at delta, against an adversary.", epsilon, "adversary", adversary)
@@ -122,6 +124,7 @@ func (p *Privacy) samples(gauge sampler) {
 			"adversary", adversary)
 	}
 	if l := p.Lifetime; l != nil {
+		unit = l.Unit
 		life(l.Adversary, l.Epsilon)
 		if a := l.AgainstAll; a != nil {
 			life(dpmech.AllOthers, a.Epsilon)

@@ -346,8 +346,8 @@
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
     say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + "), against " + p.adversary);
     cEpsilon.none = !p;
-    const each = q => epsilon(q.epsilon) + " against " + q.adversary + (q.against_all ? " and " + epsilon(q.against_all.epsilon) + " against all other members together" : "");
-    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends" + (p.unit ? ", for each " + p.unit : "") + ". It is " + each(p) +
+    const each = q => epsilon(q.epsilon) + (q.unit ? " for each " + q.unit : "") + " against " + q.adversary + (q.against_all ? " and " + epsilon(q.against_all.epsilon) + " against all other members together" : "");
+    say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +
       (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };
   };

@@ -147,8 +147,12 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 			dpmech.AllOthers)
 	}
 	if l := p.Lifetime; l != nil {
-		b.Row("lifetime", "epsilon %s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
-			runsText(l.Runs), l.Adversary)
+		each := ""
+		if l.Unit == sdk.UnitRecord {
+			each = " " + l.Unit.Each()
+		}
+		b.Row("lifetime", "epsilon %s%s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)), each,
+			l.Dataset, runsText(l.Runs), l.Adversary)
 		if a := l.AgainstAll; a != nil {
 			b.Row("", "epsilon %s against %s", cli.EpsilonText(float64(a.Epsilon)), dpmech.AllOthers)
 		}
