@@ -108,6 +108,9 @@ type Privacy struct {
 	// Unit is what is protected: each client's whole data set, or each of its records. Clip is then the radius of the share
 	// that one record has in an update, and Fleet.Records is needed.
 	Unit Unit `json:"unit,omitempty"`
+	// Places, if more than 1, makes the unit a person: each has so many places for records (r_max), next to each other in
+	// the oracle's samples, and Records counts persons. An empty place has the same loss everywhere, such as 0.
+	Places int `json:"places,omitempty"`
 
 	// PairSigma, if not 0, makes the two ends of every edge share noise of this standard deviation, which cancels in the
 	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to whoever sees all
@@ -418,7 +421,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		cfg.Estimator.Batch = 0
 	}
 	if !f.Privacy.NonPrivate {
-		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records)
+		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)

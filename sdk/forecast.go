@@ -113,7 +113,7 @@ func (f *Fleet) Hopeless() error {
 func (f *Fleet) signal(samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == UnitRecord {
-		mean := admm.NewRecords(f.Records).Mean
+		mean := admm.NewRecords(f.Records, 1).Mean
 		return unit.Agree * unit.Signal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
 	}
 	far := min(f.Privacy.Clip*float64(m.Rounds), reach)

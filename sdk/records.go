@@ -6,21 +6,26 @@ import "fmt"
 // protected.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
-		return f.Records[member]
+		return f.Records[member] * max(1, f.Privacy.Places)
 	}
 	return samples
 }
 
 // wrongRecords is the error of a member that has other records than the fleet says.
 func (f *Fleet) wrongRecords(member, samples int) error {
-	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: fmt.Sprintf(
-		"%d, the records of %q in the fleet: in a run that protects each record this number is public and fixed; leave an "+
-			"invalid record in its place", f.Records[member], f.Members[member])}
+	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
+	if p := f.Privacy.Places; p > 1 {
+		want = fmt.Sprintf("%d, %d places for each of the %d persons of %q in the fleet", f.units(member, 0), p, f.Records[member],
+			f.Members[member])
+	}
+	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: want + ": in a run that protects each " +
+		"record this number is public and fixed; leave an invalid record in its place"}
 }
 
 // checkRecords reports what excludes a guarantee for each record.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
+		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
 		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
 		return
 	}

@@ -84,6 +84,28 @@ func TestNodesProtectRecords(t *testing.T) {
 	}
 }
 
+// A fleet whose units are persons with two places each counts persons, and asks of each place.
+func TestPersonsFleet(t *testing.T) {
+	f := recordRing()
+	f.Privacy.Places = 2
+	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: inMemory(t, f)[1]}
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `want 10, 2 places for each of the 5 persons of "b"`) {
+		t.Errorf("too few samples: %v", err)
+	}
+	double := slices.Clone(samples)
+	for i := range double {
+		double[i] *= 2
+	}
+	cfgs, err := f.Machines(double, noise)
+	if err != nil || cfgs[1].Estimator.Samples != 10 || cfgs[1].Records.Places != 2 || cfgs[1].Records.Mean != 5.4 {
+		t.Errorf("%+v: %v", cfgs, err)
+	}
+	f.Privacy.Unit, f.Records = sdk.UnitClient, nil
+	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
+		t.Errorf("places without unit record: %v", err)
+	}
+}
+
 func TestRecordNodesMatchSimulation(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), nil)

@@ -30,7 +30,7 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	if open {
 		def(&p.EpsilonLimit, 8)
 	}
-	mean, radius := admm.NewRecords(k.Samples).Mean, unit.Radius(m.Mu[0], k.Dim)
+	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), unit.Radius(m.Mu[0], k.Dim)
 	if len(m.Eta) == 0 && err == nil {
 		one := p
 		if open {

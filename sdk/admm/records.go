@@ -20,11 +20,13 @@ type Records struct {
 	Places int     // r_max, how many samples a unit has: 1 where it is a record, more where it is a person; 0 means 1
 }
 
-// NewRecords returns what is public of members with so many records each, nothing without any.
-func NewRecords(each []int) (r Records) {
+// NewRecords returns what is public of members with so many records each, or so many persons with places records each;
+// nothing without any.
+func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
 	}
+	r.Places = places
 	sum := 0.0
 	for _, m := range each {
 		sum += float64(m)
