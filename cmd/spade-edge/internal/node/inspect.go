@@ -251,7 +251,7 @@ func (r *inspection) fleetFile(path string) error {
 		r.row("privacy", "NOT PRIVATE: what a member sends may reveal its data")
 		return nil
 	}
-	r.row("privacy", "noise %.6g on updates clipped to %.6g, %s", pr.Sigma, pr.Clip, pr.Unit.Each())
+	r.row("privacy", "noise %.6g on updates clipped to %.6g", pr.Sigma, pr.Clip)
 	r.row("adversary", "%s", pr.Shared().Adversary())
 	if pr.PairSigma > 0 {
 		r.row("", "noise of %.6g that each two neighbors share on top; all of it is as good as %.6g against these",
