@@ -8,12 +8,8 @@ import (
 	"slices"
 )
 
-// What every certificate says: its version, what it protects, and against which change of it.
-const (
-	certificateVersion = 2
-	certificateUnit    = "one client's whole data set"
-	adjacency          = "the data set is replaced by any other"
-)
+// certificateVersion is what every certificate says.
+const certificateVersion = 2
 
 // notCovered lists what no certificate covers.
 var notCovered = []string{
@@ -98,10 +94,20 @@ type Certificate struct {
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
-		Version: certificateVersion, Unit: certificateUnit, Adjacency: adjacency, About: about,
+		Version: certificateVersion, About: about,
 		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life, NotCovered: slices.Clone(notCovered),
 	}
 	c.Rounds = countRounds(c.Spends)
+	unit := c.unit()
+	c.Unit, c.Adjacency = unit.protected(), unit.adjacency()
+	if unit == Record {
+		c.NotCovered = append(c.NotCovered, notCoveredRecord)
+	}
+	for _, s := range unit.Conditions() {
+		if !slices.Contains(c.ConditionalOn, s) {
+			c.ConditionalOn = append(c.ConditionalOn, s)
+		}
+	}
 	if c.shares() {
 		c.NotCovered = append(c.NotCovered, notCoveredShared...)
 	}
@@ -114,6 +120,15 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 		return nil, err
 	}
 	return c, nil
+}
+
+// unit returns what the costs that c states protect: those of the run, and of the lifetime of its data.
+func (c *Certificate) unit() Unit {
+	unit := unitOf(c.Spends)
+	if c.Lifetime != nil {
+		unit = max(unit, c.Lifetime.Unit())
+	}
+	return unit
 }
 
 // shares reports whether a cost that c states rests on noise that neighbors share.
@@ -229,8 +244,9 @@ func (c *Certificate) Verify() error {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)
 	}
 	var f faults
-	f.want(c.Unit == certificateUnit, "unit: is %q, want %q", c.Unit, certificateUnit)
-	f.want(c.Adjacency == adjacency, "adjacency: is %q, want %q", c.Adjacency, adjacency)
+	unit := c.unit()
+	f.want(c.Unit == unit.protected(), "unit: is %q, want %q", c.Unit, unit.protected())
+	f.want(c.Adjacency == unit.adjacency(), "adjacency: is %q, want %q", c.Adjacency, unit.adjacency())
 	f.at("run", c.validate())
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
@@ -251,6 +267,12 @@ func (c *Certificate) Verify() error {
 	if c.Signature == "" {
 		wanted = append(wanted, NotSigned)
 	}
+	if unit == Record {
+		wanted = append(wanted, notCoveredRecord)
+	}
+	for _, s := range unit.Conditions() {
+		f.want(slices.Contains(c.ConditionalOn, s), "conditional_on: lacks %q", s)
+	}
 	if c.shares() {
 		wanted = append(wanted, notCoveredShared...)
 	}
@@ -265,6 +287,8 @@ func (c *Certificate) Verify() error {
 		f.want(c.Rounds == n, "rounds: is %d, and the releases are %d", c.Rounds, n)
 		f.at("this run", c.Cost.verify(c.charged()))
 		f.at("this run", c.Cost.withinLimit(c.Limit))
+		f.want(c.Limit == nil || c.Limit.Unit >= unitOf(c.Spends), "limit: it is %v, and the releases protect each record",
+			Client.Each())
 	}
 	if c.Lifetime != nil {
 		f.at("lifetime", c.Lifetime.verify(c))

@@ -15,6 +15,7 @@ type Amount struct {
 	All float64 `json:"rho_all"` // zCDP against all other members together
 	// Against is that adversary; nil where no noise is shared, or it is not known.
 	Against *Colluders `json:"against,omitempty"`
+	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as [Lifetime.Unit]
 }
 
 // Colluders are whom an adversary has on its side, and who may vanish, as in [Shared].
@@ -23,9 +24,9 @@ type Colluders struct {
 	Absent    int `json:"absent,omitempty"`
 }
 
-// Amount returns t as it is written down.
-func (t Total) Amount() Amount {
-	a := Amount{Rho: t.Rho, All: t.All}
+// Amount returns t, the cost of releases of a unit, as it is written down.
+func (t Total) Amount(u Unit) Amount {
+	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
 	if w := t.weakest; w.shared {
 		a.Against = &Colluders{w.colluders, w.absent}
 	}
@@ -70,7 +71,9 @@ func (c Checkpoint) Encode() []byte {
 }
 
 // Whole returns the cost of all runs that the checkpoint knows of.
-func (c Checkpoint) Whole() Total { return c.Elsewhere.Total().plus(c.Run.Total()) }
+func (c Checkpoint) Whole() Amount {
+	return c.Elsewhere.Total().plus(c.Run.Total()).Amount(max(c.Elsewhere.Unit, c.Run.Unit))
+}
 
 // ParseCheckpoint reads what [Checkpoint.Encode] wrote.
 func ParseCheckpoint(text []byte) (Checkpoint, error) {
@@ -94,27 +97,27 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 // its member tells neighbors. The plan counts in the checkpoints of other runs, and in nothing else.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
-		c.plans = make(map[RunID]Total)
+		c.plans = make(map[RunID]Amount)
 	}
-	c.plans[id] = spendOf(1, rounds, g).Total()
-	check := Checkpoint{Limit: c.limit.clone(), Run: c.plans[id].Amount()}
-	elsewhere := sumInherited(c.inherited)
+	c.plans[id] = spendOf(1, rounds, g).Total().Amount(g.Unit)
+	check := Checkpoint{Limit: c.limit.clone(), Run: c.plans[id]}
+	elsewhere, unit := sumInherited(c.inherited), inheritedUnit(c.inherited)
 	for _, r := range c.runs {
 		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
-			elsewhere = elsewhere.plus(cost) // it is over, or another process runs it
+			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.spends)) // it is over, or another process runs it
 		}
 	}
 	var open []Total // in an order that does not depend on the map's: sums are rounded
 	for other, cost := range c.plans {
 		if r := c.byID[other]; other != id && (r == nil || r.Total().All <= cost.All) {
-			open = append(open, cost)
+			open, unit = append(open, cost.Total()), max(unit, cost.Unit)
 		}
 	}
 	slices.SortFunc(open, func(a, b Total) int { return cmp.Or(cmp.Compare(a.All, b.All), cmp.Compare(a.Rho, b.Rho)) })
 	for _, cost := range open {
 		elsewhere = elsewhere.plus(cost)
 	}
-	check.Elsewhere = elsewhere.Amount()
+	check.Elsewhere = elsewhere.Amount(unit)
 	return check
 }
 
@@ -148,7 +151,7 @@ func (c *Composition) Inherit(in Inherited) error {
 }
 
 // Unknown returns what of a lost ledger's cost the account does not count yet; zero for nothing.
-func (c *Composition) Unknown(lost string, cost Total) Total {
+func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
 	for _, in := range c.inherited {
 		if in.Ledger == lost {
@@ -157,9 +160,9 @@ func (c *Composition) Unknown(lost string, cost Total) Total {
 	}
 	rho, all := excess(cost.Rho, known.Rho), excess(cost.All, known.All)
 	if rho == 0 && all == 0 {
-		return Total{}
+		return Amount{}
 	}
-	return Total{Rho: rho, All: max(rho, all), weakest: cost.weakest}
+	return Amount{Rho: rho, All: max(rho, all), Against: cost.Against, Unit: cost.Unit}
 }
 
 // excess returns what a has more than b, rounded up.
@@ -171,6 +174,13 @@ func excess(a, b float64) float64 {
 		return a
 	}
 	return math.Nextafter(a-b, math.Inf(1))
+}
+
+func inheritedUnit(list []Inherited) (u Unit) {
+	for _, in := range list {
+		u = max(u, in.Unit)
+	}
+	return u
 }
 
 func sumInherited(list []Inherited) (sum Total) {

@@ -29,7 +29,7 @@ type Composition struct {
 	inherited        []Inherited
 	runs             []*runFilter // in order of their first release
 	byID             map[RunID]*runFilter
-	plans            map[RunID]Total // of runs that are open, see Plan
+	plans            map[RunID]Amount // of runs that are open, see Plan
 }
 
 // runFilter counts one run. Its filter has no limit.
@@ -59,6 +59,9 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 		return counted, err
 	}
 	what := fmt.Sprintf("round %d of %s in the lifetime of %q", round, id.text(), c.dataset)
+	if err := c.limit.bounds(max(g.Unit, inheritedUnit(c.inherited)), what); err != nil {
+		return false, err
+	}
 	return false, c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, r.totalWith(round, g)), what)
 }
 
@@ -100,6 +103,9 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 		return err
 	}
 	what := fmt.Sprintf("%d rounds of %s in the lifetime of %q", rounds, id.text(), c.dataset)
+	if err := c.limit.bounds(max(g.Unit, inheritedUnit(c.inherited)), what); err != nil {
+		return err
+	}
 	return c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, whole.Total()), what)
 }
 
@@ -179,6 +185,15 @@ func (life *Lifetime) Total() (sum Total) {
 		sum = sum.plus(r.Total())
 	}
 	return sum
+}
+
+// Unit returns what the cost of all runs protects: see [Unit].
+func (life *Lifetime) Unit() (u Unit) {
+	u = inheritedUnit(life.Inherited)
+	for _, r := range life.Runs {
+		u = max(u, unitOf(r.Spends))
+	}
+	return u
 }
 
 // Rounds returns how many releases are counted of a run.

@@ -22,11 +22,17 @@ type Limit struct {
 	// EpsilonAll is the most that may be spent against all other members together. 0 is no limit in a run, and Epsilon
 	// over a lifetime. With an EpsilonAll above it, Epsilon holds against the weakest adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
+	// Unit is what the limit protects. Releases that protect each record only are refused under a limit for each client:
+	// they do not bound what a client loses.
+	Unit Unit `json:"unit,omitzero"`
 }
 
 // String returns the limit as it is told to people, with its adversary where it has one of its own.
 func (l Limit) String() string {
 	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
+	if l.Unit != Client {
+		text = fmt.Sprintf("epsilon %v %s at delta %v (%v)", l.Epsilon, l.Unit.Each(), l.Delta, l.Accounting)
+	}
 	switch l.EpsilonAll {
 	case 0:
 		return text
@@ -43,7 +49,8 @@ func (l Limit) Validate() error {
 	f.want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= 1e6,
 		"epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
 	_, err := l.Accounting.MarshalText()
-	return errors.Join(append(f, validateDelta(l.Delta), err)...)
+	_, unit := l.Unit.MarshalText()
+	return errors.Join(append(f, validateDelta(l.Delta), err, unit)...)
 }
 
 func validateDelta(delta float64) error {
@@ -94,6 +101,18 @@ func (l *Limit) Left(spent Total) Total {
 		left.Rho = min(left.Rho, left.All) // nothing costs less against all others
 	}
 	return left
+}
+
+// ErrUnit is wrapped by the error of a release that a limit of another unit cannot bound.
+var ErrUnit = errors.New("the limit protects each client")
+
+// bounds refuses a release that protects less than the limit does.
+func (l *Limit) bounds(u Unit, what string) error {
+	if l == nil || u <= l.Unit {
+		return nil
+	}
+	return fmt.Errorf("dpmech: %s: %w: %w (%v), and the release each %v: what it costs says nothing of a client's whole data "+
+		"set; want a limit for each record", what, ErrBudget, ErrUnit, l, u)
 }
 
 // allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.
@@ -182,7 +201,11 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		}
 		return true, nil
 	}
-	return false, f.limit.allows(f.Total(), f.totalWith(round, g), fmt.Sprintf("round %d", round))
+	what := fmt.Sprintf("round %d", round)
+	if err := f.limit.bounds(g.Unit, what); err != nil {
+		return false, err
+	}
+	return false, f.limit.allows(f.Total(), f.totalWith(round, g), what)
 }
 
 // totalWith returns what Total is once a release is added.

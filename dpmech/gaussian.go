@@ -26,11 +26,15 @@ type Gaussian struct {
 	Clip   float64 // R > 0, in units of the parameter vector
 	Sigma  float64 // standard deviation > 0 of the client's own noise, in the same units
 	Shared Shared
+	Unit   Unit // what is protected: with Record, Clip is R_s, the radius of each record's share of the update
 }
 
 // String returns the parameters as they are told in errors.
 func (g Gaussian) String() string {
 	text := fmt.Sprintf("clip %v and sigma %v", g.Clip, g.Sigma)
+	if g.Unit != Client {
+		text += " " + g.Unit.Each()
+	}
 	if g.Shared != (Shared{}) {
 		text += fmt.Sprintf(", shared sigma %v and effective sigma %v against %s",
 			g.Shared.Sigma, g.Shared.Effective, g.Shared.Adversary())
@@ -43,6 +47,9 @@ func (g Gaussian) Validate() error {
 	var errs []error
 	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
 		errs = append(errs, fmt.Errorf("dpmech: clip is %v, want 1e-30..1e30", g.Clip))
+	}
+	if g.Unit < Client || g.Unit > Record {
+		errs = append(errs, fmt.Errorf("dpmech: unit is %v, want Client or Record", g.Unit))
 	}
 	if !(g.Sigma > 0) || math.IsInf(g.Sigma, 0) {
 		errs = append(errs, fmt.Errorf("dpmech: sigma is %v, want a positive number", g.Sigma))

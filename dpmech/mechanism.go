@@ -13,6 +13,7 @@ type Mechanism struct {
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
 	pair   normal  // draws what is shared
 	shared []int64 // one vector of it; zero between releases
+	rows   rowSum
 }
 
 // NewMechanism returns the mechanism for vectors of length dim >= 1. random gives uniform, independent bytes: on a
@@ -41,7 +42,7 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	var gamma, scale float64
-	err := errors.Join(m.checkLength("update", len(s)), g.Validate())
+	err := errors.Join(m.checkLength("update", len(s)), checkWhole(g))
 	if err == nil {
 		gamma, scale, err = m.prepare(s, g, pairs)
 	}
@@ -74,9 +75,9 @@ const maxSteps = 1 << 30
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
 	var gamma, scale float64
-	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), g.Validate())
-	if err == nil && !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
-		err = fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
+	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), checkWhole(g))
+	if err == nil {
+		err = checkStep(step, g)
 	}
 	if err == nil {
 		gamma, scale, err = m.prepare(s, g, pairs)
@@ -87,11 +88,31 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 	}
 	ratio := gamma / step
 	for i, x := range s {
-		n := math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)
-		dst[i] = int32(max(-maxSteps, min(maxSteps, n)))
+		dst[i] = onWire(onGrid(x, scale)+m.noise[i], ratio)
 	}
 	clear(m.noise)
 	return nil
+}
+
+// checkWhole refuses what cannot be the release of a whole update.
+func checkWhole(g Gaussian) error {
+	if g.Unit != Client {
+		return fmt.Errorf("dpmech: a whole update is released %v, want unit client, or rows", g.Unit.Each())
+	}
+	return g.Validate()
+}
+
+// onWire returns the wire grid's number of a sum on the fine grid, ratio = gamma/step.
+func onWire(sum int64, ratio float64) int32 {
+	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
+}
+
+// checkStep refuses a step of the wire grid that is out of range.
+func checkStep(step float64, g Gaussian) error {
+	if step >= g.Sigma/(1<<12) && step <= g.Sigma {
+		return nil
+	}
+	return fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
 }
 
 func (m *Mechanism) checkLength(what string, n int) error {
@@ -105,17 +126,24 @@ func (m *Mechanism) checkLength(what string, n int) error {
 // is below 2^62 and the clip at most 2^48, so the sum fits; what is shared stays below 2^60, but for a probability of
 // 2^-2900. The caller clears the noise: it would give the update away.
 func (m *Mechanism) prepare(s []float32, g Gaussian, pairs []Pair) (gamma, scale float64, err error) {
-	shift := gridBits(g, len(s))
+	if gamma, err = m.draw(g, pairs); err != nil {
+		return 0, 0, err
+	}
+	return gamma, clip(s, g.Clip, gamma), nil
+}
+
+// draw draws all noise of a release, in units of gamma. If it fails, there is none.
+func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
+	shift := gridBits(g, len(m.noise))
 	err = m.normal.fill(m.noise, shift)
 	if err == nil && len(pairs) > 0 {
 		err = m.share(g, shift, pairs)
 	}
 	if err != nil {
 		clear(m.noise)
-		return 0, 0, err
+		return 0, err
 	}
-	gamma = math.Ldexp(g.Sigma, -shift)
-	return gamma, clip(s, g.Clip, gamma), nil
+	return math.Ldexp(g.Sigma, -shift), nil
 }
 
 // gridBits returns M, where gamma = sigma/2^M: at least 28, and more if that is needed for the quantisation of the

@@ -65,7 +65,7 @@ func (s Shared) validate(g Gaussian) error {
 // adversary whom the run names faces otherwise, or more. It is the first of sigma*2^n that is not below
 // Shared.Effective, for the release lies on the same grids.
 func (g Gaussian) Alone() Gaussian {
-	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma}
+	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {
 		alone.Sigma *= 2
 	}

@@ -20,16 +20,19 @@ type Spend struct {
 	Clip   float64 `json:"clip"`   // R, see [Gaussian]
 	Sigma  float64 `json:"sigma"`
 	Shared Shared  `json:"shared,omitzero"`
+	Unit   Unit    `json:"unit,omitzero"`
 }
 
 // Total returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and
 // the same on every processor. It is +Inf if the parameters are not valid.
 func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
 
-func (s Spend) gaussian() Gaussian { return Gaussian{Clip: s.Clip, Sigma: s.Sigma, Shared: s.Shared} }
+func (s Spend) gaussian() Gaussian {
+	return Gaussian{Clip: s.Clip, Sigma: s.Sigma, Shared: s.Shared, Unit: s.Unit}
+}
 
 func spendOf(first, rounds int, g Gaussian) Spend {
-	return Spend{First: first, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared}
+	return Spend{First: first, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared, Unit: g.Unit}
 }
 
 // last returns the round of the last release.

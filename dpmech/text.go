@@ -22,17 +22,27 @@ func (c *Certificate) Text() string {
 	p.item("fleet file", "%s (SHA-256)", c.Fleet)
 	p.WriteByte('\n')
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
-	p.item("guarantee", "epsilon %s at delta %v, against %s: they can raise the odds of any guess about the data of this "+
+	unit, about := c.unit(), "the data"
+	if unit == Record {
+		about = "any one record"
+	}
+	p.item("guarantee", "epsilon %s %sat delta %v, against %s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		FormatEpsilon(c.EpsilonGDP, decimals), c.Delta, c.Adversary)
-	p.cost(c.Cost)
+		FormatEpsilon(c.EpsilonGDP, decimals), unit.phrase(), c.Delta, c.Adversary, about)
+	p.cost(c.Cost, unit)
+	if unit == Record {
+		p.persons(c.Cost)
+	}
 	if c.Slack != 0 {
 		p.item("slack", "%v, the distance of the noise from the ideal", c.Slack)
 	}
 	p.limit("limit of run", c.Limit)
 	p.WriteByte('\n')
-	p.item("releases", "%d. Each is an update cut to a length of at most R, with Gaussian noise of standard "+
-		"deviation sigma in every number", c.Rounds)
+	made := "an update cut to a length of at most R"
+	if unitOf(c.Spends) == Record {
+		made = "a sum over the records, each one's share cut to a length of at most R"
+	}
+	p.item("releases", "%d. Each is %s, with Gaussian noise of standard deviation sigma in every number", c.Rounds, made)
 	p.spends(c.Spends)
 	if c.ReservedUnmade > 0 {
 		p.item("reserved", "%d more in the ledger, of which no release is known; they are counted in what this "+
@@ -44,9 +54,10 @@ func (c *Certificate) Text() string {
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
 	} else {
-		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s at delta %v, against %s",
-			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Delta, life.Adversary)
-		p.cost(life.Cost)
+		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s %sat delta %v, against %s",
+			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Unit().phrase(), life.Delta,
+			life.Adversary)
+		p.cost(life.Cost, life.Unit())
 		p.limit("limit of all", life.Limit.lifelong())
 		for _, r := range life.Runs {
 			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, countRounds(r.Spends), r.Rho,
@@ -128,17 +139,28 @@ func visible(r rune) rune {
 }
 
 // cost writes the other ways to state a cost, and that against all other members together, where it is another one.
-func (p *page) cost(c Cost) {
+func (p *page) cost(c Cost, unit Unit) {
 	p.item("also stated as", "%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
-		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the data set is "+
+		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
 		"replaced by none, epsilon %s",
 		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
-		FormatEpsilon(c.EpsilonZeroOut, decimals))
+		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
 	if all := c.AgainstAll; all != nil {
 		p.item("against all", "epsilon %s at delta %v against %s, who know the noise that they share with this one",
 			FormatEpsilon(all.EpsilonGDP, decimals), all.Delta, all.Adversary)
-		p.cost(*all)
+		p.cost(*all, unit)
 	}
+}
+
+// persons says what a person with several records is promised: r replaced records are r steps of the same adjacency, and
+// the mu of Gaussian differential privacy adds up.
+func (p *page) persons(c Cost) {
+	var list []string
+	for r := 2; r <= 10; r++ {
+		list = append(list, fmt.Sprintf("%d: %s", r, FormatEpsilon(GDP.Epsilon(times(r*r, c.Rho), c.Delta), decimals)))
+	}
+	p.item("several records", "epsilon for a person with so many records at this member, at the same delta: %s",
+		strings.Join(list, ", "))
 }
 
 func (p *page) limit(name string, l *Limit) {

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -12,6 +13,14 @@ const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
 	EstimatorCentered = zoest.Centered // subtracts from each loss the last one of its sample: far less variance
 	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss over rounds, and asks nothing to fill a table
+)
+
+// Unit is what a guarantee protects.
+type Unit = dpmech.Unit
+
+const (
+	UnitClient = dpmech.Client // the whole data set of each client, as in the paper
+	UnitRecord = dpmech.Record // each record of each client
 )
 
 // Payload is what crosses the wire. The models are the same to the bit.

@@ -138,6 +138,9 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all)),
 				"%w: Without is %q, want neighbors of %q, and not all of them", ErrWithout, c.Without, c.Name)
 		}
+		if i := slices.Index(f.Members, c.Name); p != nil && i >= 0 && c.Samples > 0 && c.Samples != f.units(i, c.Samples) {
+			errs = append(errs, f.wrongRecords(i, c.Samples))
+		}
 		tracking := f.Method.Estimator == EstimatorTracking
 		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
 			"again", EstimatorTracking)

@@ -38,7 +38,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
 		return nil
 	}
-	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll}
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll,
+		Unit: p.Unit}
 }
 
 // resume sets the node's machine and filter: new ones, or those of the states that the store holds.

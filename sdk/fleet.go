@@ -25,11 +25,12 @@ import (
 
 // Fleet is the public definition of a run. It must not change while in use.
 type Fleet struct {
-	Run     string      `json:"run"`     // identifies the run, 1 to 64 bytes of printable UTF-8
-	Dim     int         `json:"dim"`     // d, the length of the parameter vector
-	X0      []float32   `json:"x0"`      // x_0, the common start, length d; nil means zeros
-	Members []string    `json:"members"` // the names of all clients, like Run; a client's place is its number
-	Edges   [][2]string `json:"edges"`   // who talks to whom, by name; the graph must be connected
+	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
+	Dim     int         `json:"dim"`               // d, the length of the parameter vector
+	X0      []float32   `json:"x0"`                // x_0, the common start, length d; nil means zeros
+	Members []string    `json:"members"`           // the names of all clients, like Run; a client's place is its number
+	Edges   [][2]string `json:"edges"`             // who talks to whom, by name; the graph must be connected
+	Records []int       `json:"records,omitempty"` // how many records each member has, which is public; with Privacy.Unit record only
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
@@ -104,6 +105,13 @@ type Privacy struct {
 	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
 
+	// Unit is what is protected: each client's whole data set, or each of its records. Clip is then the radius of the share
+	// that one record has in an update, and Fleet.Records is needed.
+	Unit Unit `json:"unit,omitempty"`
+	// Places, if more than 1, makes the unit a person: each has so many places for records (r_max), next to each other in
+	// the oracle's samples, and Records counts persons. An empty place has the same loss everywhere, such as 0.
+	Places int `json:"places,omitempty"`
+
 	// PairSigma, if not 0, makes the two ends of every edge share noise of this standard deviation, which cancels in the
 	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to whoever sees all
 	// releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against these, and
@@ -147,7 +155,7 @@ func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 
 // gaussian returns clip and noise of every release of a private run.
 func (p Privacy) gaussian() dpmech.Gaussian {
-	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
+	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 }
 
 // wire returns what members send each other, with everything picked.
@@ -233,6 +241,7 @@ func (f *Fleet) plan() (*plan, error) {
 		}
 	}
 	f.checkPrivacy(&errs)
+	f.checkRecords(&errs)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
@@ -252,7 +261,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)
 	}
-	cfg := f.machine(p, 0, max(1, f.Method.Batch), noise)
+	cfg := f.machine(p, 0, f.units(0, max(1, f.Method.Batch)), noise)
 	if f.Privacy.PairSigma != 0 {
 		if err := f.checkShared(p.graph); err != nil {
 			return nil, err
@@ -412,7 +421,8 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		cfg.Estimator.Batch = 0
 	}
 	if !f.Privacy.NonPrivate {
-		cfg.Privacy = f.Privacy.gaussian()
+		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
+		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
 		}
@@ -430,6 +440,11 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 	}
 	if len(samples) != len(f.Members) {
 		return nil, fmt.Errorf("sdk: %d sample counts for %d members", len(samples), len(f.Members))
+	}
+	for i, m := range samples {
+		if want := f.units(i, m); m != want {
+			return nil, f.wrongRecords(i, m)
+		}
 	}
 	if noise == nil && !f.Privacy.NonPrivate {
 		return nil, errors.New("sdk: a private fleet needs a source of noise for every member")

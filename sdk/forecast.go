@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
 // Worth is what a private run may be expected to bring, next to the same run without noise.
@@ -27,6 +30,8 @@ type Forecast struct {
 	Members int     `json:"members_for_good,omitempty"`
 	Epsilon float64 `json:"epsilon_for_good,omitempty"`
 	Share   bool    `json:"sharing_for_good,omitempty"`
+	// Records says that the same epsilon for each record, in place of each client, would bring more than a weak run.
+	Records bool `json:"records_for_good,omitempty"`
 }
 
 const (
@@ -69,10 +74,19 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: p.graph}
 		k.Method.Rounds, k.Method.Batch = f.Method.Rounds, f.Method.Batch
 		k.Privacy = Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
-			Colluders: 1}
+			Colluders: 1, Unit: pr.Unit}
+		if pr.Unit == UnitRecord {
+			k.Samples = f.Records
+		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
 		r.Share = err == nil && other.signal(samples) >= goodFrom
+	}
+	if pr.Unit == UnitClient && samples > 0 {
+		each := *f
+		each.Privacy.Unit, each.Records = UnitRecord, []int{samples}
+		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // the same epsilon
+		r.Records = each.signal(samples) > max(signal, hopelessBelow)
 	}
 	return r, nil
 }
@@ -98,6 +112,10 @@ func (f *Fleet) Hopeless() error {
 // it. Shared noise cancels.
 func (f *Fleet) signal(samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
+	if p := f.Privacy; p.Unit == UnitRecord {
+		mean := admm.NewRecords(f.Records, 1).Mean
+		return unit.Agree * unit.Signal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
+	}
 	far := min(f.Privacy.Clip*float64(m.Rounds), reach)
 	noise := f.Privacy.Sigma * math.Sqrt(float64(m.Rounds)*d/float64(len(f.Members)))
 	if samples > 0 {

@@ -16,13 +16,14 @@ import (
 )
 
 // sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which
-// of them they do. Their names are the keys of the canonical form. A fleet without a task, or a stop, has no section for
+// of them they do. Their names are the keys of the canonical form. A fleet without a task, a stop or records has no section for
 // it.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection, stopSection}
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection, stopSection, recordsSection}
 
 const (
-	taskSection = "task"
-	stopSection = "stop"
+	taskSection    = "task"
+	stopSection    = "stop"
+	recordsSection = "records"
 )
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
@@ -63,6 +64,9 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	if f.Stop != nil {
 		form[stopSection], _ = json.Marshal(f.Stop)
+	}
+	if f.Records != nil {
+		form[recordsSection], _ = json.Marshal(f.Records)
 	}
 	return form
 }

@@ -103,6 +103,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	cfg.Retries = cmp.Or(cfg.Retries, 2)
+	if cfg.Fleet.Privacy.Unit == UnitRecord { // a batch that fails because of one record must not cost others their losses
+		cfg.Retries = max(1, cfg.Retries)
+	}
 	if _, many := cfg.Oracle.(zoest.BatchOracle); many && cfg.Window == 0 {
 		cfg.Window = 16
 	}

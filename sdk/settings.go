@@ -47,6 +47,7 @@ var (
 	noise   = Range{Max: math.Inf(1), OpenMin: true, OpenMax: true}
 	unset   = Range{Max: math.Inf(1), OpenMin: true, OpenMax: true, Zero: "no noise is shared"}
 	epsilon = Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
+	records = Range{Min: 1, Max: setting.Batch.Max, Whole: true} // of a member
 )
 
 // Settings returns all settings of a fleet's method, privacy and wire, in their order in a fleet file. The list is not to be
@@ -87,15 +88,20 @@ var settings = []Setting{
 	{Name: "privacy.non_private", Flag: "non-private",
 		Words: "no clipping and no noise: what a node sends may reveal its data"},
 	{Name: "privacy.clip", Flag: "clip", Range: Range{Min: dpmech.MinClip, Max: dpmech.MaxClip}, Default: "chosen",
-		Words: "radius to which each round's update is clipped"},
+		Words: "radius to which each round's update is clipped, or each record's share of it"},
 	{Name: "privacy.sigma", Flag: "sigma", Range: noise,
 		Words: "standard deviation of the release noise (in place of a budget)"},
 	{Name: "privacy.delta", Flag: "delta", Range: Range{Max: 1, OpenMin: true, OpenMax: true}, Default: "1e-05",
 		Words: "at which epsilon is stated"},
 	{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",
-		Words: "privacy budget of each client for the whole run"},
+		Words: "privacy budget of each client, or each record, for the whole run"},
 	{Name: "privacy.accounting", Flag: "accounting", Names: []string{"gdp", "zcdp", "paper"}, Default: "gdp",
 		Words: "what epsilon means: gdp (exact), zcdp or paper"},
+	{Name: "privacy.unit", Flag: "unit", Names: []string{"client", "record"}, Default: "client",
+		Words: "what is protected: client (the whole data set of each: a phone, a sensor) or record (each record of each: a " +
+			"hospital's patients)"},
+	{Name: "privacy.places", Range: Range{Min: 2, Max: 1 << 16, Whole: true, Zero: "each record by itself"},
+		Words: "with unit record: how many records of one person are protected together, next to each other in the oracle's samples"},
 	{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
 		Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two"},
 	{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",

@@ -68,6 +68,9 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate && k.Graph == nil {
 		def(&m.Cooldown, 30)
 	}
+	if p.Unit == UnitRecord && !p.NonPrivate {
+		return k.suggestRecords(m, p)
+	}
 	scheduled := k.Scheduled()
 	if err := k.length(&m, p); err != nil {
 		return m, p, err

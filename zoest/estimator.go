@@ -1,62 +1,11 @@
 package zoest
 
 import (
-	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
-
-// Config fixes what an [Estimator] never changes.
-type Config struct {
-	Dim        int          // d, the length of the parameter vector; at least 1
-	Samples    int          // m, how many samples the oracle has; at least 1
-	Batch      int          // b, queries a local step, 1..m; 0 means m
-	Directions Distribution // of the query directions
-	Kind       Kind         // what is remembered of a component
-
-	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes (12 with Walsh directions) in
-	// place of 4d: the same bits, for one more drawn direction a query. Not with Tracking, whose rows are sums over all
-	// that was ever asked.
-	Seeded bool
-
-	// Momentum, from 0 to less than 1, is the share of earlier rounds in what [Estimator.Carry] returns.
-	Momentum float64
-
-	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
-	Window int
-
-	Seed   uint64 // public seed of all draws
-	Client uint32 // the client's number in its network; no two clients share draws
-}
-
-// maxTable bounds the numbers in a table: what an int can count in bytes, and what a 64-bit address space can hold.
-const maxTable = min(math.MaxInt/8, 1<<44)
-
-// Validate reports every fault of the configuration at once.
-func (c Config) Validate() error {
-	errs := []error{setting.Momentum.Check("zoest", "Momentum", c.Momentum)}
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("zoest: "+format, args...))
-		}
-	}
-	want(c.Dim >= 1, "Dim is %d, want at least 1", c.Dim)
-	want(c.Samples >= 1 && c.Samples <= math.MaxInt32, "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
-	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
-		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
-	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
-	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
-	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)
-	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
-	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table: its rows cannot be computed again")
-	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
-		"a table of %d samples by %d numbers does not fit into memory (a seeded one does)", c.Samples, c.Dim)
-	return errors.Join(errs...)
-}
 
 // Estimator is the component-memory single-point estimator of one client. A round is [Estimator.Fill] followed by local
 // steps, each begun by [Estimator.Step]. Both are stages: the driver takes queries from [Estimator.Next] and gives
@@ -69,25 +18,26 @@ func (c Config) Validate() error {
 // The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
 // beginning of a step once max(8m, 16384) rows have been replaced since.
 type Estimator struct {
-	cfg   Config
-	table table
-	model model     // tracking: of each component's loss
-	walsh *walsh    // Walsh directions only
-	last  []float32 // centered: the last loss of each component
-	carry []float32 // with momentum: what Carry made last
-	whole []float32 // all memory: last or that of model, then carry
-	batch batch
-	open  []Query     // queries without an answer, in room whose points are there for good
-	room  []float32   // these points, one after the other
-	held  []float32   // the coefficients of answers that are not in the table yet: the fresh row is coefficient*u
-	bends []float32   // tracking: of held, slope*u is added to the model
-	dirs  []direction // of held, then of open, then of the components that come next: drawn of them in all
-	signs []uint64    // the signs of dirs, one after the other
-	rows  []uint32    // Walsh directions only: the numbers of dirs
-	drawn int
-	abar  []float32 // mean of the table's rows
-	v     []float32 // the estimate
-	piece int       // how many coordinates are worked on at a time
+	cfg     Config
+	table   table
+	model   model     // tracking: of each component's loss
+	walsh   *walsh    // Walsh directions only
+	last    []float32 // centered: the last loss of each component
+	carry   []float32 // with momentum: what Carry made last
+	whole   []float32 // all memory: last or that of model, then carry
+	batch   batch
+	open    []Query     // queries without an answer, in room whose points are there for good
+	room    []float32   // these points, one after the other
+	held    []float32   // the coefficients of answers that are not in the table yet: the fresh row is coefficient*u
+	bends   []float32   // tracking: of held, slope*u is added to the model
+	dirs    []direction // of held, then of open, then of the components that come next: drawn of them in all
+	signs   []uint64    // the signs of dirs, one after the other
+	rows    []uint32    // Walsh directions only: the numbers of dirs
+	drawn   int
+	records *records  // nil unless Config.Records
+	abar    []float32 // mean of the table's rows
+	v       []float32 // the estimate
+	piece   int       // how many coordinates are worked on at a time
 
 	fills, steps, batches rng.Family
 
@@ -145,6 +95,10 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		own -= cfg.Dim
 		e.carry = e.whole[own:]
 	}
+	if cfg.Records {
+		e.newRecords()
+		return e, nil
+	}
 	switch cfg.Kind {
 	case Centered:
 		e.last = e.whole[:own]
@@ -174,6 +128,11 @@ func (e *Estimator) stage() uint32 {
 // Of the tracking kind the memory lasts, and nothing is asked: the stage is complete at once.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
+	if e.records != nil {
+		e.begin(x, true, nil)
+		e.records.fill(e)
+		return
+	}
 	if e.cfg.Kind == Tracking {
 		e.begin(x, true, nil)
 		e.model.round()
@@ -188,6 +147,11 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
 // has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
+	if e.records != nil {
+		e.begin(phi, false, e.batch.all())
+		e.records.step(e)
+		return
+	}
 	s := e.batches.At(e.round, e.step, 0)
 	e.begin(phi, false, e.batch.draw(&s))
 	if e.stale >= e.renew {
@@ -204,7 +168,7 @@ func (e *Estimator) Step(phi []float32) {
 func (e *Estimator) begin(at []float32, filling bool, todo []int) {
 	e.at, e.filling, e.todo = at[:e.cfg.Dim:len(at)], filling, todo
 	e.count, e.drawn, e.open, e.held = 0, 0, e.open[:0], e.held[:0]
-	if e.walsh != nil {
+	if e.walsh != nil && (filling || e.records == nil) { // a record's directions of a round belong together
 		e.walsh.begin(e.round, e.stage())
 	}
 }
@@ -239,9 +203,15 @@ func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
 	if e.walsh != nil {
-		e.walsh.number(e.rows[:len(todo)], e.count)
+		width := e.walsh.bits
+		if e.records != nil {
+			width++
+			e.records.numbers(e.walsh, e.rows[:len(todo)], e.count, int(e.step))
+		} else {
+			e.walsh.number(e.rows[:len(todo)], e.count, 0)
+		}
 		for i, row := range e.rows[:len(todo)] {
-			hadamard(e.dirs[i], e.walsh.common, row, e.walsh.bits)
+			hadamard(e.dirs[i], e.walsh.common, row, width)
 		}
 		return
 	}
@@ -266,10 +236,12 @@ func (e *Estimator) Answer(losses ...float64) error {
 	for i, loss := range losses {
 		// eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
 		h, c := e.open[i].Sample, float32(loss)
-		switch e.cfg.Kind {
-		case Centered:
+		switch {
+		case e.records != nil:
+			c = e.records.take(e, h, e.dirs[len(e.held)], c)
+		case e.cfg.Kind == Centered:
 			e.last[h], c = c, c-e.last[h]
-		case Tracking:
+		case e.cfg.Kind == Tracking:
 			c, e.bends[len(e.held)] = e.model.take(h, e.row(h), e.dirs[len(e.held)], e.mu, c)
 		}
 		e.held = append(e.held, c)
@@ -285,6 +257,10 @@ func (e *Estimator) Answer(losses ...float64) error {
 		return nil
 	}
 	e.step++
+	if e.records != nil {
+		e.records.asked++
+		return nil
+	}
 	if e.cfg.Kind == Tracking {
 		e.model.end()
 	}
@@ -296,6 +272,10 @@ func (e *Estimator) Answer(losses ...float64) error {
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	rows := e.todo[e.count-len(e.held) : e.count]
+	if e.records != nil {
+		e.records.apply(e, rows)
+		return
+	}
 	if !e.filling {
 		e.stale += len(rows)
 	}

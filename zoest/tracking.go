@@ -35,6 +35,9 @@ func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), 
 
 // Memory returns how many numbers last over rounds, see [Estimator.Memory].
 func (c Config) Memory() int {
+	if c.Records {
+		return c.recordMemory()
+	}
 	n := 0
 	switch c.Kind {
 	case Centered:

@@ -43,22 +43,24 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// number sets numbers to those of the stage's directions from the i-th on: a Feistel network over halves of i's bits,
-// which takes each number below 2n to another one, in each 2n directions by another permutation. Without anything else
-// in the loop, a processor works on several of them at once.
-func (w *walsh) number(numbers []uint32, i int) {
+// number sets numbers to those of the stage's directions from the i-th on, for turn 0: a Feistel network over halves of i's bits,
+// which takes each number below 2n to another one, in each 2n directions by another permutation. As turn goes on, so does
+// each of them through all 2n, in an order of its own. Without anything else in the loop, a processor works on several of
+// them at once.
+func (w *walsh) number(numbers []uint32, i, turn int) {
 	half := w.bits / 2 & 31
 	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
-	k := &w.keys
+	k, past := &w.keys, turn>>(w.bits&31)
 	for j := range numbers {
-		turn := uint32((i+j)>>(w.bits&31)) * 0xc2b2ae35
-		low, high := uint32(i+j)&first, uint32(i+j)>>half&second
-		high ^= scramble(low^k[0]+turn) & second
-		low ^= scramble(high^k[1]+turn) & first
-		high ^= scramble(low^k[2]+turn) & second
-		low ^= scramble(high^k[3]+turn) & first
-		high ^= scramble(low^k[4]+turn) & second
-		low ^= scramble(high^k[5]+turn) & first
+		at := uint32(i+j) ^ uint32(turn)
+		other := uint32((i+j)>>(w.bits&31)+past) * 0xc2b2ae35
+		low, high := at&first, at>>half&second
+		high ^= scramble(low^k[0]+other) & second
+		low ^= scramble(high^k[1]+other) & first
+		high ^= scramble(low^k[2]+other) & second
+		low ^= scramble(high^k[3]+other) & first
+		high ^= scramble(low^k[4]+other) & second
+		low ^= scramble(high^k[5]+other) & first
 		numbers[j] = high<<half | low
 	}
 }

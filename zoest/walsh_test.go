@@ -10,7 +10,7 @@ import (
 // rowOf returns the number of a stage's i-th direction.
 func rowOf(w *walsh, i int) uint32 {
 	var number [1]uint32
-	w.number(number[:], i)
+	w.number(number[:], i, 0)
 	return number[0]
 }
 

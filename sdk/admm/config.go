@@ -34,6 +34,7 @@ type Config struct {
 	// NonPrivate is the only way to a run without noise: then Privacy must be empty and nothing is clipped.
 	NonPrivate bool
 	Privacy    dpmech.Gaussian // R and sigma of every round with data
+	Records    Records         // what is public of the records, if Privacy protects each of them
 	Noise      io.Reader       // uniform random bytes of the release noise; nil exactly if NonPrivate
 	// PairKey returns the key of the noise that this client shares with a neighbor in a release, which only the two of them
 	// know; see [dpmech.Pair]. The one with the lower number adds the noise. If a key of one neighbor is missing, the
@@ -145,6 +146,7 @@ func (c Config) Validate() error {
 	shared := c.Privacy.Shared != dpmech.Shared{}
 	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, want it exactly if noise is shared, which is %v", c.PairKey != nil,
 		shared)
+	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()
 		refuse(err != nil, "Privacy: %w (or NonPrivate)", err)

@@ -96,7 +96,7 @@ func newRobust(cfg Config) *robust {
 
 // farthest returns how far from the start a release may lie, or infinity if nothing is known.
 //
-// Clip and noise of a release move a member by at most w = R + s*(sqrt(d)+12), s^2 = sigma^2 + (N-1)*sigma_pair^2, but
+// Clip and noise of a release move a member by at most w = R + s*(sqrt(d)+12), R being that of all its records together,, s^2 = sigma^2 + (N-1)*sigma_pair^2, but
 // for a probability of exp(-72) (the norm of a Gaussian vector is concentrated). The mean of all moves by no more; the
 // disagreement of all N, in each mode of the graph, answers a push with at most twice its size (TestAnswerToAPush), so
 // it is at most 2*sqrt(N) times the sum of the w. Rounding to the grid adds a step a coordinate and release.
@@ -108,7 +108,7 @@ func (m *Machine) farthest(release int) float64 {
 	root := math.Sqrt(float64(len(m.x)))
 	own, pair := c.Privacy.Alone().Sigma, c.Privacy.Shared.Sigma
 	s := math.Sqrt(float64(own*own) + float64(float64(c.Members-1)*float64(pair*pair)))
-	spread := float64(float64(c.Data(release)) * (c.Privacy.Clip + float64(s*(root+12))))
+	spread := float64(float64(c.Data(release)) * (c.reach() + float64(s*(root+12))))
 	grid := float64(float64(release)*c.GridStep) * root
 	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (spread + grid)
 }

@@ -50,6 +50,10 @@ func (m *Machine) penalty() {
 
 // nextStage is called when the estimator has all answers of a stage: a full table, or an estimate for a local step.
 func (m *Machine) nextStage() {
+	if m.each() {
+		m.nextQuery()
+		return
+	}
 	if m.stage > 0 {
 		v := m.est.Estimate()
 		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
@@ -173,10 +177,7 @@ func (m *Machine) release() error {
 		if !m.private() {
 			clear(steps)
 		} else {
-			noise, pairs := m.noise()
-			err := m.mech.ReleaseOnGrid(steps, m.s, noise, m.cfg.GridStep, pairs...)
-			clear(pairs)
-			if err != nil {
+			if err := m.releaseOnGrid(steps); err != nil {
 				return err
 			}
 		}
@@ -189,10 +190,7 @@ func (m *Machine) release() error {
 		return nil
 	}
 	if m.private() {
-		noise, pairs := m.noise()
-		err := m.mech.Release(m.s, noise, pairs...)
-		clear(pairs)
-		if err != nil {
+		if err := m.releaseVector(); err != nil {
 			return err
 		}
 	}

@@ -137,13 +137,16 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
 		where := fmt.Sprintf("%s[%d]", field, i)
-		want := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
+		want := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 		if alone := want.Alone(); s.Shared == alone.Shared && s.Sigma == alone.Sigma {
 			want = alone
 		}
 		if s.Clip != want.Clip || s.Sigma != want.Sigma || s.First != next {
 			const text = "clip %v and sigma %v from round %d on"
 			x.differ(where, fmt.Sprintf(text, s.Clip, s.Sigma, s.First), fmt.Sprintf(text, want.Clip, want.Sigma, next))
+		}
+		if s.Unit != want.Unit {
+			x.differ(where+".unit", s.Unit, want.Unit)
 		}
 		for _, f := range []struct {
 			name        string

@@ -79,7 +79,8 @@ func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *
 }
 
 func (w *audited) gaussian(round int) dpmech.Gaussian {
-	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Shared()}
+	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Shared(),
+		Unit: w.fleet.Privacy.Unit}
 	if slices.Contains(w.blank, round) {
 		return g.Alone()
 	}
@@ -278,6 +279,36 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	if _, err := Certificate(w.fleet, gap, pins); err == nil || !strings.Contains(err.Error(), "from round 4 on, want clip 1 and "+
 		"sigma 4 from round 2 on") {
 		t.Errorf("a gap: %v", err)
+	}
+}
+
+// A certificate of a fleet that protects each record says so. One of the same releases that claims to protect the whole
+// data set is refused, in its releases and in those of the ledger.
+func TestCertificateOfRecords(t *testing.T) {
+	w := newAudited(t, func(f *sdk.Fleet) {
+		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
+	})
+	good := reread(t, w.sealed(t, "a"))
+	if _, err := Certificate(w.fleet, good, pins); err != nil || good.Unit != "one record of one client" {
+		t.Fatalf("%q: %v", good.Unit, err)
+	}
+	forged := reread(t, good)
+	forged.Spends[0].Unit = dpmech.Client
+	for i := range forged.Lifetime.Runs {
+		for j := range forged.Lifetime.Runs[i].Spends {
+			forged.Lifetime.Runs[i].Spends[j].Unit = dpmech.Client
+		}
+	}
+	forged.Unit, forged.Adjacency = "one client's whole data set", "the data set is replaced by any other"
+	head := w.last()
+	if err := signed.SealCertificate(forged, memberKey("b"), head, w.held(head, "a")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Certificate(w.fleet, forged, pins)
+	for _, want := range []string{"releases[0].unit: is client, want record", "lifetime.runs[1].releases[0].unit: is client"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
 	}
 }
 

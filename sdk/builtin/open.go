@@ -66,6 +66,9 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	var set *task.Set
 	var given []string
 	switch {
+	case o.FitOwn && fleet.Fleet.Privacy.Unit == sdk.UnitRecord:
+		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file, as privacy.unit ` +
+			`is record: what is fitted on this node's records changes what every one of them is turned into`)
 	case recipe == nil && !o.FitOwn:
 		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
 			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +

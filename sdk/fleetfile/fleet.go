@@ -43,6 +43,7 @@ type fleetForm[Privacy, Wire, Member any] struct {
 		Edges [][]string `json:"edges"`
 	} `json:"graph"`
 	Members []Member        `json:"members"`
+	Records []int           `json:"records,omitempty"`
 	Method  sdk.Method      `json:"method"`
 	Privacy Privacy         `json:"privacy"`
 	Wire    Wire            `json:"wire,omitzero"`
@@ -76,7 +77,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		return nil, In(name, err)
 	}
 	fleet := &sdk.Fleet{Run: form.Run, Dim: form.Dim, Method: form.Method, Privacy: form.Privacy, Wire: form.Wire,
-		Stop: form.Stop}
+		Stop: form.Stop, Records: form.Records}
 	f := &File{Fleet: fleet, X0File: form.X0.File}
 	var errs faults
 	var err error
@@ -170,7 +171,7 @@ func (f *File) Marshal() ([]byte, error) {
 func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
-		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task}
+		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // sampler takes one sample of a metric with further labels, names and values in turn. Unknown values are left out.
@@ -98,6 +99,13 @@ func (n *Neighbor) samples(gauge, counter sampler) {
 
 // samples gives each figure with its adversary.
 func (p *Privacy) samples(gauge sampler) {
+	all, unit := gauge, p.Unit
+	gauge = func(name, help string, v Value, labels ...string) {
+		if unit == sdk.UnitRecord { // a figure for each client has the labels that it always had
+			labels = append(labels, "unit", unit.String())
+		}
+		all(name, help, v, labels...)
+	}
 	run := func(adversary string, rho float64, epsilon, limit, planned Value) {
 		gauge("epsilon", "Spent in this run, at delta, against an adversary.", epsilon, "adversary", adversary)
 		gauge("epsilon_limit", "What this run may spend; absent if it is limited by its rounds alone.", limit,
@@ -116,6 +124,7 @@ func (p *Privacy) samples(gauge sampler) {
 			"adversary", adversary)
 	}
 	if l := p.Lifetime; l != nil {
+		unit = l.Unit
 		life(l.Adversary, l.Epsilon)
 		if a := l.AgainstAll; a != nil {
 			life(dpmech.AllOthers, a.Epsilon)

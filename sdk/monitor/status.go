@@ -203,9 +203,10 @@ type Link struct {
 // Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors
 // share noise, against all other members together.
 type Privacy struct {
-	Adversary  string    `json:"adversary"` // against whom the figures hold, but for those of AgainstAll and Lifetime
-	Rho        float64   `json:"rho"`       // zCDP
-	Epsilon    Value     `json:"epsilon"`   // of the releases made, at Delta, as Accounting reads it
+	Adversary  string    `json:"adversary"`     // against whom the figures hold, but for those of AgainstAll and Lifetime
+	Unit       sdk.Unit  `json:"unit,omitzero"` // what is protected: record, or left out for client
+	Rho        float64   `json:"rho"`           // zCDP
+	Epsilon    Value     `json:"epsilon"`       // of the releases made, at Delta, as Accounting reads it
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
 	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
@@ -228,11 +229,12 @@ type Against struct {
 // Lifetime is what all runs on the data set have spent together. Its adversary is the weakest that these runs name,
 // which need not be that of the present one.
 type Lifetime struct {
-	Dataset   string `json:"dataset"`
-	Runs      int    `json:"runs"`
-	Adversary string `json:"adversary"`     // against whom Epsilon holds
-	Epsilon   Value  `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
-	Limit     Value  `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
+	Dataset   string   `json:"dataset"`
+	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects records alone
+	Runs      int      `json:"runs"`
+	Adversary string   `json:"adversary"`     // against whom Epsilon holds
+	Epsilon   Value    `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
+	Limit     Value    `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
 
 	// AgainstAll is the same against all other members together; the JSON leaves it out where no run has shared noise.
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"`
@@ -255,7 +257,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 		return Unknown()
 	}
 	planned := f.Total(f.Method.Rounds).Figures()
-	out := &Privacy{Adversary: planned[0].Adversary, Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta,
+	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta,
 		Accounting: p.Accounting.String(), Limit: limit(p.EpsilonLimit), Planned: epsilon(planned[0].Rho)}
 	if len(planned) > 1 {
 		out.AgainstAll = &Against{Rho: spent.All, Epsilon: epsilon(spent.All), Limit: limit(p.LimitAll),
@@ -267,7 +269,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 			most = *life.Limit
 		}
 		figures := life.Total().Figures()
-		out.Lifetime = &Lifetime{Dataset: life.Dataset, Runs: len(life.Runs), Adversary: figures[0].Adversary,
+		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
 			Epsilon: epsilon(figures[0].Rho), Limit: limit(most.Epsilon)}
 		if len(figures) > 1 {
 			out.Lifetime.AgainstAll = &LifetimeAgainst{Epsilon: epsilon(figures[1].Rho), Limit: limit(most.EpsilonAll)}

@@ -60,13 +60,13 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 
 // Spent returns what a checkpoint says that the ledger's data have cost, without the run of a scope. A release says
 // nothing of it.
-func (e *Earlier) Spent(but Scope) (cost dpmech.Total, limit *dpmech.Limit) {
+func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {
 	case err != nil:
 		return cost, nil
 	case e.Scope == but:
-		return c.Elsewhere.Total(), c.Limit
+		return c.Elsewhere, c.Limit
 	}
 	return c.Whole(), c.Limit
 }

@@ -35,17 +35,17 @@ func (l *Ledger) Inherits(lost string) bool {
 
 // Inherit counts what a lost ledger of the same data had spent, durably: what is new of it. The limit is not asked, for
 // the releases were made; it refuses later ones. member is the neighbor that has proved it.
-func (l *Ledger) Inherit(lost, member string, cost dpmech.Total, limit *dpmech.Limit) error {
+func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
 	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Total{}) {
+	if cost == (dpmech.Amount{}) {
 		return nil
 	}
-	in := &dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost.Amount()}
+	in := &dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
 	line, err := json.Marshal(entry{Seq: l.log.seq() + 1, Prev: l.log.head(l.log.seq()).Hash, Inherited: in})
 	if err != nil {
 		return l.fault(err)

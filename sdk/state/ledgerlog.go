@@ -47,6 +47,7 @@ type reservation struct {
 	Clip   float64       `json:"clip"`
 	Sigma  float64       `json:"sigma"`
 	Shared dpmech.Shared `json:"shared,omitzero"`
+	Unit   dpmech.Unit   `json:"unit,omitzero"`
 }
 
 // ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
@@ -101,7 +102,7 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 // line returns the reservation number seq as a line, newline included.
 func (l *ledgerLog) line(seq int, id dpmech.RunID, round int, g dpmech.Gaussian) ([]byte, error) {
 	line, err := json.Marshal(entry{Seq: seq, Prev: l.head(seq - 1).Hash,
-		reservation: &reservation{RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared}})
+		reservation: &reservation{RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared, Unit: g.Unit}})
 	return append(line, '\n'), err
 }
 
@@ -138,7 +139,7 @@ func (l *ledgerLog) add(line []byte) error {
 	if res.Inherited != nil {
 		return l.inherit(res.Inherited, line)
 	}
-	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared}, line)
+	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared, Unit: res.Unit}, line)
 }
 
 // enter counts the release of a line.

@@ -41,10 +41,13 @@ const AgainstAll = "against " + dpmech.AllOthers
 
 // WriteCost says what a spend costs against its adversary and, if noise is shared, against all other members, in every
 // accounting. note is what is to be said of it besides.
-func WriteCost(t Table, c dpmech.Cost, note string) {
+func WriteCost(t Table, c dpmech.Cost, unit dpmech.Unit, note string) {
+	protects := "for each client's whole data set"
+	if unit == dpmech.Record {
+		protects = unit.Each()
+	}
 	one := func(name string, c dpmech.Cost) {
-		t.Row(name, "epsilon %s at delta %v for each client's whole data set%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta,
-			note, c.Adversary)
+		t.Row(name, "epsilon %s at delta %v %s%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta, protects, note, c.Adversary)
 		t.Row("", "(exact (gdp); as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)",
 			EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 	}
@@ -54,11 +57,15 @@ func WriteCost(t Table, c dpmech.Cost, note string) {
 	}
 }
 
-// FiguresText says what each figure of a total is as an epsilon, with its adversary.
-func FiguresText(t dpmech.Total, delta float64, acc dpmech.Accounting) string {
+// FiguresText says what each figure of a total is as an epsilon, with its adversary, and with its unit if that is a record.
+func FiguresText(t dpmech.Total, unit dpmech.Unit, delta float64, acc dpmech.Accounting) string {
+	each := ""
+	if unit == dpmech.Record {
+		each = " " + unit.Each()
+	}
 	var all []string
 	for _, f := range t.Figures() {
-		all = append(all, fmt.Sprintf("epsilon %s against %s", EpsilonText(acc.Epsilon(f.Rho, delta)), f.Adversary))
+		all = append(all, fmt.Sprintf("epsilon %s%s against %s", EpsilonText(acc.Epsilon(f.Rho, delta)), each, f.Adversary))
 	}
 	return strings.Join(all, "; ")
 }

@@ -56,6 +56,8 @@ func (e *fleetEdit) add() error {
 	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
 		m.Name)
 	wrong.When(!folderName(m.Name), "name %q: want one that can be the name of a folder", m.Name)
+	wrong.When(f.Privacy.Unit == sdk.UnitRecord, "the fleet protects each record, and how many records %q has is not known here: "+
+		"make a fleet with it by init -unit record -records", m.Name)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
 	if err := wrong.Usage(); err != nil {
@@ -204,6 +206,9 @@ func (e *fleetEdit) remove() error {
 	}
 	f.Members = slices.Delete(slices.Clone(f.Members), i, i+1)
 	e.file.Members = slices.Delete(e.file.Members, i, i+1)
+	if f.Records != nil {
+		f.Records = slices.Delete(slices.Clone(f.Records), i, i+1)
+	}
 	f.Edges = slices.DeleteFunc(slices.Clone(f.Edges), func(p [2]string) bool { return slices.Contains(p[:], e.name) })
 	if err := e.connect(""); err != nil {
 		return err

@@ -32,6 +32,7 @@ type initOptions struct {
 	workers                            int
 	deal                               bool
 	taskFile                           string
+	records                            []int // of each node, with -unit record
 
 	members []fleetfile.Member // of -members
 	task    []byte             // of the fleet file: how members prepare their data; nil for none
@@ -90,6 +91,8 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
+	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, where they are "+
+		"not dealt out; they are public (default -samples for all)", o.readRecords)
 	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
 	c.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
@@ -176,6 +179,7 @@ func (o *initOptions) check() error {
 	f.When(o.Given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
+	o.checkRecords(&f)
 	f.When(o.workers < 1 || o.workers > 1024 || o.Given["workers"] && !o.Given["stream"],
 		"-workers is %d, want 1..1024, with -stream only", o.workers)
 	f.Empty(o.Given, "stream", o.stream.String(), "nodes", o.nodeNames,
@@ -250,6 +254,9 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		}
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
+		if o.records != nil {
+			p.Samples = o.records
+		}
 		if p.Graph, err = o.ParseGraph(); err != nil {
 			return nil, cli.AsUsageError(err)
 		}
@@ -258,7 +265,9 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
 			return nil, setup.AsUsage(s.Validate())
 		}
-		p.Choose("samples", o.samples)
+		if o.records == nil {
+			p.Choose("samples", o.samples)
+		}
 		err = p.MakeFleet(o.runID, o.dim)
 	}
 	if err != nil {

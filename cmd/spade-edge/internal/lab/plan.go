@@ -156,7 +156,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
 		// The clipped update comes on top, spread over all coordinates.
-		clip := f.Privacy.Clip / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
+		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}
 	p.Choose("payload", r.Payload)
@@ -167,7 +167,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		return nil, err
 	}
 	queries := int64(m.Tau) * int64(batch)
-	if cfg.Estimator.Kind != zoest.Tracking {
+	if cfg.Estimator.Kind != zoest.Tracking && !cfg.Estimator.Records {
 		queries += int64(o.samples) // to fill the table
 	}
 	if err := r.Multiply(queries); err != nil {

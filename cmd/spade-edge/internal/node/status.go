@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -98,15 +99,23 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 		}
 		return cli.EpsilonText(float64(planned)) + " planned"
 	}
-	b.Row("privacy", "epsilon %s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)),
+	each := ""
+	if p.Unit == sdk.UnitRecord {
+		each = " " + p.Unit.Each()
+	}
+	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)), each,
 		limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
 	if a := p.AgainstAll; a != nil {
 		b.Row("", "epsilon %s of %s, against %s", cli.EpsilonText(float64(a.Epsilon)), limit(a.Planned, a.Limit),
 			dpmech.AllOthers)
 	}
 	if l := p.Lifetime; l != nil {
-		b.Row("lifetime", "epsilon %s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)), l.Dataset,
-			runsText(l.Runs), l.Adversary)
+		each := ""
+		if l.Unit == sdk.UnitRecord {
+			each = " " + l.Unit.Each()
+		}
+		b.Row("lifetime", "epsilon %s%s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)), each,
+			l.Dataset, runsText(l.Runs), l.Adversary)
 		if a := l.AgainstAll; a != nil {
 			b.Row("", "epsilon %s against %s", cli.EpsilonText(float64(a.Epsilon)), dpmech.AllOthers)
 		}

@@ -38,7 +38,7 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
 			l.Figures = append(l.Figures, FigureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.FiguresText(left, limit.Delta, limit.Accounting), limit.Delta,
+		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.FiguresText(left, limit.Unit, limit.Delta, limit.Accounting), limit.Delta,
 			limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {
@@ -56,10 +56,10 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 		l.Text += fmt.Sprintf("; run %q has %d of its %d rounds in it", f.Run, l.Made, f.Method.Rounds)
 	}
 	if p := f.Privacy; life.Limit != nil {
-		g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}
+		g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 		rounds := sort.Search(math.MaxInt32, func(n int) bool {
 			t := g.Total(n + 1)
-			return t.Rho > left.Rho || t.All > left.All
+			return t.Rho > left.Rho || t.All > left.All || p.Unit > life.Limit.Unit
 		})
 		l.Rounds = &rounds
 		l.Text += fmt.Sprintf("; %d rounds at the settings of run %q", rounds, f.Run)

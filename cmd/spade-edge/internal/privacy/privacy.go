@@ -30,10 +30,10 @@ var privacyModes = []struct {
 	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
-	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "json"},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "unit", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
-	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "json"}, (*privacyOptions).plan},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "unit", "json"}, (*privacyOptions).plan},
 }
 
 // Run is the command that plans noise, verifies certificates and looks after ledgers.
@@ -44,7 +44,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
 	c.Float64Var(&o.Asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")
 	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "at which epsilon is stated")
-	o.SettingFlags(c, "accounting")
+	o.SettingFlags(c, "accounting", "unit")
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
@@ -92,6 +92,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		f.When(!o.Given["dataset"], "-dataset is missing: how people call what the ledger is for")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
 			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
+		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit without -epsilon: a ledger without a limit counts releases of both")
 		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
@@ -102,9 +103,10 @@ func (o *privacyOptions) check(mode string, other []string) error {
 
 // Plan is the answer to a planning question.
 type Plan struct {
-	Rounds int     `json:"rounds"`
-	Clip   float64 `json:"clip"`
-	Sigma  float64 `json:"sigma"`
+	Rounds int      `json:"rounds"`
+	Clip   float64  `json:"clip"`
+	Sigma  float64  `json:"sigma"`
+	Unit   sdk.Unit `json:"unit,omitzero"` // record; left out where it is the client
 	dpmech.Cost
 }
 
@@ -112,7 +114,9 @@ type Plan struct {
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
-	m, p, err := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: o.Asked.Privacy})
+	asked := o.Asked.Privacy
+	asked.Unit = sdk.UnitClient // the arithmetic is the same
+	m, p, err := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: asked})
 	if err == nil {
 		err = dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Validate()
 	}
@@ -124,19 +128,20 @@ func (o *privacyOptions) plan() error {
 		return cli.AsUsageError(fmt.Errorf("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
 			"nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan))
 	}
-	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Cost: dpmech.CostOf(spent, p.Delta)}
+	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: o.Asked.Privacy.Unit, Cost: dpmech.CostOf(spent, p.Delta)}
 	return o.Print(r, func(t cli.Table) {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, "")
+		cli.WriteCost(t, r.Cost, r.Unit, "")
 	})
 }
 
 func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
 	if o.Given["epsilon"] {
-		limit = &dpmech.Limit{Epsilon: o.Asked.Privacy.EpsilonLimit, Delta: o.Asked.Privacy.Delta, Accounting: o.Asked.Privacy.Accounting, EpsilonAll: o.Asked.Privacy.LimitAll}
+		limit = &dpmech.Limit{Epsilon: o.Asked.Privacy.EpsilonLimit, Delta: o.Asked.Privacy.Delta, Accounting: o.Asked.Privacy.Accounting, EpsilonAll: o.Asked.Privacy.LimitAll,
+			Unit: o.Asked.Privacy.Unit}
 	}
 	var declared []state.Declaration
 	if o.neverUsed {
@@ -202,7 +207,7 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	}
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq-len(life.Inherited), len(life.Runs))
 	if len(life.Runs)+len(life.Inherited) > 0 {
-		cli.WriteCost(t, life.Cost, "")
+		cli.WriteCost(t, life.Cost, life.Unit(), "")
 	}
 	if len(life.Runs) > 0 {
 		width := len("run")

@@ -43,6 +43,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	if !o.Limited {
 		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
 	}
+	if f.Privacy.Unit == sdk.UnitRecord {
+		f.Records = p.Samples
+	}
 	f.Wire = o.Asked.Wire
 	p.Fleet = f
 	if o.HiddenLayer() {

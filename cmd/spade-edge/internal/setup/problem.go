@@ -116,7 +116,7 @@ func (p *Problem) chooseSettings() {
 		case fmt.Stringer:
 			value = x.String()
 		}
-		hidden := s.Flag == "" || s.Name == "privacy.accounting" || strings.HasPrefix(s.Name, "wire.")
+		hidden := s.Flag == "" || s.Name == "privacy.accounting" || s.Name == "privacy.unit" || strings.HasPrefix(s.Name, "wire.")
 		if !hidden && !reflect.ValueOf(value).IsZero() {
 			p.Choose(s.Flag, value)
 		}
@@ -189,7 +189,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 // model.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
-	single.Members, single.Edges = single.Members[:1], nil
+	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
 	known := sdk.Known{
 		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Method: single.Method,
 		Privacy: sdk.Privacy{NonPrivate: true},

@@ -156,6 +156,10 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 	if n := len(cures) - 1; n >= 0 {
 		would = "; " + strings.Join(cures[:n], ", ") + strings.Repeat(" or ", min(n, 1)) + cures[n] + " would do"
 	}
+	if r.Records {
+		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
+			"would bring more", epsilon)
+	}
 	noise := fmt.Sprintf("%.2g of the noise", r.Signal)
 	switch r.Worth {
 	case sdk.Good:
@@ -163,7 +167,11 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 	case sdk.Weak:
 		return fmt.Sprintf("weak: less than without noise, and often much less; what is learned is %s%s", noise, would)
 	default:
-		return fmt.Sprintf("%d nodes are too few at epsilon %.3g: expect little better than guessing; "+
-			"what is learned is %s%s", len(f.Members), epsilon, noise, would)
+		each := ""
+		if pr.Unit == sdk.UnitRecord {
+			each = " " + pr.Unit.Each()
+		}
+		return fmt.Sprintf("%d nodes are too few at epsilon %.3g%s: expect little better than guessing; "+
+			"what is learned is %s%s", len(f.Members), epsilon, each, noise, would)
 	}
 }

@@ -99,7 +99,8 @@ type clientFile struct {
 // Privacy is what the run has cost each client.
 type Privacy struct {
 	dpmech.Cost
-	Sigma float64 `json:"sigma"`
+	Unit  dpmech.Unit `json:"unit,omitzero"` // record; left out where it is the client
+	Sigma float64     `json:"sigma"`
 	// of the noise that neighbors share; see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
@@ -129,9 +130,9 @@ func (p *Problem) NewResult(simulated bool) *Result {
 
 // NewPrivacy says what a spend amounts to.
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Sigma: p.Sigma,
+	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
-		ConditionalOn: conditional}
+		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...)}
 }
 
 // Score fills in what the models at the end, and with -average the running means of all releases, are worth. It returns
@@ -343,13 +344,17 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	cli.WriteCost(t, p.Cost, note)
+	cli.WriteCost(t, p.Cost, p.Unit, note)
+	what := "updates clipped to"
+	if p.Unit == dpmech.Record {
+		what = "a sum of records, each one's share clipped to"
+	}
 	if p.PairSigma == 0 {
-		t.Row("", "noise %.4g on updates clipped to %.4g, in each of %d releases", p.Sigma, p.Clip, releases)
+		t.Row("", "noise %.4g on %s %.4g, in each of %d releases", p.Sigma, what, p.Clip, releases)
 	} else {
-		t.Row("", "noise %.4g of its own and %.4g shared with each neighbor, on updates clipped to %.4g, in each of "+
-			"%d releases: as good as %.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, p.Clip,
-			releases, p.EffectiveSigma)
+		t.Row("", "noise %.4g of its own and %.4g shared with each neighbor, on %s %.4g, in each of %d releases: as good as "+
+			"%.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, what, p.Clip, releases,
+			p.EffectiveSigma)
 	}
 	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
 }

@@ -1,0 +1,38 @@
+package fleet
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
+
+// readRecords reads -records.
+func (o *initOptions) readRecords(text string) error {
+	o.records = nil
+	for _, part := range setup.List(text) {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q, want numbers of at least 1 with commas between them", part)
+		}
+		o.records = append(o.records, n)
+	}
+	return nil
+}
+
+// checkRecords reports what is wrong with the numbers of records, which have to be exact where each record is protected.
+func (o *initOptions) checkRecords(f *cli.Faults) {
+	each := o.Asked.Privacy.Unit == sdk.UnitRecord
+	f.When(o.Given["records"] && !each, "-records without -unit record: only there the numbers are fixed and public")
+	f.When(o.Given["records"] && o.deal, "-records does not go with data that are dealt out, which are counted")
+	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples exclude each other")
+	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
+		len(o.records), len(o.Names))
+	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-unit record without -records: how many records each "+
+		"node has is public and fixed; give the numbers, or -samples if they are all the same")
+	f.When(each && !o.deal && o.builtin() && o.recipe == nil, "-unit record without -task: what nodes fit on their own records "+
+		"changes what every one of them is turned into")
+}

@@ -1,0 +1,149 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// perRecord makes a fleet of clinics one that protects each record, with preprocessing that the fleet file gives.
+func perRecord(f *sdk.Fleet) {
+	text, _, err := fleet.FitRecipe(task.Spec{Source: "synthetic:clinical", Seed: 5}, task.ModelSpec{Name: task.SoftmaxModel}, "a test")
+	if err != nil {
+		panic(err)
+	}
+	f.Task = text
+	f.Records = slices.Repeat([]int{400}, len(f.Members))
+	f.Privacy.Unit, f.Privacy.Clip = sdk.UnitRecord, 0.002
+	f.Method.Batch, f.Method.Estimator, f.Method.Directions = 0, sdk.EstimatorTracking, zoest.Walsh
+}
+
+// Eight processes of a fleet that protects each record are killed at random moments; the models are those of the quiet run,
+// to the bit, with own noise and with noise that neighbors share.
+func TestKilledNodesOfRecords(t *testing.T) {
+	t.Parallel()
+	given := func(tr *trial) {
+		for _, m := range tr.file.Members {
+			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "")
+		}
+	}
+	for name, change := range map[string][]func(f *sdk.Fleet){"own noise": {perRecord}, "shared noise": {perRecord, sharing}} {
+		if name == "shared noise" && !long {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, given, func(w *supervisor) { w.checkModels(t) },
+				change...)
+		})
+	}
+}
+
+// Accuracy of runs that protect each record, with the settings that the program picks itself, as the mean over five seeds.
+func TestAccuracyForRecords(t *testing.T) {
+	t.Parallel()
+	needsData(t)
+	each := []string{"simulate", "-unit", "record", "-partition", "iid", "-nodes", "10", "-graph", "complete"}
+	alzheimers := with(each, "-data", "csv:"+data+"/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
+		"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel")
+	images := func(name string) []string { return with(each, "-data", "idx:"+data+"/"+name, "-pca", "10", "-bias") }
+	for _, c := range []struct {
+		name string
+		want float64
+		args []string
+	}{
+		{"Alzheimer's, epsilon 1", 75.5, with(alzheimers, "-epsilon", "1")},
+		{"Alzheimer's, epsilon 2", 79.5, with(alzheimers, "-epsilon", "2")},
+		{"Alzheimer's, epsilon 1, shared", 81.5, with(alzheimers, "-epsilon", "1", "-colluders", "1")},
+		{"Alzheimer's, epsilon 2, shared", 82.7, with(alzheimers, "-epsilon", "2", "-colluders", "1")},
+		{"MNIST, epsilon 1", 98.5, with(images("mnist-6-7"), "-epsilon", "1")},
+		{"Fashion-MNIST, epsilon 1, shared", 94, with(images("fashion-0-1"), "-epsilon", "1", "-colluders", "1")},
+	} {
+		if !long && strings.HasPrefix(c.name, "MNIST") {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			sum := 0.0
+			for _, seed := range []string{"1", "2", "3", "4", "5"} {
+				r := simulated(t, with(c.args, "-seed", seed)...)
+				sum += r.AccuracyMean / 5
+				if r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != sdk.UnitRecord {
+					t.Fatalf("%d queries a record and round, privacy %+v", r.Tau, r.Privacy)
+				}
+			}
+			t.Logf("accuracy_mean %.2f", sum)
+			if sum < c.want {
+				t.Errorf("accuracy_mean is %.2f, want at least %.1f", sum, c.want)
+			}
+		})
+	}
+}
+
+// Four hospitals, each judged by patients of its own, against the same without noise.
+func TestAccuracyForPatients(t *testing.T) {
+	t.Parallel()
+	needsData(t)
+	dir := t.TempDir()
+	recipe := filepath.Join(dir, "task.json")
+	if code, text := said("fit", "-data", "csv:../../../examples/hospital/agreed.csv", "-label", "ill", "-onehot", "cp,restecg,slope,thal",
+		"-missing", "indicator", "-test-fraction", "0", "-fitted-on", "usual values", "-out", recipe); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	var files []string
+	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
+		text, err := os.ReadFile(filepath.Join(data, "heart-four-hospitals", name+".csv"))
+		if err != nil {
+			t.Skip(err)
+		}
+		files = append(files, filepath.Join(dir, name+".csv"))
+		if err := os.WriteFile(files[len(files)-1], []byte(tidy(string(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mean := func(args ...string) (sum float64) {
+		for _, seed := range []string{"1", "2", "3", "4", "5"} {
+			r := simulated(t, with([]string{"simulate", "-task", recipe, "-data", "csv:" + strings.Join(files, ","), "-test-fraction",
+				"0.25", "-graph", "complete", "-seed", seed}, args...)...)
+			for _, f := range r.Files {
+				sum += *f.Accuracy / float64(5*len(files))
+			}
+		}
+		return sum
+	}
+	open, one, four := mean("-non-private"), mean("-unit", "record", "-epsilon", "1"), mean("-unit", "record", "-epsilon", "4")
+	t.Logf("without noise %.2f, at epsilon 1 %.2f, at 4 %.2f", open, one, four)
+	if one < open-4.5 || four < open-1.5 {
+		t.Errorf("without noise %.2f, at epsilon 1 %.2f and at 4 %.2f: want at most 4.5 and 1.5 less", open, one, four)
+	}
+}
+
+// tidy makes of a file of heart patients what hospitals.sh makes of it: who is ill is yes or no, and a cholesterol or a blood
+// pressure of 0 was not measured.
+func tidy(text string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
+	names := strings.Split(lines[0], ",")
+	ill := slices.Index(names, "num")
+	for i, line := range lines {
+		cells := strings.Split(line, ",")
+		if i == 0 {
+			cells[ill] = "ill"
+		} else {
+			for _, name := range []string{"chol", "trestbps"} {
+				if at := slices.Index(names, name); cells[at] == "0" {
+					cells[at] = ""
+				}
+			}
+			cells[ill] = map[bool]string{true: "no", false: "yes"}[cells[ill] == "0"]
+		}
+		lines[i] = strings.Join(cells, ",")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

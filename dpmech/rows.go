@@ -1,0 +1,226 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Rows is what one client has learned in a round that protects each record: a row of d numbers for each of its records,
+// where d is the mechanism's length. Nothing in a row may depend on another unit's records, nor on anything else that
+// was not released: then replacing one unit replaces one clipped row of the sum and no other, see part 4 of PROOF.md.
+type Rows struct {
+	// Values holds the rows, one after the other. A unit's rows lie next to each other. They are read and not changed.
+	Values []float32
+	// Places is how many rows a unit has, the same number for all units of a network (r_max): 1 where the unit is a
+	// record, more where it is a person with several. 0 means 1. Rows of a unit are added in their order, in float32,
+	// and clipped together.
+	Places int
+	// Factor multiplies each unit's row before it is clipped: -eta/m_bar, or 1. It is public, of size 1e-100..1e100.
+	Factor float64
+	// Most is the number of units of the member of the network that has most of them (m_max). It is public, and at least
+	// the number of units here. It bounds the size of the integers of the sum.
+	Most int
+}
+
+// mostSum bounds the sum of all clipped rows, in steps of the fine grid: with noise below 2^62 and shared noise below
+// 2^60 it fits 64 bits.
+const mostSum = 1 << 61
+
+// CheckRows reports whether releases with the parameters of g, of dim numbers each, can hold the sum of so many clipped
+// rows exactly: most*g.Clip is at most 2^61 steps of the fine grid. All arguments are public, and so is the answer.
+func CheckRows(g Gaussian, dim, most int) error {
+	if err := g.Validate(); err != nil {
+		return err
+	}
+	if g.Unit != Record {
+		return fmt.Errorf("dpmech: rows for releases %v, want unit record", g.Unit.Each())
+	}
+	if dim < 1 || most < 1 {
+		return fmt.Errorf("dpmech: %d units of %d numbers, want at least 1 of both", most, dim)
+	}
+	radius := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, dim))).radius + 1
+	if hi, lo := bits.Mul64(radius, uint64(most)); hi > 0 || lo > mostSum {
+		return fmt.Errorf("dpmech: %d units of at most %d steps of the fine grid each (clip %v, sigma %v), want at most 2^61 "+
+			"steps in all: take a larger sigma", most, radius, g.Clip, g.Sigma)
+	}
+	return nil
+}
+
+// ReleaseRows sets dst, of the mechanism's length, to the exact sum of the clipped rows plus noise: the data-dependent
+// part of a round's one release in a run that protects each record.
+//
+// Every unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and put on the fine
+// grid. That it is in the ball is checked in integers. A row that is not finite counts as the zero row. The integers are
+// added without rounding, so the sum is the same in any order and on every processor, and replacing one unit moves it
+// by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are those of [Mechanism.Release]; the noise
+// is drawn before a row is read.
+//
+// If ReleaseRows fails, dst is zero and must not be used: a length differs, g, Places, Factor or Most is out of range,
+// or the source of randomness failed.
+func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...Pair) error {
+	err := errors.Join(m.checkLength("destination", len(dst)), m.checkRows(rows, g))
+	var gamma float64
+	if err == nil {
+		gamma, err = m.sumOf(rows, g, pairs)
+	}
+	if err != nil {
+		clear(dst)
+		return err
+	}
+	for i, n := range m.noise {
+		dst[i] = float32(float64(n) * gamma)
+	}
+	clear(m.noise)
+	return nil
+}
+
+// ReleaseRowsOnGrid makes the release of [Mechanism.ReleaseRows] on the wire grid, with dst in units of step as in
+// [Mechanism.ReleaseOnGrid].
+func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step float64, pairs ...Pair) error {
+	err := errors.Join(m.checkLength("destination", len(dst)), m.checkRows(rows, g))
+	if err == nil {
+		err = checkStep(step, g)
+	}
+	var gamma float64
+	if err == nil {
+		gamma, err = m.sumOf(rows, g, pairs)
+	}
+	if err != nil {
+		clear(dst)
+		return err
+	}
+	ratio := gamma / step
+	for i, n := range m.noise {
+		dst[i] = onWire(n, ratio)
+	}
+	clear(m.noise)
+	return nil
+}
+
+// checkRows reports what keeps rows from being summed. It looks at public numbers only.
+func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
+	if err := CheckRows(g, len(m.noise), rows.Most); err != nil {
+		return err
+	}
+	d, places, most := len(m.noise), max(1, rows.Places), math.MaxInt32/len(m.noise)
+	switch size := math.Abs(rows.Factor); {
+	case rows.Places < 0 || places > most:
+		return fmt.Errorf("dpmech: %d places of a unit, want 1..%d", rows.Places, most)
+	case len(rows.Values)%(places*d) != 0:
+		return fmt.Errorf("dpmech: %d numbers, want whole units of %d rows of %d", len(rows.Values), places, d)
+	case len(rows.Values)/d/places > rows.Most:
+		return fmt.Errorf("dpmech: %d units, want at most %d, the most of any member", len(rows.Values)/d/places, rows.Most)
+	case !(size >= 1e-100 && size <= 1e100):
+		return fmt.Errorf("dpmech: the factor of rows is %v, want a number of size 1e-100..1e100", rows.Factor)
+	}
+	return nil
+}
+
+// sumOf draws the noise and adds all rows to it, in units of gamma.
+func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, err error) {
+	if gamma, err = m.draw(g, pairs); err != nil {
+		return 0, err
+	}
+	d, places := len(m.noise), max(1, rows.Places)
+	s := &m.rows
+	if s.whole == nil {
+		s.whole = make([]int64, d)
+	}
+	if s.unit == nil && places > 1 {
+		s.unit = make([]float32, d)
+	}
+	s.ball, s.radius, s.gamma, s.factor = newBall(g.Clip, gamma), g.Clip, gamma, rows.Factor
+	s.narrow = s.ball.hi == 0 && s.ball.lo <= math.MaxUint64/uint64(d)
+	for values := rows.Values; len(values) > 0; values = values[places*d:] {
+		row := values[:d:d]
+		if places > 1 {
+			row = s.together(values[:places*d])
+		}
+		if s.clip(row) {
+			for i, q := range s.whole[:len(m.noise)] {
+				m.noise[i] += q
+			}
+		}
+	}
+	clear(s.whole)
+	clear(s.unit)
+	return gamma, nil
+}
+
+// rowSum clips rows of one release. It is scratch of a [Mechanism], and holds nothing between releases.
+type rowSum struct {
+	whole []int64   // one clipped row, in units of gamma
+	unit  []float32 // the sum of one unit's rows
+	ball
+	narrow                bool // squares of integers in the ball fit 64 bits, d of them together
+	radius, gamma, factor float64
+}
+
+// together returns the sum of a unit's rows.
+func (s *rowSum) together(rows []float32) []float32 {
+	copy(s.unit, rows)
+	for rows = rows[len(s.unit):]; len(rows) > 0; rows = rows[len(s.unit):] {
+		for i, x := range rows[:len(s.unit)] {
+			s.unit[i] += x
+		}
+	}
+	return s.unit
+}
+
+// clip sets whole to the projection of factor*row onto the ball, and reports whether that is other than zero. It tries
+// the two scales of the function clip; factor takes one of the spare roundings there.
+func (s *rowSum) clip(row []float32) bool {
+	sum := squares(row)
+	if !(sum <= math.MaxFloat64) || sum == 0 {
+		return false
+	}
+	scale := s.factor / s.gamma
+	if norm := math.Sqrt(sum) * math.Abs(s.factor); norm > s.radius {
+		scale *= s.radius / norm
+	}
+	if s.fits(row, scale) {
+		return true
+	}
+	return s.fits(row, scale*(1-0x1p-53*float64(len(row)+16)))
+}
+
+// squares returns the sum of squares, of every fourth number each in order, and of these four.
+func squares(row []float32) float64 {
+	var a, b, c, d float64
+	for ; len(row) >= 4; row = row[4:] {
+		a += float64(float64(row[0]) * float64(row[0]))
+		b += float64(float64(row[1]) * float64(row[1]))
+		c += float64(float64(row[2]) * float64(row[2]))
+		d += float64(float64(row[3]) * float64(row[3]))
+	}
+	for _, x := range row {
+		a += float64(float64(x) * float64(x))
+	}
+	return (a + b) + (c + d)
+}
+
+// fits sets whole to onGrid(row, scale), and reports whether that is in the ball: in integers, without a rounding.
+func (s *rowSum) fits(row []float32, scale float64) bool {
+	if !s.narrow {
+		for i, x := range row {
+			s.whole[i] = onGrid(x, scale)
+		}
+		return s.ball.holds(row, scale)
+	}
+	var sum, most uint64
+	whole := s.whole[:len(row)]
+	for i, x := range row {
+		q := onGrid(x, scale)
+		whole[i] = q
+		abs := uint64(max(q, -q))
+		most |= abs
+		sum += abs * abs
+	}
+	// No square was cut off if all numbers are within the radius, or below the power of two that follows it.
+	if most > s.ball.radius {
+		return s.ball.holds(row, scale)
+	}
+	return sum <= s.ball.lo
+}

@@ -1,0 +1,100 @@
+package dpmech
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Unit is what a guarantee protects: which change of the data it compares.
+type Unit int
+
+const (
+	// Client protects the whole data set of a client: it is replaced by any other. This is the unit of the paper. What it
+	// costs bounds what each record costs.
+	Client Unit = iota
+	// Record protects each record of a client, or each person where a unit of [Rows] is a person: one is replaced by any
+	// other. The numbers of records are public. It says next to nothing of the whole data set.
+	Record
+)
+
+var unitNames = []string{"client", "record"}
+
+// String returns the name in files: client or record.
+func (u Unit) String() string {
+	if u < 0 || int(u) >= len(unitNames) {
+		return fmt.Sprintf("Unit(%d)", int(u))
+	}
+	return unitNames[u]
+}
+
+// MarshalText returns the name, and an error if u is unknown.
+func (u Unit) MarshalText() ([]byte, error) {
+	name := []byte(u.String())
+	return name, u.UnmarshalText(name)
+}
+
+// UnmarshalText sets u to the unit of a name; no name means Client.
+func (u *Unit) UnmarshalText(name []byte) error {
+	i := slices.Index(unitNames, string(name))
+	if len(name) == 0 {
+		i = 0
+	}
+	if i < 0 {
+		return fmt.Errorf("dpmech: unit %q, want client or record", name)
+	}
+	*u = Unit(i)
+	return nil
+}
+
+// Each ends a statement of a cost for people: "for each client", "for each record".
+func (u Unit) Each() string { return "for each " + u.String() }
+
+// phrase is Each with a space after it, or nothing for the unit of the paper, whose texts name the client.
+func (u Unit) phrase() string {
+	if u == Client {
+		return ""
+	}
+	return u.Each() + " "
+}
+
+// protected is what a certificate calls the unit.
+func (u Unit) protected() string {
+	if u == Record {
+		return "one record of one client"
+	}
+	return "one client's whole data set"
+}
+
+// adjacency is the change of the unit that a certificate's guarantee compares.
+func (u Unit) adjacency() string {
+	if u == Record {
+		return "the record is replaced by any other, and the numbers of records stay"
+	}
+	return "the data set is replaced by any other"
+}
+
+// Conditions returns what a guarantee of the unit takes as given besides: every certificate of it lists these under
+// conditional_on. There are none for each client.
+func (u Unit) Conditions() []string {
+	if u != Record {
+		return nil
+	}
+	return []string{
+		"the numbers of records of all members, which are public and do not change",
+		"an oracle whose answer for a record depends on that record and the model alone: no batch normalization, no cache " +
+			"across records, no failure that another record causes",
+		"preprocessing that was not fitted on these records",
+	}
+}
+
+// notCoveredRecord is what no certificate of releases that protect each record covers besides.
+const notCoveredRecord = "a client's whole data set: what is stated holds for one record"
+
+// unitOf returns what the cost of spends protects: a record if any of them does, since a release that protects a whole
+// data set protects each record as well.
+func unitOf(spends []Spend) (u Unit) {
+	for _, s := range spends {
+		u = max(u, s.Unit)
+	}
+	return u
+}

@@ -1,0 +1,110 @@
+package admm
+
+import (
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
+)
+
+// Records says what is public of the records of a run that protects each of them ([dpmech.Record]). In such a run
+//
+//   - all queries of a round are asked at the released model x: phi rests, and Tau is the number of queries of each record
+//     in a round;
+//   - the update is s = -eta/Mean * sum_h a_h over the client's units, where a_h is the unit's slope, an estimate of mu
+//     times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta. The sum is one of integers, and exact;
+//   - so replacing one unit moves s by at most 2*Privacy.Clip and nothing else that is not released.
+//
+// It is the zero value in every other run.
+type Records struct {
+	Mean   float64 // m_bar, the mean number of units of all members, at least 1: so every unit of the network weighs the same
+	Most   int     // m_max, the number of units of the member that has most of them
+	Places int     // r_max, how many samples a unit has: 1 where it is a record, more where it is a person; 0 means 1
+}
+
+// NewRecords returns what is public of members with so many records each, or so many persons with places records each;
+// nothing without any.
+func NewRecords(each []int, places int) (r Records) {
+	if len(each) == 0 {
+		return r
+	}
+	r.Places = places
+	sum := 0.0
+	for _, m := range each {
+		sum += float64(m)
+		r.Most = max(r.Most, m)
+	}
+	r.Mean = sum / float64(len(each))
+	return r
+}
+
+// units returns how many records, or persons, the client has.
+func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
+
+// checkRecords reports what is wrong with the settings of a run that protects each record.
+func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
+	each, r := c.Privacy.Unit == dpmech.Record, c.Records
+	refuse(c.Estimator.Records != each, "Estimator.Records is %v with a guarantee %v, want both for each record or neither",
+		c.Estimator.Records, c.Privacy.Unit.Each())
+	if !each {
+		refuse(r != Records{}, "Records is %+v with a guarantee %v, want none", r, c.Privacy.Unit.Each())
+		return
+	}
+	most := setting.Batch.Max
+	refuse(!(r.Mean >= 1 && r.Mean <= most), "Records.Mean is %v, want 1..%.0f", r.Mean, most)
+	refuse(r.Places < 0 || float64(r.Places) > most, "Records.Places is %d, want 0 (1) to %.0f", r.Places, most)
+	places := max(1, r.Places)
+	refuse(c.Estimator.Samples%places != 0, "Samples is %d, want whole units of Records.Places (%d)", c.Estimator.Samples,
+		places)
+	refuse(r.Most < c.units() || float64(r.Most) < r.Mean, "Records.Most is %d, want at least Records.Mean (%v) and the client's "+
+		"own units (%d)", r.Most, r.Mean, c.units())
+	if c.Privacy.Validate() == nil && c.Estimator.Dim > 0 && r.Most > 0 {
+		err := dpmech.CheckRows(c.Privacy, c.Estimator.Dim, r.Most)
+		refuse(err != nil, "Records: %w", err)
+	}
+}
+
+// each reports whether the run protects each record.
+func (m *Machine) each() bool { return m.cfg.Estimator.Records }
+
+// reach returns the longest update that any member can make, before its noise.
+func (c *Config) reach() float64 { return c.Privacy.Clip * float64(max(1, c.Records.Most)) }
+
+// nextQuery is nextStage in a run that protects each record: phi rests, and no estimate is made of all records together.
+func (m *Machine) nextQuery() {
+	if m.stage == m.cfg.Tau {
+		m.local, m.due = false, true
+		return
+	}
+	m.stage++
+	m.est.Step(m.x)
+}
+
+// rows returns what the release in progress is the sum of; nothing in a round that touches no data.
+func (m *Machine) rows() dpmech.Rows {
+	r := dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Factor: -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean}
+	if m.blank() {
+		return r
+	}
+	rows, slope := m.est.Rows()
+	r.Values, r.Factor = rows, float64(r.Factor*slope)
+	return r
+}
+
+// releaseOnGrid sets steps to the data-dependent part of the release, with its noise, in steps of the grid.
+func (m *Machine) releaseOnGrid(steps []int32) error {
+	noise, pairs := m.noise()
+	defer clear(pairs)
+	if m.each() {
+		return m.mech.ReleaseRowsOnGrid(steps, m.rows(), noise, m.cfg.GridStep, pairs...)
+	}
+	return m.mech.ReleaseOnGrid(steps, m.s, noise, m.cfg.GridStep, pairs...)
+}
+
+// releaseVector sets s to the data-dependent part of the release, with its noise.
+func (m *Machine) releaseVector() error {
+	noise, pairs := m.noise()
+	defer clear(pairs)
+	if m.each() {
+		return m.mech.ReleaseRows(m.s, m.rows(), noise, pairs...)
+	}
+	return m.mech.Release(m.s, noise, pairs...)
+}

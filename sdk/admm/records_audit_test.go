@@ -1,0 +1,303 @@
+package admm
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// A black-box audit of the guarantee for each record. An adversary that knows all data but one record of member 0, and
+// all public numbers, sees every release, and with shared noise what it shares with a colluder. It plays many games of a
+// whole run against the real machines, with one of two values of that record, and says which. Its best test of the noise
+// is the likelihood ratio, here linear; the mu of Gaussian differential privacy that its errors show must not exceed the
+// one that is charged. Each planted error must show more.
+
+// recordGame is one kind of game.
+type recordGame struct {
+	members, dim, places int
+	form                 func(c *Config)
+	shared               bool // with member 0's last neighbor as a colluder
+	crash                bool // member 0 is restored from its state after a random release
+	loss                 func(world int, x []float32) float64
+	plant                func(m *Machine) // at member 0, when its update is there and not clipped
+}
+
+const (
+	auditRounds = 4
+	auditRadius = 0.01
+)
+
+// own returns the parameters that are charged.
+func (g recordGame) privacy() dpmech.Gaussian {
+	p := dpmech.Gaussian{Clip: auditRadius, Sigma: 4 * auditRadius, Unit: dpmech.Record}
+	if g.shared { // honest are members 0 and 1: see TestRecordAudit
+		s, w := p.Sigma, 2*p.Sigma
+		p.Shared = dpmech.Shared{Sigma: w, Colluders: 1, Effective: math.Sqrt((s*s*s*s+2*s*s*w*w)/(s*s+w*w)) * (1 - 1e-12)}
+	}
+	return p
+}
+
+// claimed returns the mu that all releases together are charged for.
+func (g recordGame) claimed() float64 { return math.Sqrt(2 * g.privacy().Total(auditRounds).Rho) }
+
+// network makes the machines of one game.
+func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
+	var edges [][2]int
+	for i := range g.members {
+		for j := range i {
+			edges = append(edges, [2]int{j, i})
+		}
+	}
+	p, places := g.privacy(), max(1, g.places)
+	cfgs := configs(g.members, edges, perRecord(p, func(i int, c *Config) {
+		units := 2 + i%3 // member 0 has fewer records than the mean
+		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Seed = g.dim, units*places, 1
+		c.Rounds, c.Cooldown, c.Tau, c.Mu = auditRounds, 0, 8, Schedule{0.25}
+		c.Records = Records{Mean: 3, Most: 4, Places: places}
+		c.Beta, c.Eta = 0.1, Schedule{0.5}
+		random := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		c.Noise = &random
+		if g.shared {
+			c.PairKey = func(peer, release int) ([32]byte, bool) { return auditKey(seed, i, peer, release), true }
+		}
+		g.form(c)
+	}))
+	return cfgs, newNetwork(t, cfgs)
+}
+
+func auditKey(seed uint64, i, j, release int) (key [32]byte) {
+	return [32]byte{byte(min(i, j)), byte(max(i, j)), byte(release), byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)}
+}
+
+// play plays one game, and returns what the adversary's test comes to.
+func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
+	cfgs, net := g.network(t, seed)
+	net.loss = func(client int, x []float32, sample int) float64 {
+		if client == 0 && sample < max(1, g.places) { // the record that is replaced
+			return g.loss(world, x)
+		}
+		return 10 * float64(x[0])
+	}
+	var memory []float32
+	net.reserved = func(i int) {
+		if i == 0 && g.plant != nil {
+			rows, _ := net.machines[0].est.Rows()
+			memory = append(memory[:0], rows...)
+			g.plant(net.machines[0])
+		}
+	}
+	sum, when := 0.0, 1+int(seed%auditRounds)
+	var before *State
+	net.released = func(i, round int) {
+		m := net.machines[i]
+		sum += g.weight(i) * (float64(m.x[0]) - float64(m.centre[0]) - g.known(t, cfgs, seed, i, round))
+		if i > 0 {
+			return
+		}
+		if g.plant != nil {
+			rows, _ := m.est.Rows()
+			copy(rows, memory)
+		}
+		if state := copied(m.State()); g.crash {
+			if round == when {
+				restored, err := Restore(cfgs[0], state, before)
+				if err != nil {
+					t.Fatal(err)
+				}
+				net.machines[0] = restored
+			}
+			before = &state
+		}
+	}
+	for range auditRounds {
+		if err := net.round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sum
+}
+
+// weight returns the share of a member's release in the likelihood ratio: the column of member 0 in the inverse of the
+// covariance of what the adversary does not know.
+func (g recordGame) weight(member int) float64 {
+	if !g.shared {
+		return []float64{1, 0}[min(member, 1)]
+	}
+	s, w := 1.0, 2.0
+	return []float64{s*s + w*w, w * w, 0}[min(member, 2)]
+}
+
+// known returns the first coordinate of what a member shares with the colluder, the last member, in a release.
+func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int) float64 {
+	last := g.members - 1
+	if !g.shared || i == last {
+		return 0
+	}
+	released := func(pairs ...dpmech.Pair) float64 {
+		random := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: 1000})
+		m, err := dpmech.NewMechanism(g.dim, &random)
+		dst := make([]float32, g.dim)
+		if err == nil {
+			err = m.ReleaseRows(dst, dpmech.Rows{Factor: 1, Most: 4}, cfgs[i].Privacy, pairs...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(dst[0])
+	}
+	return released(dpmech.Pair{Key: auditKey(seed, i, last, round), Subtract: i > last}) - released()
+}
+
+// measure returns the mu that games show, and its standard error.
+func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
+	var sums [2][]float64
+	for world := range sums {
+		for i := range games {
+			sums[world] = append(sums[world], g.play(t, world, uint64(2*i+world)))
+		}
+	}
+	// The threshold comes from other games than those that are counted.
+	tenth := games / 10
+	middle := 0.0
+	for _, s := range sums {
+		for _, x := range s[:tenth] {
+			middle += x / float64(2*tenth)
+		}
+	}
+	variance := 0.0
+	for world, s := range sums {
+		n, above := float64(games-tenth), 0.5
+		for _, x := range s[tenth:] {
+			if (x > middle) == (world == 1) {
+				above++
+			}
+		}
+		p := above / (n + 1)
+		z := math.Sqrt2 * math.Erfinv(2*p-1)
+		mu += z
+		variance += p * (1 - p) / n * 2 * math.Pi * math.Exp(z*z)
+	}
+	return math.Abs(mu), math.Sqrt(variance)
+}
+
+// auditGames is how many games of each world are played.
+func auditGames() int {
+	if os.Getenv("SPADE_LONG") == "" || testing.Short() {
+		return 900
+	}
+	return 12000
+}
+
+// steep is a record whose row has all of its length along the first axis, in one direction or the other.
+func steep(world int, x []float32) float64 { return []float64{1e3, -1e3}[world] * float64(x[0]) }
+
+// Replacing one record shows no more than is charged for, and nearly all of that where it moves the update most.
+func TestRecordAudit(t *testing.T) {
+	hostile := func(world int, x []float32) float64 {
+		if world == 1 {
+			return []float64{math.NaN(), 1e30, math.Inf(-1)}[int(math.Abs(float64(x[0]))*1e6)%3]
+		}
+		return 1e3 * float64(x[0])
+	}
+	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
+	games := map[string]struct {
+		game  recordGame
+		tight bool
+	}{
+		"tracking d=1":          {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=3 N=5":      {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=2 hostile":  {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
+		"centered d=2":          {recordGame{members: 3, dim: 2, form: func(c *Config) { c.Estimator.Kind = zoest.Centered }, loss: steep, crash: true}, false},
+		"paper d=1 off grid":    {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
+		"persons":               {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
+		"shared noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
+		"shared noise, hostile": {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
+	}
+	for name, c := range games {
+		t.Run(name, func(t *testing.T) {
+			mu, se := c.game.measure(t, auditGames())
+			claimed := c.game.claimed()
+			t.Logf("mu %.3f (standard error %.3f), charged %.3f", mu, se, claimed)
+			if mu > claimed+4*se {
+				t.Errorf("mu is %.3f (standard error %.3f), and %.3f is charged", mu, se, claimed)
+			}
+			if c.tight && mu < 0.85*claimed-4*se {
+				t.Errorf("mu is %.3f (standard error %.3f) of %.3f: the audit sees too little", mu, se, claimed)
+			}
+		})
+	}
+}
+
+// The same audit finds what would break the guarantee.
+func TestRecordAuditFindsPlantedErrors(t *testing.T) {
+	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
+	base := recordGame{members: 3, dim: 1, form: tracking, loss: steep}
+	plant := func(name string, g recordGame, do func(m *Machine, rows []float32)) {
+		t.Run(name, func(t *testing.T) {
+			g.plant = func(m *Machine) {
+				rows, _ := m.est.Rows()
+				do(m, rows)
+			}
+			mu, se := g.measure(t, auditGames())
+			t.Logf("mu %.3f (standard error %.3f), charged %.3f", mu, se, g.claimed())
+			if mu <= g.claimed()+4*se {
+				t.Errorf("mu is %.3f (standard error %.3f), and the charged %.3f: not found", mu, se, g.claimed())
+			}
+		})
+	}
+	plant("clipped after the mean", base, func(m *Machine, rows []float32) {
+		m.cfg.Privacy.Clip = auditRadius * float64(m.cfg.units())
+		for h := m.cfg.units() - 1; h > 0; h-- { // d is 1
+			rows[0] += rows[h]
+			rows[h] = 0
+		}
+	})
+	plant("trust of all records", base, func(m *Machine, rows []float32) {
+		if rows[0] < 0 {
+			clear(rows[1:])
+		}
+	})
+	plant("own records in place of the mean", base, func(m *Machine, rows []float32) {
+		m.cfg.Privacy.Clip = auditRadius * 3 / float64(m.cfg.units())
+		m.cfg.Records.Mean = float64(m.cfg.units())
+	})
+	persons := base
+	persons.places = 2
+	plant("a person's rows clipped apart", persons, func(m *Machine, rows []float32) {
+		m.cfg.Records.Places, m.cfg.Records.Most = 1, 2*m.cfg.Records.Most
+	})
+}
+
+// What the audit of sums in floats could not see: the sum is one of integers, so it is the same in any order.
+func TestRecordSumIsExact(t *testing.T) {
+	cfgs := configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.01}, func(i int, c *Config) {
+		c.Estimator.Kind, c.Estimator.Samples, c.Records = zoest.Tracking, 6, Records{Mean: 6, Most: 6}
+	}))
+	release := func(turn bool) string {
+		random := rng.New(5, rng.Address{Purpose: rng.Noise})
+		cfgs[0].Noise = &random
+		net := newNetwork(t, cfgs)
+		net.reserved = func(int) {
+			rows, _ := net.machines[0].est.Rows()
+			for at := 0; turn && at < 3; at++ {
+				a, b := rows[5*at:5*at+5], rows[5*(5-at):5*(5-at)+5]
+				kept := slices.Clone(a)
+				copy(a, b)
+				copy(b, kept)
+			}
+		}
+		if _, err := net.drive(0); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(net.machines[0].grid)
+	}
+	if a, b := release(false), release(true); a != b {
+		t.Errorf("the order of records shows: %s and %s", a, b)
+	}
+}

@@ -1,0 +1,227 @@
+package admm
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// perRecord makes a private fleet that protects each record, with m_j of 4, 5 and 6.
+func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
+	return func(i int, c *Config) {
+		g.Unit = dpmech.Record
+		private(g)(i, c)
+		c.Estimator.Batch, c.Estimator.Records = 0, true
+		c.Records = Records{Mean: 5, Most: 6}
+		c.Tau, c.Releases, c.GridStep = 3, true, g.Sigma/16
+		if change != nil {
+			change(i, c)
+		}
+	}
+}
+
+// recordForms are the kinds of estimators, each with both laws of directions.
+func recordForms(run func(name string, change func(c *Config))) {
+	for kind := zoest.Paper; kind <= zoest.Tracking; kind++ {
+		for _, law := range []zoest.Distribution{zoest.Rademacher, zoest.Walsh} {
+			run(kind.String()+" "+law.String(), func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = kind, law })
+		}
+	}
+}
+
+// clippedSum is what a release is the sum of, by dumb float64.
+func clippedSum(m *Machine) []float64 {
+	rows, slope := m.est.Rows()
+	sum := make([]float64, len(m.x))
+	for row := range slices.Chunk(rows, len(m.x)) {
+		scale, square := -slope*m.cfg.Eta.At(m.k())/m.cfg.Records.Mean, 0.0
+		for _, v := range row {
+			square += scale * float64(v) * scale * float64(v)
+		}
+		if norm := math.Sqrt(square); norm > m.cfg.Privacy.Clip {
+			scale *= m.cfg.Privacy.Clip / norm
+		}
+		for i, v := range row {
+			sum[i] += scale * float64(v)
+		}
+	}
+	return sum
+}
+
+// A release is the public centre, the sum of clipped rows and noise, on a grid and off it; all queries are asked at x.
+func TestRecordsReleaseTheSum(t *testing.T) {
+	for _, step := range []float64{0, 1.0 / 16} {
+		recordForms(func(name string, change func(c *Config)) {
+			const radius = 0.002
+			g := dpmech.Gaussian{Clip: radius, Sigma: radius * 0x1p-16}
+			net := newNetwork(t, configs(4, kite, perRecord(g, func(i int, c *Config) {
+				c.GridStep = g.Sigma * step
+				change(c)
+			})))
+			sums, clipped := map[int][]float64{}, false
+			net.reserved = func(i int) {
+				sums[i] = clippedSum(net.machines[i])
+				clipped = clipped || math.Abs(sums[i][0]) > radius
+			}
+			net.loss = func(client int, x []float32, sample int) float64 {
+				off, mu := 0.0, net.machines[client].cfg.Mu.At(0)
+				for i, v := range x {
+					off = max(off, math.Abs(math.Abs(float64(v)-float64(net.machines[client].x[i]))-mu))
+				}
+				if off > 1e-6 {
+					t.Fatalf("%s: a query is asked %v from where queries at x are", name, off)
+				}
+				return lossFunc(client, x, sample)
+			}
+			net.released = func(i, round int) {
+				m := net.machines[i]
+				if !m.cfg.NonPrivate && m.cfg.Data(round) == m.cfg.Data(round-1) {
+					return
+				}
+				for c, want := range sums[i] {
+					if got := float64(m.x[c]) - float64(m.centre[c]); math.Abs(got-want) > 1e-6+8*g.Sigma {
+						t.Fatalf("%s: client %d, release %d, coordinate %d: %v, want %v", name, i, round, c, got, want)
+					}
+				}
+			}
+			if err := net.run(); err != nil {
+				t.Fatal(err)
+			}
+			if !clipped {
+				t.Errorf("%s: no row was clipped: this test shows less than it says", name)
+			}
+		})
+	}
+}
+
+// Given all that was released, a record that is replaced by one with hostile losses changes no other row of any round,
+// and nothing that is stored of another record.
+func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
+	recordForms(func(name string, change func(c *Config)) {
+		const replaced = 2
+		make2 := func() *network {
+			return newNetwork(t, configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, func(i int, c *Config) {
+				c.Estimator.Samples, c.Rounds, c.Records.Mean = 6, 8, 4.5
+				change(c)
+			})))
+		}
+		a, b := make2(), make2()
+		asked := 0
+		b.loss = func(client int, x []float32, sample int) float64 {
+			if sample == replaced {
+				asked++
+				return []float64{math.NaN(), 1e30, math.Inf(1), -1e30, 3}[asked%5]
+			}
+			return lossFunc(client, x, sample)
+		}
+		one, other := a.machines[0], b.machines[0]
+		compare := func() {
+			x, _ := one.est.Rows()
+			y, _ := other.est.Rows()
+			for h := range 6 {
+				if same := slices.Equal(x[5*h:5*h+5], y[5*h:5*h+5]); same == (h == replaced) {
+					t.Fatalf("%s: round %d: row %d is the same: %v", name, one.round+1, h, same)
+				}
+			}
+		}
+		b.reserved = func(int) { compare() }
+		for range 8 {
+			if _, err := a.drive(0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.drive(0); err != nil {
+				t.Fatal(err)
+			}
+			copy(other.x, one.x) // the same history
+			copy(other.grid, one.grid)
+		}
+		if other.failed == 0 {
+			t.Errorf("%s: no loss has failed", name)
+		}
+	})
+}
+
+// A run that is restored from its stored state after every release has the bits of one that never stopped.
+func TestRecordsSurviveCrashes(t *testing.T) {
+	recordForms(func(name string, change func(c *Config)) {
+		run := func(crash bool) [][]float32 {
+			cfgs := configs(3, [][2]int{{0, 1}, {1, 2}}, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.02}, func(i int, c *Config) {
+				change(c)
+			}))
+			net := newNetwork(t, cfgs)
+			before := make([]*State, 3)
+			net.released = func(i, round int) {
+				s := copied(net.machines[i].State())
+				if crash {
+					m, err := Restore(cfgs[i], s, before[i])
+					if err != nil {
+						t.Fatal(err)
+					}
+					net.machines[i] = m
+				}
+				before[i] = &s
+			}
+			for range net.machines[0].last() + 4 {
+				if err := net.round(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return net.models()
+		}
+		if !sameBits(run(false), run(true)) {
+			t.Errorf("%s: other bits after crashes", name)
+		}
+	})
+}
+
+// A device that takes over releases noise alone.
+func TestRecordsOfATakeoverAreSilent(t *testing.T) {
+	g := dpmech.Gaussian{Clip: 1, Sigma: 0x1p-18}
+	cfg := configs(1, nil, perRecord(g, func(i int, c *Config) { c.Epoch = 1 }))[0]
+	net := newNetwork(t, []Config{cfg})
+	net.loss = func(int, []float32, int) float64 {
+		t.Error("a device that takes over asks about its data")
+		return 0
+	}
+	if _, err := net.drive(0); err != nil {
+		t.Fatal(err)
+	}
+	m := net.machines[0]
+	if m.round != 1 || slices.ContainsFunc(m.x, func(x float32) bool { return math.Abs(float64(x)) > 10*g.Sigma }) {
+		t.Errorf("release %d is %v, want noise of %v alone", m.round, m.x, g.Sigma)
+	}
+}
+
+func TestRecordsConfig(t *testing.T) {
+	valid := func() Config {
+		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]
+	}
+	for want, change := range map[string]func(c *Config){
+		"":                            func(c *Config) {},
+		"want both for each record":   func(c *Config) { c.Estimator.Records = false },
+		"Records.Mean is 0, want 1":   func(c *Config) { c.Records.Mean = 0 },
+		"Records.Most is 3, want at":  func(c *Config) { c.Records.Most = 3 },
+		"Samples is 4, want whole":    func(c *Config) { c.Records.Places = 3 },
+		"Records.Places is -1":        func(c *Config) { c.Records.Places = -1 },
+		"want none":                   func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
+		"want at most 2^61 steps":     func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
+		"Records with a seeded table": func(c *Config) { c.Estimator.Seeded = true },
+		"Records with Momentum":       func(c *Config) { c.Estimator.Momentum = 0.5 },
+		"Records with Batch 2":        func(c *Config) { c.Estimator.Batch = 2 },
+	} {
+		cfg := valid()
+		cfg.GridStep = 0
+		change(&cfg)
+		if err := cfg.Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	cfg := valid()
+	if got := cfg.reach(); got != 0.01*6 {
+		t.Errorf("a member reaches %v, want that of six records of 0.01", got)
+	}
+}

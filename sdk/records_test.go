@@ -1,0 +1,192 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// recordRing is privateRing with a guarantee for each record.
+func recordRing() *sdk.Fleet {
+	f := privateRing()
+	f.Records = slices.Clone(samples)
+	f.Method.Batch, f.Method.Estimator = 0, sdk.EstimatorTracking
+	f.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, Clip: 0.01, Sigma: 0.1, Delta: 1e-5, EpsilonLimit: 8}
+	return f
+}
+
+// brittle is an oracle that answers a whole batch or none of it, and knows a record that nothing can be said of.
+type brittle struct {
+	sdk.OracleFunc
+	bad int
+}
+
+func (o brittle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
+	for i, q := range queries {
+		if q.Sample == o.bad {
+			return errors.New("a batch with record 1 in it has failed")
+		}
+		losses[i], _ = o.OracleFunc(ctx, q.Point, q.Sample)
+	}
+	return nil
+}
+
+func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
+	if sample == o.bad {
+		return 0, errors.New("no loss for record 1")
+	}
+	return o.OracleFunc(ctx, x, sample)
+}
+
+// Nodes of a fleet that protects each record compute what its simulation computes. A failed batch is asked again record
+// by record though Retries says never, so that a bad record costs no other one its loss.
+func TestNodesProtectRecords(t *testing.T) {
+	f := recordRing()
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
+			&dpmech.Limit{Epsilon: 8, Delta: 1e-5, Unit: dpmech.Record})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ledger.Close() })
+		c.Ledger, c.Retries = ledger, -1
+		if i == 0 {
+			c.Oracle = brittle{oracle(0), 1}
+		} else {
+			c.Oracle = brittle{oracle(i), -1}
+		}
+	})
+	mustRun(t, all)
+	if st := all[0].Status(); st.FailedQueries != int64(8*f.Method.Tau) {
+		t.Errorf("%d queries have failed, want those of one record, %d", st.FailedQueries, 8*f.Method.Tau)
+	}
+	if x := all[0].Model(); slices.ContainsFunc(x, func(x float32) bool { return math.IsNaN(float64(x)) }) {
+		t.Errorf("the model is %v", x)
+	}
+	cert, err := all[1].Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "for each record") || cert.Unit != "one record of one client" {
+		t.Errorf("certificate of %q: %v", cert.Unit, err)
+	}
+	if cert.Lifetime == nil || cert.Lifetime.Unit() != dpmech.Record {
+		t.Error("the ledger does not name the unit")
+	}
+}
+
+// A fleet whose units are persons with two places each counts persons, and asks of each place.
+func TestPersonsFleet(t *testing.T) {
+	f := recordRing()
+	f.Privacy.Places = 2
+	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: inMemory(t, f)[1]}
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `want 10, 2 places for each of the 5 persons of "b"`) {
+		t.Errorf("too few samples: %v", err)
+	}
+	double := slices.Clone(samples)
+	for i := range double {
+		double[i] *= 2
+	}
+	cfgs, err := f.Machines(double, noise)
+	if err != nil || cfgs[1].Estimator.Samples != 10 || cfgs[1].Records.Places != 2 || cfgs[1].Records.Mean != 5.4 {
+		t.Errorf("%+v: %v", cfgs, err)
+	}
+	f.Privacy.Unit, f.Records = sdk.UnitClient, nil
+	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
+		t.Errorf("places without unit record: %v", err)
+	}
+}
+
+func TestRecordNodesMatchSimulation(t *testing.T) {
+	f := recordRing()
+	all := nodes(t, f, inMemory(t, f), nil)
+	mustRun(t, all)
+	sameModels(t, all, simulated(t, f))
+}
+
+// What a fleet that protects each record refuses, each with one clear error.
+func TestRecordFleetFaults(t *testing.T) {
+	for want, change := range map[string]func(f *sdk.Fleet){
+		"records is a list of 0, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },
+		"records[2] is 0, want a whole number":                                        func(f *sdk.Fleet) { f.Records[2] = 0 },
+		"records is [7 5 2 9 4], want none, as privacy.unit is client":                func(f *sdk.Fleet) { f.Privacy.Unit = sdk.UnitClient },
+		"method.batch is 3, want 0, as privacy.unit is record":                        func(f *sdk.Fleet) { f.Method.Batch = 3 },
+		"method.momentum is 0.5, want 0, as privacy.unit is record":                   func(f *sdk.Fleet) { f.Method.Momentum = 0.5 },
+	} {
+		f := recordRing()
+		change(f)
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want one error with %q", err, want)
+		}
+	}
+	f := recordRing()
+	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 6, Oracle: oracle(1), Transport: inMemory(t, f)[1]}
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `Samples is 6, want 5, the records of "b"`) {
+		t.Errorf("another number of records: %v", err)
+	}
+	if _, err := f.Machines([]int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the records of "e"`) {
+		t.Errorf("another number of records in a simulation: %v", err)
+	}
+	cfg.Samples, cfg.SeededTable = 5, true
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "SeededTable") {
+		t.Errorf("a seeded table: %v", err)
+	}
+	cfg.SeededTable = false
+	var err error
+	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 8, Delta: 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cfg.Ledger.Close() }()
+	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !errors.Is(err, dpmech.ErrBudget) {
+		t.Errorf("a ledger with a limit for each client: %v", err)
+	}
+}
+
+// Members agree on the unit and on the numbers of records: a hello names what differs.
+func TestHelloNamesRecords(t *testing.T) {
+	f, other := recordRing(), recordRing()
+	other.Records[3]++
+	err := f.CheckHello("b")("a", other.Hello("a")("b"))
+	if err == nil || !strings.Contains(err.Error(), "records") {
+		t.Errorf("other numbers of records: %v", err)
+	}
+	if client := privateRing(); client.Hash() == f.Hash() {
+		t.Error("the unit is not in the hash")
+	}
+	if err := f.CheckHello("b")("a", recordRing().Hello("a")("b")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A suggestion for records depends on public numbers alone, fits its budget, and is a valid fleet.
+func TestSuggestRecords(t *testing.T) {
+	for _, epsilon := range []float64{0.5, 1, 8} {
+		f := recordRing()
+		f.Method, f.Privacy = sdk.Method{}, sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: epsilon}
+		var err error
+		f.Method, f.Privacy, err = sdk.Suggest(sdk.Known{Dim: f.Dim, Samples: f.Records, Method: f.Method, Privacy: f.Privacy, Open: true})
+		if err == nil {
+			err = f.Validate()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		spent := f.Privacy.Accounting.Epsilon(f.Rho(), f.Privacy.Delta)
+		if spent > epsilon || spent < 0.999*epsilon || f.Method.Tau > 64 || f.Method.Estimator != sdk.EstimatorTracking {
+			t.Errorf("epsilon %v for %v, %d queries, %v", spent, epsilon, f.Method.Tau, f.Method.Estimator)
+		}
+		forecast, err := f.Forecast(0)
+		if err != nil || forecast.Signal <= 0 {
+			t.Errorf("forecast %+v: %v", forecast, err)
+		}
+	}
+}

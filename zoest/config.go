@@ -1,0 +1,67 @@
+package zoest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/setting"
+)
+
+// Config fixes what an [Estimator] never changes.
+type Config struct {
+	Dim        int          // d, the length of the parameter vector; at least 1
+	Samples    int          // m, how many samples the oracle has; at least 1
+	Batch      int          // b, queries a local step, 1..m; 0 means m
+	Directions Distribution // of the query directions
+	Kind       Kind         // what is remembered of a component
+
+	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes (12 with Walsh directions) in
+	// place of 4d: the same bits, for one more drawn direction a query. Not with Tracking, whose rows are sums over all
+	// that was ever asked.
+	Seeded bool
+
+	// Records makes the estimator keep the records apart, for releases that protect each of them: all queries of a round
+	// are asked at the released model, Step is given it each time, and [Estimator.Rows] takes the place of Estimate. Not
+	// with Seeded, Momentum or a Batch other than all.
+	Records bool
+
+	// Momentum, from 0 to less than 1, is the share of earlier rounds in what [Estimator.Carry] returns.
+	Momentum float64
+
+	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
+	Window int
+
+	Seed   uint64 // public seed of all draws
+	Client uint32 // the client's number in its network; no two clients share draws
+}
+
+// maxTable bounds the numbers in a table: what an int can count in bytes, and what a 64-bit address space can hold.
+const maxTable = min(math.MaxInt/8, 1<<44)
+
+// Validate reports every fault of the configuration at once.
+func (c Config) Validate() error {
+	errs := []error{setting.Momentum.Check("zoest", "Momentum", c.Momentum)}
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("zoest: "+format, args...))
+		}
+	}
+	want(c.Dim >= 1, "Dim is %d, want at least 1", c.Dim)
+	want(c.Samples >= 1 && c.Samples <= math.MaxInt32, "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
+	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
+		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
+	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
+	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
+	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)
+	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
+	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table: its rows cannot be computed again")
+	want(!c.Records || !c.Seeded, "Records with a seeded table: its rows have one query each")
+	want(!c.Records || c.Momentum == 0, "Records with Momentum %v, want 0: a sum of unreleased updates would count a record "+
+		"in many releases", c.Momentum)
+	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each record is asked in each step",
+		c.Batch)
+	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
+		"a table of %d samples by %d numbers does not fit into memory (a seeded one does)", c.Samples, c.Dim)
+	return errors.Join(errs...)
+}

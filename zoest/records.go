@@ -1,0 +1,133 @@
+package zoest
+
+import (
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// records is the memory of [Config.Records]: what is kept of each record beside its row of the table. No number in it
+// depends on more than one record, so that replacing one record changes nothing that is kept of the others.
+//
+// In a round all queries are asked at the released model x. With t the number of the query of the round, 1..tau:
+//
+//	paper      row = sum_t u_t f(x + mu u_t), begun anew in each round
+//	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's loss before, over rounds, 0 before the first
+//	tracking   row = g and a level c, over rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
+//
+// [Estimator.Rows] says by what a row is multiplied to be an estimate of mu*grad f_h(x): 1/tau, or mu. The first two
+// have that as their mean, up to O(mu^2), as the sign of each query is drawn by itself. The third lags behind while the
+// model moves, and its error falls with each query to that of a linear fit. Its level is not cut to a range and its
+// slope not scaled by a trust, as those of the client's form are: both come from all records.
+type records struct {
+	levels []float32 // the last loss (centered), or c (tracking); 0 before the first
+	grown  []float32 // tracking: the sum of all changes, of each record, which bounds its numbers; see mostGrown
+	flips  []uint64  // Walsh directions: the sign of each record's direction in this stage
+	asked  int       // queries of each record in this round
+}
+
+// The shares of a residual that slope and level take.
+const recordKappa, recordOmega = 0.5, 0.25
+
+// recordMemory is [Config.Memory] where each record is protected.
+func (c Config) recordMemory() int {
+	switch c.Kind {
+	case Centered:
+		return c.Samples
+	case Tracking:
+		return c.Samples * (c.Dim + 2)
+	}
+	return 0
+}
+
+// newRecords lays out the memory, of recordMemory numbers.
+func (e *Estimator) newRecords() {
+	m, d := e.cfg.Samples, e.cfg.Dim
+	e.records = new(records)
+	switch e.cfg.Kind {
+	case Centered:
+		e.records.levels = e.whole
+	case Tracking:
+		e.table.flat = e.whole[: m*d : m*d]
+		e.records.levels, e.records.grown = e.whole[m*d:m*d+m:m*d+m], e.whole[m*d+m:]
+	}
+	if e.walsh != nil {
+		e.walsh.bits-- // the signs come from flips
+		e.records.flips = make([]uint64, (vec.SignWords(m)+1)&^1)
+	}
+}
+
+// fill begins a round: what is kept over rounds stays, but for records whose numbers have grown too large.
+func (r *records) fill(e *Estimator) {
+	r.asked = 0
+	if e.cfg.Kind != Tracking {
+		clear(e.table.flat)
+		return
+	}
+	for h, grown := range r.grown {
+		if grown >= mostGrown {
+			clear(e.row(h))
+			r.levels[h], r.grown[h] = 0, 0
+		}
+	}
+}
+
+// step begins a stage, in which each record is asked once.
+func (r *records) step(e *Estimator) {
+	if e.walsh != nil {
+		s := e.walsh.family.At(e.round, e.step, 2)
+		s.Fill(r.flips)
+	}
+}
+
+// numbers sets numbers to those of the directions of records from h on: of a record, each row of the Hadamard matrix
+// once in so many queries as it has rows.
+func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
+	w.number(numbers, h, step)
+	for i := range numbers {
+		at := h + i
+		numbers[i] |= uint32(r.flips[at/64]>>(at%64)&1) << (w.bits & 31)
+	}
+}
+
+// take takes the loss of record h at x + mu*u, moves its level, and returns by how many u its row is to move.
+func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
+	switch e.cfg.Kind {
+	case Paper:
+		return loss
+	case Centered:
+		move, r.levels[h] = loss-r.levels[h], loss
+		return move
+	}
+	level := r.levels[h]
+	if level != 0 { // or it is the first time
+		along := float64(float64(e.mu) * vec.SignDot(e.row(h), u))
+		off := float64(loss) - float64(level) - along
+		move = float32(recordKappa * off / (float64(e.cfg.Dim) * float64(e.mu)))
+		loss = float32(float64(level) + float64(recordOmega*off))
+	}
+	most := r.grown[h] + max(abs(move), abs(loss-level))
+	if !(most < mostGrown) { // or not a number
+		r.grown[h] = mostGrown
+		return 0
+	}
+	r.grown[h], r.levels[h] = most, loss
+	return move
+}
+
+// apply adds the collected answers to their rows.
+func (r *records) apply(e *Estimator, todo []int) {
+	for i, move := range e.held {
+		e.dirs[i].add(e.row(todo[i]), 0, move)
+	}
+	e.held = e.held[:0]
+}
+
+// Rows returns the rows of all samples, one of Dim numbers after the other, after a complete stage of an estimator with
+// Config.Records. Multiplied by factor, each is an estimate of mu times the gradient of its sample's loss at the model
+// of the round. factor is public: it depends on the number of queries and on mu. The slice is the estimator's, is not to
+// be changed, and is valid until the next call of Fill or Step.
+func (e *Estimator) Rows() (rows []float32, factor float64) {
+	if e.cfg.Kind == Tracking {
+		return e.table.flat, float64(e.mu)
+	}
+	return e.table.flat, 1 / float64(max(1, e.records.asked))
+}

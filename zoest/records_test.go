@@ -1,0 +1,298 @@
+package zoest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// recordKinds are the forms that keep records apart.
+func recordKinds(d, m int) (list []Config) {
+	for kind := Paper; kind <= Tracking; kind++ {
+		for _, directions := range []Distribution{Rademacher, Walsh} {
+			list = append(list, Config{Dim: d, Samples: m, Kind: kind, Directions: directions, Records: true, Window: 5, Seed: 3,
+				Client: 2})
+		}
+	}
+	return list
+}
+
+func recordName(cfg Config) string { return fmt.Sprintf("%v %v", cfg.Kind, cfg.Directions) }
+
+// askRound makes a round of tau queries a record at x.
+func askRound(t testing.TB, e *Estimator, round, tau int, x []float32, mu float64, loss func(x []float32, h int) float64) {
+	t.Helper()
+	losses := make([]float64, 0, 16)
+	e.Fill(round, x, mu)
+	for range tau {
+		e.Step(x)
+		for open := e.Next(); len(open) > 0; open = e.Next() {
+			losses = losses[:0]
+			for _, q := range open {
+				losses = append(losses, loss(q.Point, q.Sample))
+			}
+			if err := e.Answer(losses...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// bentLoss is a bounded loss of one record.
+func bentLoss(x []float32, h int) float64 {
+	sum := 0.3 * float64(h)
+	for i, v := range x {
+		sum += float64(float64(v) * math.Sin(float64(3*h+i)))
+	}
+	return 1 / (1 + math.Exp(-sum))
+}
+
+// Whatever one record answers, with hostile losses over several rounds, every other record keeps its row, its memory and
+// its queries to the bit.
+func TestRecordsStayApart(t *testing.T) {
+	const d, m, tau, replaced = 7, 12, 5, 4
+	for _, cfg := range recordKinds(d, m) {
+		t.Run(recordName(cfg), func(t *testing.T) {
+			one, other := newTest(t, cfg), newTest(t, cfg)
+			for round := range 6 {
+				x := make([]float32, d)
+				for i := range x {
+					x[i] = float32(round*i) * 0.1
+				}
+				var asked, too [][]float32
+				askRound(t, one, round, tau, x, 0.4, func(x []float32, h int) float64 {
+					asked = append(asked, slices.Clone(x))
+					return bentLoss(x, h)
+				})
+				askRound(t, other, round, tau, x, 0.4, func(x []float32, h int) float64 {
+					too = append(too, slices.Clone(x))
+					if h == replaced {
+						return []float64{1e30, -1e30, 0, 1e30, 7}[len(too)%5]
+					}
+					return bentLoss(x, h)
+				})
+				if !slices.EqualFunc(asked, too, slices.Equal) {
+					t.Fatal("the queries depend on losses")
+				}
+				a, factor := one.Rows()
+				b, same := other.Rows()
+				if factor != same {
+					t.Fatalf("the factor is %v and %v", factor, same)
+				}
+				for h := range m {
+					equal := slices.Equal(a[h*d:(h+1)*d], b[h*d:(h+1)*d])
+					if h != replaced && !equal {
+						t.Fatalf("round %d: record %d moves the row of record %d", round, replaced, h)
+					}
+					if h == replaced && equal {
+						t.Fatal("the record that was replaced has the same row: this test shows nothing")
+					}
+				}
+				checkApart(t, cfg, one.Memory(), other.Memory(), replaced)
+			}
+		})
+	}
+}
+
+// checkApart compares what is kept of all records but one, and that all of it is finite.
+func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
+	t.Helper()
+	if len(a) != cfg.Memory() {
+		t.Fatalf("the memory has %d numbers, want %d", len(a), cfg.Memory())
+	}
+	for i := range a {
+		h := i / cfg.Dim
+		if rows := cfg.Samples * cfg.Dim; cfg.Kind == Centered {
+			h = i
+		} else if i >= rows {
+			h = (i - rows) % cfg.Samples
+		}
+		if h != replaced && a[i] != b[i] {
+			t.Fatalf("number %d of the memory, of record %d, depends on record %d", i, h, replaced)
+		}
+		if !(abs(b[i]) <= math.MaxFloat32) {
+			t.Fatalf("number %d of the memory is %v", i, b[i])
+		}
+	}
+}
+
+// Where losses are linear, the paper's and the centered rows have mu*slope as their mean, and the tracking rows go to it.
+func TestRecordRowsEstimate(t *testing.T) {
+	const d, m, mu, rounds = 5, 3, 0.2, 4000
+	x := []float32{0.5, -1, 0.25, 0, 2}
+	slope := func(h, i int) float64 { return math.Cos(float64(5*h + i)) }
+	linear := func(x []float32, h int) float64 {
+		sum := 0.5
+		for i, v := range x {
+			sum += slope(h, i) * float64(v)
+		}
+		return sum
+	}
+	for _, cfg := range recordKinds(d, m) {
+		t.Run(recordName(cfg), func(t *testing.T) {
+			e := newTest(t, cfg)
+			mean := make([]float64, m*d)
+			square := make([]float64, m*d)
+			for round := range rounds {
+				askRound(t, e, round, 3, x, mu, linear)
+				rows, factor := e.Rows()
+				for i, v := range rows {
+					mean[i] += float64(v) * factor / rounds
+					square[i] += float64(v) * factor * float64(v) * factor / rounds
+				}
+			}
+			rows, factor := e.Rows()
+			for i := range mean {
+				want := mu * slope(i/d, i%d)
+				off, most := mean[i]-want, 5*math.Sqrt(square[i]/rounds) // five standard errors
+				if cfg.Kind == Tracking {
+					off, most = float64(rows[i])*factor-want, 1e-5
+				}
+				if math.Abs(off) > most {
+					t.Errorf("row %d, coordinate %d: off by %v, want at most %v", i/d, i%d, off, most)
+				}
+			}
+		})
+	}
+}
+
+// The Walsh directions of one record cover every row of the Hadamard matrix once in n queries of a round, whatever m.
+func TestRecordDirectionsCover(t *testing.T) {
+	const d, m, n = 13, 37, 16
+	cfg := Config{Dim: d, Samples: m, Directions: Walsh, Records: true, Seed: 9}
+	e := newTest(t, cfg)
+	e.Fill(3, make([]float32, d), 1)
+	numbers, seen := make([]uint32, m), make([]map[uint32]int, m)
+	plus := 0
+	for step := range 3 * n {
+		e.step = uint32(step)
+		e.records.step(e)
+		e.records.numbers(e.walsh, numbers, 0, step)
+		for h, number := range numbers {
+			if step%n == 0 {
+				seen[h] = map[uint32]int{}
+			}
+			seen[h][number%n]++
+			plus += int(number / n)
+			if step%n == n-1 && len(seen[h]) != n {
+				t.Fatalf("record %d: %d rows in %d queries", h, len(seen[h]), n)
+			}
+		}
+	}
+	if all := 3 * n * m; math.Abs(float64(plus)-float64(all)/2) > 5*math.Sqrt(float64(all))/2 {
+		t.Errorf("%d of %d signs are set", plus, all)
+	}
+}
+
+func TestRecordsRefuse(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"Records with a seeded table":  func(c *Config) { c.Seeded = true },
+		"Records with Momentum 0.5":    func(c *Config) { c.Momentum = 0.5 },
+		"Records with Batch 2, want 0": func(c *Config) { c.Batch = 2 },
+	} {
+		cfg := Config{Dim: 2, Samples: 3, Records: true}
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// What is kept of a record whose numbers have run away begins anew; its memory carries over a restart to the bit.
+func TestRecordsRestart(t *testing.T) {
+	const d, m = 4, 6
+	for _, cfg := range recordKinds(d, m) {
+		e, again := newTest(t, cfg), newTest(t, cfg)
+		for round := range 8 {
+			x := []float32{float32(round), 1, 0, -1}
+			loss := func(x []float32, h int) float64 {
+				if h == 2 && round == 1 {
+					return 1e30
+				}
+				return bentLoss(x, h)
+			}
+			if round == 5 {
+				copy(again.Memory(), e.Memory())
+			}
+			askRound(t, e, round, 3, x, 1e-6, loss)
+			if round < 5 {
+				continue
+			}
+			askRound(t, again, round, 3, x, 1e-6, loss)
+			a, _ := e.Rows()
+			b, _ := again.Rows()
+			if !slices.Equal(a, b) || !slices.Equal(e.Memory(), again.Memory()) {
+				t.Fatalf("%v: round %d differs after a restart", recordName(cfg), round)
+			}
+			if row := a[2*d : 3*d]; slices.ContainsFunc(row, func(x float32) bool { return !(abs(x) < 1e9) }) {
+				t.Fatalf("%v: row %v has not begun anew", recordName(cfg), row)
+			}
+		}
+	}
+}
+
+func TestRecordsAllocateNothing(t *testing.T) {
+	for _, cfg := range recordKinds(40, 50) {
+		e, x, losses, round := newTest(t, cfg), make([]float32, 40), make([]float64, 5), 0
+		if n := testing.AllocsPerRun(5, func() {
+			round++
+			e.Fill(round, x, 0.1)
+			for range 3 {
+				e.Step(x)
+				for open := e.Next(); len(open) > 0; open = e.Next() {
+					if err := e.Answer(losses[:len(open)]...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations a round", recordName(cfg), n)
+		}
+	}
+}
+
+// Golden steps: the rows of each form after three rounds, on every processor.
+func TestRecordsGolden(t *testing.T) {
+	for _, cfg := range recordKinds(9, 5) {
+		e := newTest(t, cfg)
+		s := rng.New(5, rng.Address{Purpose: rng.Generate})
+		for round := range 3 {
+			x := make([]float32, 9)
+			for i := range x {
+				x[i] = float32(s.Normal())
+			}
+			askRound(t, e, round, 7, x, 0.3, func(x []float32, h int) float64 {
+				var sum float32
+				for i, v := range x {
+					sum += float32(v * float32(int32(i+h)%5-2))
+				}
+				return float64(sum)
+			})
+		}
+		rows, _ := e.Rows()
+		if got, want := digestOf(rows), recordsGolden[recordName(cfg)]; got != want {
+			t.Errorf("%q: %q,", recordName(cfg), got)
+		}
+	}
+}
+
+var recordsGolden = map[string]string{
+	"paper rademacher": "bff7b2b44dd213a4", "paper walsh": "626a54fd1c3f9d6f",
+	"centered rademacher": "63ee32dcdb8330ee", "centered walsh": "b9c7b7cf281e407d",
+	"tracking rademacher": "13acffc1a27bf72f", "tracking walsh": "6353dce4e9571118",
+}
+
+// digestOf returns the first bytes of the SHA-256 of numbers.
+func digestOf(x []float32) string {
+	hash := sha256.New()
+	for _, v := range x {
+		_ = binary.Write(hash, binary.LittleEndian, v)
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)[:8])
+}
