@@ -32,8 +32,12 @@ func (n *Node) checkpoint() error {
 // over: it costs the neighbor's next device its protection, and nobody else.
 func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	e, err := signed.ParseEarlier(b)
+	keys := r.claims.Keys(peer.Name)
+	if err == nil {
+		err = e.Verify(e.Scope, keys)
+	}
 	if err == nil && e.Scope == peer.Scope && e.Kind == signed.Checkpoint {
-		r.claims.Heads.Learn(r.claims.Keys(peer.Name), e)
+		r.claims.Heads.Learn(keys, e)
 		first := peer.Shown == (signed.Head{})
 		if peer.Shown = e.Ledger; first { // later ones are saved at a tick: a neighbor may send many
 			err = r.claims.Heads.Save()

@@ -24,7 +24,7 @@ func pins(member string) []ed25519.PublicKey {
 
 // What was learned is found again: the latest state of each ledger.
 func TestLatestHead(t *testing.T) {
-	if (*Heads)(nil).Find(pins("b"), []byte{1}) != nil {
+	if (*Heads)(nil).Find(pins("b"), []byte{1}, signed.Head{}) != nil {
 		t.Error("nothing remembers something")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
@@ -47,7 +47,7 @@ func TestLatestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range []*Heads{h, again} {
-		if r := h.Find(pins("b"), id[:]); r == nil || r.Ledger.Seq != 5 || len(h.entries) != 1 {
+		if r := h.Find(pins("b"), id[:], signed.Head{}); r == nil || r.Ledger.Seq != 5 || len(h.entries) != 1 {
 			t.Errorf("found %+v in %d entries, want seq 5 in one", r, len(h.entries))
 		}
 	}

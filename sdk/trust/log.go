@@ -178,13 +178,13 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// earlier returns what a neighbor is shown of its own ledgers: a later state of the one that it uses than it has shown,
-// or else the checkpoint of another one.
+// earlier returns what a neighbor is shown of its own ledgers: a state of the one that it uses, other than it has
+// shown, or else the checkpoint of another one.
 func (l *Log) earlier(peer *Peer) []byte {
 	keys := l.Keys(peer.Name)
-	e := l.Heads.Find(keys, peer.Ledger)
+	e := l.Heads.Find(keys, peer.Ledger, peer.Shown)
 	newest := peer.Held.Last()
-	if e == nil || e.Ledger.Seq <= peer.Shown.Seq || newest != nil && e.Ledger.Seq <= newest.Ledger.Seq {
+	if e == nil || newest != nil && e.Ledger.Seq <= newest.Ledger.Seq {
 		if e = l.Heads.Lost(keys, peer.Ledger, peer.Scope); e == nil {
 			return nil
 		}

@@ -116,10 +116,13 @@ func TestLedgersAreShown(t *testing.T) {
 	amount := dpmech.Amount{Rho: 1, All: 2}
 	heads.Learn(b.Keys("a"), signed.NewCheckpoint(a.Key, signed.NewScope("before", [32]byte{2}, "a"), 0, of(1, 9),
 		dpmech.Checkpoint{Run: amount}))
+	forked := of(1, 12)
+	forked.Hash[0]++
 	for name, c := range map[string]struct {
 		shown signed.Head
 		want  *signed.Head
 	}{
+		"a ledger that was set back, and went on": {forked, &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
 		"an older state": {of(1, 4), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
 		"the same state": {of(1, 9), nil},
 		"another ledger": {of(3, 0), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
