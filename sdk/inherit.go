@@ -37,9 +37,11 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		err = e.Verify(e.Scope, keys)
 	}
 	if err == nil && e.Scope == peer.Scope && e.Kind == signed.Checkpoint {
-		r.claims.Heads.Learn(keys, e)
 		first := peer.Shown == (signed.Head{})
-		if peer.Shown = e.Ledger; first { // later ones are saved at a tick: a neighbor may send many
+		peer.Shown = e.Ledger
+		peer.Earlier = r.claims.Earlier(peer) // before what it says takes the place of what it has said
+		r.claims.Heads.Learn(keys, e)
+		if first { // later ones are saved at a tick: a neighbor may send many
 			err = r.claims.Heads.Save()
 		}
 	}

@@ -73,12 +73,17 @@ func (e *headEntry) parse() (err error) {
 	return e.signed.Verify(e.signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of the ledger with an id that one of keys has signed, but for the one that is known; nil
-// for none. An older one counts as well: a ledger that was set back and went on does not contain it.
+// Find returns the latest state of the ledger with an id that one of keys has signed; nil for none, or if it is the one
+// that is known. One that is older than that counts as well: a ledger that was set back and went on does not contain it.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
-	return h.most(keys, func(e, than *signed.Earlier) bool {
-		return bytes.Equal(e.Ledger.ID[:], ledger) && e.Ledger != known && (than == nil || e.Ledger.Seq > than.Ledger.Seq)
+	e := h.most(keys, func(e, than *signed.Earlier) bool {
+		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
+			e.Ledger.Seq == than.Ledger.Seq && than.Ledger == known)
 	})
+	if e != nil && e.Ledger == known {
+		return nil
+	}
+	return e
 }
 
 // Lost returns the checkpoint of another ledger than the one with an id, that one of keys has signed and that has spent

@@ -40,6 +40,7 @@ type Peer struct {
 	Held        signed.Chain
 	Ledger      []byte           // id of the ledger that it named when it started
 	Shown       signed.Head      // the state of it that it named
+	Earlier     []byte           // what its probe is answered with, see [Log.Earlier]
 	Countersign []byte           // of this node's last release
 	Evidence    *signed.Evidence // of a double of it
 	Told        bool             // the neighbor has been shown the evidence since the last tick
@@ -178,9 +179,9 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// earlier returns what a neighbor is shown of its own ledgers: a state of the one that it uses, other than it has
+// Earlier returns what a neighbor is shown of its own ledgers: a state of the one that it uses, other than it has
 // shown, or else the checkpoint of another one.
-func (l *Log) earlier(peer *Peer) []byte {
+func (l *Log) Earlier(peer *Peer) []byte {
 	keys := l.Keys(peer.Name)
 	e := l.Heads.Find(keys, peer.Ledger, peer.Shown)
 	newest := peer.Held.Last()
@@ -198,6 +199,6 @@ func (l *Log) proveEarlier(m *admm.Message, peer *Peer) {
 	if m.Kind == admm.Probe {
 		m.Signed.Other = l.Checkpoint
 	} else {
-		m.Signed.Other = l.earlier(peer)
+		m.Signed.Other = peer.Earlier
 	}
 }

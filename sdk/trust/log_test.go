@@ -129,6 +129,7 @@ func TestLedgersAreShown(t *testing.T) {
 	} {
 		peer := b.Peers[0]
 		peer.Ledger, peer.Shown = c.shown.ID[:], c.shown
+		peer.Earlier = b.Earlier(peer)
 		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
 		b.Attach(m)
 		e, err := signed.ParseEarlier(m.Signed.Other)
