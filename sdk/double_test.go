@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -198,6 +199,30 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			if _, errs := run("three"); !errors.Is(errs[1], state.ErrRollback) {
 				t.Errorf("the third run: %v", errs[1])
 			}
+		}
+	}
+}
+
+// A ledger is set back and goes on, in a run in which nobody remembers, until it is as long as before or longer. A
+// neighbor that remembers finds it out in the run after that.
+func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
+	for _, runs := range []int{1, 2} {
+		dir, old := newLedgers(t, privateRing()), t.TempDir()
+		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
+		play := func(name string, remembers bool) ([]*sdk.Node, []error) {
+			return runOfTwo(t, dir, name, remembers, func(int, *sdk.Config) {})
+		}
+		if _, errs := play("one", true); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		copyFiles(t, old, dir, "b.ledger", "b.ledger.mark")
+		for i := range runs {
+			if _, errs := play(fmt.Sprintf("aside %d", i), false); errors.Join(errs...) != nil {
+				t.Fatal(errs)
+			}
+		}
+		if nodes, errs := play("two", true); !errors.Is(errs[1], state.ErrRollback) || nodes[1].Status().Round != 0 {
+			t.Errorf("after %d runs aside: %v, %d releases", runs, errs[1], nodes[1].Status().Round)
 		}
 	}
 }
