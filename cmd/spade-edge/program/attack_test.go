@@ -5,7 +5,6 @@ package program
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -313,17 +312,4 @@ func (tr *trial) spends(t *testing.T, member string) map[string][]dpmech.Spend {
 // learned reports whether a process says that it has made a release of a round.
 func (p *process) made(round int) bool {
 	return strings.Contains(p.log.String(), "round "+strconv.Itoa(round)+" of ")
-}
-
-// parseEvidence reads a file of evidence.
-func parseEvidence(t *testing.T, text string) (all []signed.Evidence) {
-	t.Helper()
-	for line := range strings.Lines(text) {
-		var e signed.Evidence
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
 }
