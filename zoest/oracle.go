@@ -53,7 +53,8 @@ func (q Query) fault(err error) error {
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
 // Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same
-// length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. A
+// length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. If a
+// batch fails as a whole it counts as not asked: each of its queries is asked by itself, as if it had been alone. A
 // query that still has no answer gets NaN in losses, and the error of the first such query is returned. If ctx ends,
 // its error is returned, and losses must not be used. A panic of the oracle is an error: a device that dies of its data
 // tells others about them.
@@ -69,6 +70,9 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 	}
 	for i, q := range queries {
 		err, again := failed, 0
+		if failed != nil {
+			again = -1
+		}
 		if !many {
 			losses[i], err = askOne(ctx, o, q)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -150,7 +151,7 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
 		t.Errorf("failed batch: %v after %d single calls", err, half.single)
 	}
-	if err := Ask(t.Context(), half, questions(4), losses, 0); !errors.Is(err, down) || !math.IsNaN(losses[0]) {
+	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // as if it had not been asked
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
 
@@ -158,6 +159,53 @@ func TestAsk(t *testing.T) {
 	dying := &script{answer: func(int, int) (float64, error) { cancel(); return 0, down }}
 	if err := Ask(ctx, dying, questions(4), losses, 5); !errors.Is(err, context.Canceled) || dying.single != 1 {
 		t.Errorf("canceled: %v after %d calls", err, dying.single)
+	}
+}
+
+// forgetful answers the n-th time that a sample is asked by itself or in a batch that succeeds as a rule of both says. A batch
+// with the sample that it cannot take fails as a whole.
+type forgetful struct {
+	cannot int
+	asked  map[int]int
+}
+
+func (f *forgetful) Loss(_ context.Context, _ []float32, sample int) (float64, error) {
+	if sample == f.cannot {
+		return 0, errors.New("cannot take it")
+	}
+	if f.asked[sample]++; sample*7%5 >= f.asked[sample] {
+		return math.NaN(), nil
+	}
+	return float64(sample), nil
+}
+
+func (f *forgetful) Losses(ctx context.Context, queries []Query, losses []float64) error {
+	for _, q := range queries {
+		if q.Sample == f.cannot {
+			return errors.New("the batch has failed")
+		}
+	}
+	for i, q := range queries {
+		losses[i], _ = f.Loss(ctx, q.Point, q.Sample)
+	}
+	return nil
+}
+
+// A sample that makes batches fail leaves all others the tries that they have without it.
+func TestFailedBatchTakesNoTries(t *testing.T) {
+	for retries := range 6 {
+		var found [2][]float64
+		for i, cannot := range []int{-1, 3} {
+			losses := make([]float64, 10)
+			_ = Ask(t.Context(), &forgetful{cannot, map[int]int{}}, questions(10), losses, retries)
+			found[i] = slices.Delete(losses, 3, 4)
+		}
+		for i := range found[0] {
+			if math.Float64bits(found[0][i]) != math.Float64bits(found[1][i]) {
+				t.Errorf("%d retries: %v beside a sample that cannot be had, and %v without it", retries, found[1], found[0])
+				break
+			}
+		}
 	}
 }
 

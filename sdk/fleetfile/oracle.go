@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
@@ -58,7 +59,9 @@ func (s *Stream) String() string {
 
 // Open starts the program, see [Oracle].
 func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
-	program, err := scorer.OpenStream(ctx, scorer.StreamConfig(*s))
+	cfg := scorer.StreamConfig(*s)
+	cfg.Apart = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
+	program, err := scorer.OpenStream(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("oracle.stream: %w", err)
 	}

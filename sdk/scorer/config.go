@@ -39,6 +39,10 @@ type Program struct {
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
 	Backoff time.Duration
+	// Apart is for runs that protect each record: a process that has said its hello and fails costs the query that it alone
+	// held its loss, and no other. It does not count towards a program that is broken. A program that fails at every query
+	// then takes a time limit for each.
+	Apart bool
 }
 
 // Format is how the messages of a stream are written.

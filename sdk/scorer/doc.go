@@ -39,6 +39,9 @@
 // for one time limit after each pause: a private run goes on with public constants in place of losses, as it must, and
 // a run that is not private ends with the error.
 //
+// In a run that protects each record, what one record does to the program must not cost another its loss: see
+// [Program].Apart. Then only processes that fail before their hello count.
+//
 // Errors speak of samples and of points that nobody else may see, and so does what a program writes to standard error.
 // Both must not leave the device. The program itself can do what its user can: nothing
 // here keeps it from sending the data elsewhere.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // A query that kills the program has no loss, and takes no other with it, whatever else is in flight.
@@ -37,6 +38,33 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 					t.Errorf("%d workers, groups of %d: loss %d is %v, want %v", workers, group, i, loss, want)
 				}
 			}
+		}
+	}
+}
+
+// A query that kills the program each time that it is asked costs the others their losses, once the program counts as
+// broken; not so where queries are kept apart.
+func TestQueriesAreKeptApart(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []bool{false, true} {
+		cfg := config(t, scorer.CBOR, "exits")
+		cfg.Apart = apart
+		s := open(t, cfg)
+		queries := mixed(40)
+		for range 12 {
+			if loss, err := s.Loss(t.Context(), queries[trigger].Point, queries[trigger].Sample); err == nil {
+				t.Fatalf("loss %v of the query that kills the program", loss)
+			}
+		}
+		lost, losses := 0, make([]float64, len(queries))
+		_ = zoest.Ask(t.Context(), s, queries, losses, 0)
+		for i, loss := range losses {
+			if i != trigger && math.IsNaN(loss) {
+				lost++
+			}
+		}
+		if (lost == 0) != apart {
+			t.Errorf("apart %v: %d other losses are lost", apart, lost)
 		}
 	}
 }

@@ -53,6 +53,7 @@ type worker struct {
 	number int
 	fails  int   // processes that have failed since the last answer of one
 	task   *task // what it is at work on; nil for nothing
+	served bool  // the process that has failed last had said its hello
 	asked  int   // how many of the task's queries, the first that are left, the process has
 }
 
@@ -71,8 +72,12 @@ func (w *worker) work() {
 			break
 		}
 		w.tell(err)
-		w.fails++
-		w.failed(err)
+		if w.cfg.Apart && w.served {
+			w.answered(err)
+		} else {
+			w.fails++
+			w.failed(err)
+		}
 		w.bury(err)
 		w.rest()
 	}
@@ -127,7 +132,7 @@ func (w *worker) rest() {
 
 // live starts a process and sees it to its end, whose reason it returns; all that the process was made of is gone then.
 func (w *worker) live() error {
-	w.asked = 0
+	w.asked, w.served = 0, false
 	p, err := w.spawn.start(w.cfg.Program)
 	if err != nil {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
@@ -194,6 +199,7 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 		return errClosed
 	}
 	defer w.leave()
+	w.served = true
 	w.tell(nil)
 	for {
 		if w.task == nil {
