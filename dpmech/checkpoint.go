@@ -153,13 +153,14 @@ func (c *Composition) Inherit(in Inherited) error {
 // Unknown returns what of a lost ledger's cost the account does not count yet; zero for nothing.
 func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
+	var unit Unit
 	for _, in := range c.inherited {
 		if in.Ledger == lost {
-			known = known.plus(in.Total())
+			known, unit = known.plus(in.Total()), max(unit, in.Unit)
 		}
 	}
 	rho, all := excess(cost.Rho, known.Rho), excess(cost.All, known.All)
-	if rho == 0 && all == 0 {
+	if rho == 0 && all == 0 && cost.Unit <= unit {
 		return Amount{}
 	}
 	return Amount{Rho: rho, All: max(rho, all), Against: cost.Against, Unit: cost.Unit}

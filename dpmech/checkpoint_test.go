@@ -99,8 +99,20 @@ func TestInherit(t *testing.T) {
 			t.Errorf("a limit for each client takes releases beside a cost for each record: %v", err)
 		}
 	}
-	c, err := NewComposition("d", "2025-01-02T03:04:05Z", nil)
+	// The unit counts though the cost is known.
+	c, err := NewComposition("d", "2025-01-02T03:04:05Z", limit)
 	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []Amount{{Rho: 0.1, All: 0.1}, {Rho: 0.05, All: 0.05, Unit: Record}} {
+		if err := c.Inherit(Inherited{Ledger: lost, Member: "b", Amount: c.Unknown(lost, a)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.CheckRun(checkpointRun("r"), 1, g); !errors.Is(err, ErrUnit) {
+		t.Errorf("a smaller cost for each record is forgotten: %v", err)
+	}
+	if c, err = NewComposition("d", "2025-01-02T03:04:05Z", nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, in := range map[string]Inherited{

@@ -59,7 +59,7 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 		return counted, err
 	}
 	what := fmt.Sprintf("round %d of %s in the lifetime of %q", round, id.text(), c.dataset)
-	if err := c.limit.bounds(max(g.Unit, inheritedUnit(c.inherited)), what); err != nil {
+	if err := c.limit.bounds(max(g.Unit, c.unit()), what); err != nil {
 		return false, err
 	}
 	return false, c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, r.totalWith(round, g)), what)
@@ -103,10 +103,19 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 		return err
 	}
 	what := fmt.Sprintf("%d rounds of %s in the lifetime of %q", rounds, id.text(), c.dataset)
-	if err := c.limit.bounds(max(g.Unit, inheritedUnit(c.inherited)), what); err != nil {
+	if err := c.limit.bounds(max(g.Unit, c.unit()), what); err != nil {
 		return err
 	}
 	return c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, whole.Total()), what)
+}
+
+// unit returns what the cost of all that is counted protects.
+func (c *Composition) unit() Unit {
+	u := inheritedUnit(c.inherited)
+	for _, r := range c.runs {
+		u = max(u, unitOf(r.spends))
+	}
+	return u
 }
 
 // Last returns the highest round of a run that is counted, 0 if there is none.
@@ -237,6 +246,8 @@ func (life *Lifetime) verify(c *Certificate) error {
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
+	f.want(life.Limit == nil || life.Limit.Unit >= life.Unit(), "limit: it is %v, and what is counted protects each %v", life.Limit,
+		life.Unit())
 	f.want(life.Delta == c.Delta, "delta is %v, and %v for this run", life.Delta, c.Delta)
 	if err := errors.Join(f...); err != nil {
 		return err

@@ -159,8 +159,11 @@ func (p *page) persons(c Cost) {
 	for r := 2; r <= 10; r++ {
 		list = append(list, fmt.Sprintf("%d: %s", r, FormatEpsilon(GDP.Epsilon(times(r*r, c.Rho), c.Delta), decimals)))
 	}
-	p.item("several records", "epsilon for a person with so many records at this member, at the same delta: %s",
-		strings.Join(list, ", "))
+	p.item("several records", "epsilon for a person with so many records at this member, at the same delta, against %s: %s",
+		c.Adversary, strings.Join(list, ", "))
+	if c.AgainstAll != nil {
+		p.persons(*c.AgainstAll)
+	}
 }
 
 func (p *page) limit(name string, l *Limit) {

@@ -69,12 +69,15 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		return nil
 	}
 	cost, _ := e.Spent(r.claims.Scope)
+	unit := cost.Unit
 	if known := r.claims.Lost; known != nil {
+		unit = max(unit, known.Unit)
 		if most, _ := known.Spent(r.claims.Scope); cost.All <= most.All {
+			known.Unit = unit
 			return nil
 		}
 	}
-	r.claims.Lost = &trust.Lost{Earlier: e, By: by}
+	r.claims.Lost = &trust.Lost{Earlier: e, By: by, Unit: unit}
 	return nil
 }
 
@@ -88,6 +91,7 @@ func (r *run) inherit() error {
 	r.claims.Lost = nil
 	id := lost.LedgerID()
 	cost, limit := lost.Spent(r.claims.Scope)
+	cost.Unit = max(cost.Unit, lost.Unit)
 	if !l.Inherits(id) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -54,7 +55,8 @@ type Peer struct {
 // Lost is a checkpoint of another ledger of this member.
 type Lost struct {
 	signed.Earlier
-	By string // the neighbor that has shown it
+	By   string      // the neighbor that has shown it
+	Unit dpmech.Unit // the weakest that any checkpoint of another ledger had
 }
 
 // NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.

@@ -59,7 +59,7 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 		g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 		rounds := sort.Search(math.MaxInt32, func(n int) bool {
 			t := g.Total(n + 1)
-			return t.Rho > left.Rho || t.All > left.All || p.Unit > life.Limit.Unit
+			return t.Rho > left.Rho || t.All > left.All || max(p.Unit, life.Unit()) > life.Limit.Unit
 		})
 		l.Rounds = &rounds
 		l.Text += fmt.Sprintf("; %d rounds at the settings of run %q", rounds, f.Run)
