@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +120,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		}:
 			c.TextVar(x, s.Flag, x, words)
 		}
-		if s.Default != "" && s.Default != "chosen" {
+		if s.Default != "" && s.Default != "chosen" && reflect.ValueOf(s.In(&o.Asked)).Elem().IsZero() {
 			c.Lookup(s.Flag).DefValue = s.Default
 		}
 	}
