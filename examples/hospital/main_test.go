@@ -79,7 +79,7 @@ func forge(t *testing.T, h *hospital) {
 	if err := os.WriteFile(path, forged, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fleet, err := study("city", "coast", "hills")
+	fleet, err := study(protected, "city", "coast", "hills")
 	if err != nil {
 		t.Fatal(err)
 	}
