@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,4 +147,47 @@ func tidy(text string) string {
 		lines[i] = strings.Join(cells, ",")
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// Persons with several rows each: the guarantee is for each person, in a simulation and in a fleet.
+func TestPersons(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("who,age,ill\n")
+	for i := range 240 {
+		fmt.Fprintf(&text, "p%d,%d,%s\n", i%100, 40+i%100+i/100, map[bool]string{true: "no", false: "yes"}[i%100 < 50])
+	}
+	file := filepath.Join(dir, "visits.csv")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := []string{"-data", "csv:" + file, "-label", "ill"}
+	args := append([]string{"simulate", "-nodes", "2", "-graph", "complete", "-person", "who", "-unit", "record", "-epsilon", "4"}, source...)
+	code, out, log := call(args...)
+	if code != cli.ExitDone {
+		t.Fatal(log)
+	}
+	for _, want := range []string{"epsilon 4.0000 at delta 1e-05 for each person", `a record is a person: all rows with one value of "who", of which the first 3 count`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	trial := filepath.Join(dir, "trial")
+	if code, text := said(append([]string{"init", trial, "-n", "2", "-unit", "record", "-epsilon", "4", "-person", "who"}, source...)...); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	if code, text := said("check", filepath.Join(trial, "node-0", "node.json")); code != cli.ExitDone || !strings.Contains(text, "for each person") ||
+		!strings.Contains(text, "120 samples") { // 40 persons learn at each node, with 3 places
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+	missing := append([]string{"simulate", "-unit", "record", "-person", "patient"}, source...)
+	if code, text := said(missing...); code != cli.ExitFailed || strings.Count(text, `-person "patient": `+file+" has no such column") != 1 {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	wrongUse(t, dir, []mistake{
+		{cli.ExitUsage, "-person without -unit record", append([]string{"simulate", "-person", "who"}, source...)},
+		{cli.ExitUsage, "-places without -unit record", []string{"simulate", "-places", "3"}},
+		{cli.ExitUsage, "-places without -person", []string{"simulate", "-unit", "record", "-places", "3"}},
+		{cli.ExitUsage, `-person "who": only for data csv:FILE`, []string{"simulate", "-unit", "record", "-person", "who"}},
+	})
 }

@@ -256,7 +256,7 @@ func (e *fleetEdit) print(t cli.Table) {
 	if r.Epsilon != nil {
 		f := e.file.Fleet
 		t.Row("privacy", "%s, at delta %v of each member's data set, for the whole run",
-			cli.FiguresText(f.Total(f.Method.Rounds), f.Privacy.Unit, f.Privacy.Delta, f.Privacy.Accounting), f.Privacy.Delta)
+			cli.FiguresText(f.Total(f.Method.Rounds), f.Privacy.Each(), f.Privacy.Delta, f.Privacy.Accounting), f.Privacy.Delta)
 	}
 	for _, n := range r.Notes {
 		t.Row("next", "%s", n)

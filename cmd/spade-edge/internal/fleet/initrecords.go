@@ -33,6 +33,14 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		len(o.records), len(o.Names))
 	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-unit record without -records: how many records each "+
 		"node has is public and fixed; give the numbers, or -samples if they are all the same")
+	places, person := o.Asked.Privacy.Places, ""
+	if o.recipe != nil {
+		person = o.recipe.Person
+	}
+	f.When(each && places == 0 && person != "", "-places is missing: the task says whose each row is (%q), and how many records of one "+
+		"person count is public; rows beyond that are not learned from", person)
+	f.When(each && places > 1 && !o.deal && o.builtin() && o.recipe != nil && person == "", "-places without persons: -task has no column "+
+		"that says whose a row is; fit it with -person COLUMN")
 	f.When(each && !o.deal && o.builtin() && o.recipe == nil, "-unit record without -task: what nodes fit on their own records "+
 		"changes what every one of them is turned into")
 }

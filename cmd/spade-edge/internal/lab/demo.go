@@ -283,7 +283,7 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	fmt.Fprintln(t)
 	row("node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1), "alone", "with the others")
 	for i, name := range p.Fleet.Members {
-		row(name, p.Samples[i], fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
+		row(name, len(p.Labels[i]), fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
 	}
 	alone, _ := setup.Average(solo)
 	mean, _, constant := r.Headline()
