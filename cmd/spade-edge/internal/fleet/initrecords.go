@@ -8,6 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
 // readRecords reads -records.
@@ -43,4 +44,19 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"that says whose a row is; fit it with -person COLUMN")
 	f.When(each && !o.deal && o.builtin() && o.recipe == nil, "-unit record without -task: what nodes fit on their own records "+
 		"changes what every one of them is turned into")
+}
+
+// weigh makes clip and noise of a fleet that protects each record follow the mean number of records, by which what a record
+// brings is divided. A record's slope is then clipped where it was, and epsilon stays what it was, or a last digit less.
+func (e *fleetEdit) weigh() {
+	p := &e.file.Fleet.Privacy
+	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean
+	if ratio == 1 {
+		return
+	}
+	shared := p.PairSigma / p.Sigma // a power of two
+	p.Clip *= ratio * (1 - 0x1p-50) // so that no rounding makes a run cost more than its limit
+	p.Sigma *= ratio
+	p.PairSigma = shared * p.Sigma
+	e.note("clip and noise follow the mean number of records: %.4g times what they were", ratio)
 }
