@@ -11,6 +11,14 @@ func (f *Fleet) units(member, samples int) int {
 	return samples
 }
 
+// Each says what a figure of the run is the cost for: "for each client", "for each record" or "for each person".
+func (p Privacy) Each() string {
+	if p.Places > 1 {
+		return "for each person"
+	}
+	return p.Unit.Each()
+}
+
 // wrongRecords is the error of a member that has other records than the fleet says.
 func (f *Fleet) wrongRecords(member, samples int) error {
 	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])

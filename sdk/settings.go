@@ -100,8 +100,8 @@ var settings = []Setting{
 	{Name: "privacy.unit", Flag: "unit", Names: []string{"client", "record"}, Default: "client",
 		Words: "what is protected: client (the whole data set of each: a phone, a sensor) or record (each record of each: a " +
 			"hospital's patients)"},
-	{Name: "privacy.places", Range: Range{Min: 2, Max: 1 << 16, Whole: true, Zero: "each record by itself"},
-		Words: "with unit record: how many records of one person are protected together, next to each other in the oracle's samples"},
+	{Name: "privacy.places", Flag: "places", Range: Range{Min: 2, Max: 1 << 16, Whole: true, Zero: "each record by itself"},
+		Words: "with unit record: how many records of one `person` are protected together, next to each other in the oracle's samples"},
 	{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
 		Words: "standard deviation of what two neighbors share, with sigma and colluders: sigma times a power of two"},
 	{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",

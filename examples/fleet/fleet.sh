@@ -58,11 +58,11 @@ cat "$work/members.txt"
 
 step 'one fleet file'
 (cd "$work" && "$edge" init study -members members.txt -graph ring -data synthetic:clinical -deal -partition dirichlet:0.5 \
-	-rounds 150 -cooldown 40 -epsilon 16)
+	-rounds 150 -cooldown 40 -unit record -epsilon 1)
 rounds=190
 for name in $names; do
 	cp "$work/study/fleet.json" "$work/study/$name/node.json" "$work/$name/"
-	"$edge" privacy -new-ledger "$work/$name/ledger.json" -dataset "patients of $name" -epsilon 20 >/dev/null
+	"$edge" privacy -new-ledger "$work/$name/ledger.json" -dataset "patients of $name" -unit record -epsilon 4 >/dev/null
 done
 cat "$work/study/fleet.json"
 

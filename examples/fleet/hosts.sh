@@ -171,13 +171,13 @@ for fleet in $fleets; do
 		(cd "$work/$fleet/ward-$i" && "$edge" keygen -name "ward-$i" -address "10.77.0.$i:$(port "$fleet")") >>"$work/$fleet/members.txt"
 	done 2>/dev/null
 	private=-non-private
-	[ "$fleet" = open ] || private='-epsilon 16'
-	# shellcheck disable=SC2086 # two words
+	[ "$fleet" = open ] || private='-unit record -epsilon 1'
+	# shellcheck disable=SC2086 # several words
 	(cd "$work/$fleet" && "$edge" init study -run "$fleet" -members members.txt -graph ring -data synthetic:clinical -deal -partition dirichlet:0.5 \
 		-rounds $((rounds - 40)) -cooldown 40 $private) | grep -v ^node
 	for i in $hosts; do
 		cp "$work/$fleet/study/fleet.json" "$work/$fleet/study/ward-$i/node.json" "$work/$fleet/ward-$i/"
-		[ "$fleet" = open ] || "$edge" privacy -new-ledger "$work/$fleet/ward-$i/ledger.json" -dataset "patients of ward-$i" -epsilon 20 >/dev/null
+		[ "$fleet" = open ] || "$edge" privacy -new-ledger "$work/$fleet/ward-$i/ledger.json" -dataset "patients of ward-$i" -unit record -epsilon 4 >/dev/null
 	done
 done
 

@@ -58,7 +58,7 @@ func open(name, dir, python string) (*hospital, error) {
 			return nil, err
 		}
 	}
-	limit := &dpmech.Limit{Epsilon: 40, Delta: 1e-5, Accounting: dpmech.GDP}
+	limit := &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP, Unit: dpmech.Record}
 	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, limit)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,6 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 		Transport: h.link, Store: store, Ledger: ledger,
 		ConditionalOn: []string{
 			"what is usual in such patients, from the literature",
-			"step size and radius, tried out on generated patients",
 		},
 		Observer: sdk.Observer{Released: func(round int, _ []float32) {
 			if round == failing {
@@ -204,7 +203,7 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma}
+	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma, Unit: dpmech.Record}
 	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, noise)
 	if errors.Is(second, dpmech.ErrBudget) {
 		second = nil
@@ -216,11 +215,10 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 
 // trainAlone returns the rule that the hospital finds without the others. It sends nothing, so there is no noise.
 func (h *hospital) trainAlone(ctx context.Context) (_ []float32, err error) {
-	fleet, err := study(h.name)
+	fleet, err := study(sdk.Privacy{NonPrivate: true}, h.name)
 	if err != nil {
 		return nil, err
 	}
-	fleet.Privacy = sdk.Privacy{NonPrivate: true}
 	link, err := mem.New(h.name).Node(h.name)
 	if err != nil {
 		return nil, err

@@ -54,14 +54,14 @@ for name in $hospitals; do
 	(
 		cd "$work/$name"
 		"$edge" keygen -name "$name" -address "127.0.0.1:$port" 2>/dev/null >>../members.txt
-		"$edge" privacy -new-ledger ledger.json -dataset "patients of $name" -epsilon 32 >/dev/null
+		"$edge" privacy -new-ledger ledger.json -dataset "patients of $name" -unit record -epsilon 2 >/dev/null
 	)
 	port=$((port + 1))
 done
 cat "$work/members.txt"
 
 study() { # NAME MEMBERS flags: makes a fleet, and brings each member's files to where its key, ledger and patients are
-	(cd "$work" && "$edge" init "$1" -members "$2" -graph complete -task task.json -data csv:train.csv -test-fraction 0 -samples 170 "${@:3}")
+	(cd "$work" && "$edge" init "$1" -members "$2" -graph complete -task task.json -data csv:train.csv -test-fraction 0 "${@:3}")
 	for file in "$work/$1"/*/node.json; do
 		to=$work/$(basename "$(dirname "$file")")
 		cp "$work/$1/fleet.json" "$to/"
@@ -86,8 +86,9 @@ judge() { # MODEL: at each hospital, on its own patients that nobody has learned
 }
 figure() { awk -v what="$3" '$1 == what { print $2 }' "$work/$1/$2.judged"; } # HOSPITAL MODEL WHAT
 
-step 'one of them: the study, at epsilon 16 for each hospital as a whole, against whoever sees all, together with any one member'
-study private members.txt -epsilon 16 -colluders 1
+step 'one of them: the study, at epsilon 1 for each patient, against everybody else together'
+records=$(for name in $hospitals; do echo $(($(wc -l <"$work/$name/train.csv") - 1)); done | paste -sd ,) # how many patients each has is public
+study private members.txt -unit record -records "$records" -epsilon 1
 
 step 'at each hospital: is all well?'
 for name in $hospitals; do
@@ -113,14 +114,14 @@ awk 'NR <= 2 { sub(/,[^,]*$/, ""); print }' "$work/va/test.csv" | tee "$work/va/
 
 # In a trial only: after a run without noise no epsilon says anything of these data any more.
 step 'what privacy has cost: the same without noise'
-study open members.txt -non-private -cooldown 10
+study open members.txt -samples 170 -non-private -cooldown 10
 run
 judge open
 
 step 'what there is to gain: each alone'
 for name in $hospitals; do
 	grep "\"$name\"" "$work/members.txt" >"$work/$name.txt"
-	study "alone-$name" "$name.txt" -non-private >/dev/null 2>&1
+	study "alone-$name" "$name.txt" -samples 170 -non-private >/dev/null 2>&1
 done
 run
 judge alone

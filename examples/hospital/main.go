@@ -50,34 +50,37 @@ func main() {
 // weights is how many numbers make a rule: one for each of the five findings that score.py reads, and a baseline.
 const weights = 6
 
-// study is the agreement: members, graph, duration and privacy. Nothing in it comes from the patients: step and radius
-// were tried out on generated ones.
-func study(names ...string) (*sdk.Fleet, error) {
-	fleet := &sdk.Fleet{
-		Run: "risk of an event, 2026", Dim: weights, Members: names,
-		// Six rounds use the patients. Ten more only reach consensus, at no privacy cost.
-		Method: sdk.Method{
-			Rounds: 6, Cooldown: 10, Tau: 2, Rho: 1, Gain: 0.4, Eta: []float64{1.5}, Mu: []float64{0.6},
-			Estimator: sdk.EstimatorCentered, Seed: 1,
-		},
-		// The unit of privacy is a hospital as a whole: all its patients at once, not one of them. That is more than
-		// usual, and three members are few: hence the large epsilon. Updates are clipped to Clip; the noise follows below.
-		Privacy: sdk.Privacy{Clip: 0.2, Delta: 1e-5, EpsilonLimit: 32, Accounting: dpmech.GDP},
-	}
+// size is how many patients each hospital has. The numbers are public, and part of the agreement.
+var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
+
+// protected is the privacy of the study: each patient of each hospital is protected, against everybody else together. Who
+// sees all that the hospitals send can hardly tell one patient from any other; of the hospital as a whole it says nothing.
+var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
+
+// study is the agreement: members, graph, duration and privacy. Nothing in it comes from the patients: all settings follow
+// from the number of weights, the numbers of patients and epsilon.
+func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
+	fleet := &sdk.Fleet{Run: "risk of an event, 2026", Dim: weights, Members: names}
+	var patients []int
 	for i, a := range names {
+		patients = append(patients, size[a])
 		for _, b := range names[i+1:] {
 			fleet.Edges = append(fleet.Edges, [2]string{a, b})
 		}
 	}
-	p := &fleet.Privacy
+	if !privacy.NonPrivate {
+		fleet.Records = patients
+	}
 	var err error
-	p.Sigma, err = dpmech.SigmaFor(p.Clip, fleet.Method.Rounds, p.EpsilonLimit, p.Delta, dpmech.GDP)
+	fleet.Method, fleet.Privacy, err = sdk.Suggest(sdk.Known{
+		Dim: weights, Samples: patients, Open: true, Privacy: privacy, Method: sdk.Method{Seed: 1},
+	})
 	return fleet, err
 }
 
 // run carries out the study, in a folder with one for each hospital.
 func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
-	fleet, err := study("city", "coast", "hills")
+	fleet, err := study(protected, "city", "coast", "hills")
 	if err != nil {
 		return err
 	}

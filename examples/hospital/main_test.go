@@ -37,11 +37,12 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`the power fails in city, after release 3 of 6\n`,
+		`the power fails in city, after release 3 of 10\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
-		`city   made 6 releases, and has a certificate that is right: ` +
-			`epsilon 3[12]\.\d at delta 1e-05, in the life of its data 3[12]\.\d\n`,
-		`hills  made 6 releases`,
+		`city   made 10 releases, and has a certificate that is right: ` +
+			`epsilon 1\.0 at delta 1e-05, in the life of its data 1\.0\n`,
+		`hills  made 10 releases`,
+		`protected       one record of one client`,
 		`a second study of this size is refused by all`,
 		`PRIVACY CERTIFICATE\n`,
 		`data set "patients of city"`,
@@ -56,8 +57,8 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report.Refused != nil || len(report.Log) != 16 {
-			t.Errorf("%s: %d lines in the log, want 16; %v", name, len(report.Log), report.Refused)
+		if report.Refused != nil || len(report.Log) != 40 {
+			t.Errorf("%s: %d lines in the log, want 40; %v", name, len(report.Log), report.Refused)
 		}
 	}
 	forge(t, &hospital{name: "hills", dir: filepath.Join(dir, "hills")})
@@ -72,14 +73,14 @@ func forge(t *testing.T, h *hospital) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := regexp.MustCompile(`"epsilon_gdp": [0-9.]+`).ReplaceAll(text, []byte(`"epsilon_gdp": 1`))
+	forged := regexp.MustCompile(`"epsilon_gdp": [0-9.]+`).ReplaceAll(text, []byte(`"epsilon_gdp": 0.5`))
 	if bytes.Equal(text, forged) {
 		t.Fatalf("no epsilon in\n%s", text)
 	}
 	if err := os.WriteFile(path, forged, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fleet, err := study("city", "coast", "hills")
+	fleet, err := study(protected, "city", "coast", "hills")
 	if err != nil {
 		t.Fatal(err)
 	}

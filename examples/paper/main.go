@@ -10,6 +10,7 @@
 //	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
 //	tradeoff   what communication buys
 //	hospitals  four real hospitals, each one client
+//	patients   the same hospitals, with each patient protected in place of each hospital
 //	scale      time and memory of a round as networks, models and data grow; -small: as far as the third size
 //	versus     the same job by the SDK and by a plain numpy program
 //	all        everything, the search for what has no setting included, but scale and versus
@@ -62,6 +63,7 @@ var commands = map[string][]string{
 	"figures":   {experiment.EqualQueries},
 	"tradeoff":  nil,
 	"hospitals": nil,
+	"patients":  nil,
 	"all":       experiment.Tables,
 	"tune":      experiment.Tables,
 	"longer":    {experiment.Longer},
@@ -70,7 +72,7 @@ var commands = map[string][]string{
 	"versus":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|longer|scale|versus|all|report|" +
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|patients|longer|scale|versus|all|report|" +
 	"compare [flags]"
 
 func run(ctx context.Context, args []string, stdout, log io.Writer) error {
@@ -182,8 +184,14 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 			return err
 		}
 	}
+	table, folder := filepath.FromSlash("../hospital"), filepath.Join(*out, "hospitals")
 	if command == "hospitals" || command == "all" {
-		return hospitals.Run(ctx, *dir, filepath.FromSlash("../hospital"), filepath.Join(*out, "hospitals"), *seeds, log)
+		if err := hospitals.Run(ctx, *dir, table, folder, *seeds, log); err != nil {
+			return err
+		}
+	}
+	if command == "patients" || command == "all" {
+		return hospitals.Records(ctx, *dir, table, folder, *seeds, log)
 	}
 	return nil
 }

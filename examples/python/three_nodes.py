@@ -36,8 +36,8 @@ def serve(name):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with Fleet.create(folder + "/study", NAMES, scorer=python(__file__, "{name}"), dim=4, samples=200, graph="complete",
-                          non_private=True, rounds=40, cooldown=10) as fleet:
+        with Fleet.create(folder + "/study", NAMES, scorer=python(__file__, "{name}"), dim=4, graph="complete",
+                          unit="record", records="200,200,200", epsilon=1) as fleet:
             fleet.start()
             fleet.wait(timeout=120)
             models = {name: node.model() for name, node in fleet.nodes.items()}

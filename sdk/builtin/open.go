@@ -56,6 +56,11 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
+// OfPersons says in a certificate what the record is in a run that protects each person.
+func OfPersons(column string, places int) string {
+	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
+}
+
 // open builds the model over a node's data.
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
@@ -99,7 +104,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	train := set.Train
 	if s := o.Share; s != nil {
-		parts, err := s.Partition.Assign(train.Y, train.Classes, s.Of, o.Spec.Seed)
+		parts, err := s.Partition.Deal(train, s.Of, o.Spec.Seed)
 		if err != nil {
 			return nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
 		}
@@ -107,6 +112,20 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
 	}
 	oracle := model.New(train)
+	if fleet.Fleet.Privacy.Unit == sdk.UnitRecord {
+		places := fleet.Fleet.Privacy.Places
+		switch person := train.Person != nil; {
+		case person && places < 2:
+			return nil, fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+
+				"task in the fleet file says whose each row is: person is %q", recipe.Person)
+		case !person && places > 1:
+			return nil, fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that "+
+				"says whose each row is: person is missing", places)
+		case person:
+			oracle = oracle.InPlaces(places)
+			given = append(given, OfPersons(recipe.Person, places))
+		}
+	}
 	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
 		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
 			oracle.Dim(), model, train.Classes, train.Dim, dim)

@@ -203,10 +203,11 @@ type Link struct {
 // Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors
 // share noise, against all other members together.
 type Privacy struct {
-	Adversary  string    `json:"adversary"`     // against whom the figures hold, but for those of AgainstAll and Lifetime
-	Unit       sdk.Unit  `json:"unit,omitzero"` // what is protected: record, or left out for client
-	Rho        float64   `json:"rho"`           // zCDP
-	Epsilon    Value     `json:"epsilon"`       // of the releases made, at Delta, as Accounting reads it
+	Adversary  string    `json:"adversary"`        // against whom the figures hold, but for those of AgainstAll and Lifetime
+	Unit       sdk.Unit  `json:"unit,omitzero"`    // what is protected: record, or left out for client
+	Places     int       `json:"places,omitempty"` // of a person, where that is the record
+	Rho        float64   `json:"rho"`              // zCDP
+	Epsilon    Value     `json:"epsilon"`          // of the releases made, at Delta, as Accounting reads it
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
 	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
@@ -257,7 +258,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 		return Unknown()
 	}
 	planned := f.Total(f.Method.Rounds).Figures()
-	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta,
+	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta,
 		Accounting: p.Accounting.String(), Limit: limit(p.EpsilonLimit), Planned: epsilon(planned[0].Rho)}
 	if len(planned) > 1 {
 		out.AgainstAll = &Against{Rho: spent.All, Epsilon: epsilon(spent.All), Limit: limit(p.LimitAll),

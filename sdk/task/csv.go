@@ -90,6 +90,9 @@ type header struct {
 	numbers  numbers   // what their decimals are
 	features []*column // as the layout picks them, which may set the rule
 	label    *column
+	person   *column        // says whose a row is; nil for none
+	known    map[string]int // the number of each person
+	people   []int          // whose each row is
 }
 
 // newHeader reads the names of columns, up to the last one that is not empty. A column without a name before it is called
@@ -149,6 +152,7 @@ func (s Spec) columns(h *header) (features []*column, label *column) {
 			features = append(features, c)
 		}
 	}
+	h.person = found[s.Person]
 	if len(features) == 0 {
 		h.faults = append(h.faults, fmt.Errorf("task: %s: no column left beside label and dropped ones", h.file))
 	}
@@ -180,7 +184,9 @@ func readCSV(r io.Reader, name string, l layout) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return csvTable(name, h.features, h.label, cells), nil
+	t := csvTable(name, h.features, h.label, cells)
+	t.person = h.people
+	return t, nil
 }
 
 // readCells returns what readCSV makes a table of: numbers, row by row.
@@ -249,8 +255,26 @@ func (r *reading) row(record []string) error {
 	}
 	if !whole {
 		r.cells = r.cells[:before]
+	} else if r.person != nil {
+		r.whose(strings.TrimSpace(record[r.person.at]))
 	}
 	return nil
+}
+
+// whose notes whose the present row is.
+func (r *reading) whose(cell string) {
+	if cell == "" {
+		r.fault(r.person.at, "column %q: empty, want whose row this is", r.person.Name)
+	}
+	if r.known == nil {
+		r.known = make(map[string]int)
+	}
+	n, known := r.known[cell]
+	if !known {
+		n = len(r.known)
+		r.known[strings.Clone(cell)] = n
+	}
+	r.people = append(r.people, n)
 }
 
 // cell returns what a column reads from a cell of the present row: a number, or that of its category. It is NaN if the

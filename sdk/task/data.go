@@ -23,6 +23,8 @@ type Data struct {
 
 	Target []float32 // what is to be predicted of each sample, in the unit of the source; nil for its class
 	Range  *Range    // of the targets
+
+	Person []int // whose each sample is, a number for each person; nil if nothing says so
 }
 
 // Len returns the number of samples.
@@ -39,7 +41,13 @@ func (d *Data) Select(idx []int) *Data {
 	if s.Target != nil {
 		s.Target = make([]float32, 0, len(idx))
 	}
+	if s.Person != nil {
+		s.Person = make([]int, 0, len(idx))
+	}
 	for _, i := range idx {
+		if d.Person != nil {
+			s.Person = append(s.Person, d.Person[i])
+		}
 		s.X = append(s.X, d.Row(i)...)
 		s.Y = append(s.Y, d.Y[i])
 		if d.Target != nil {
@@ -120,6 +128,7 @@ type table struct {
 	labels   []string
 	targets  []float32 // in place of labels
 	scale    *Range    // of the targets
+	person   []int     // whose each row is; nil if nothing says so
 	dim      int
 	features []string
 	columns  []Column                   // where the features come from; nil for pixels
@@ -142,6 +151,12 @@ func (t *table) data(classes []string) *Data {
 		d.Y = append(d.Y, t.scale.side(y))
 	}
 	d.Target, d.Range = t.targets, t.scale
+	if t.person != nil {
+		d.Person = make([]int, len(rows))
+		for k, row := range rows {
+			d.Person[k] = t.person[row]
+		}
+	}
 	d.X = make([]float32, len(rows)*t.dim)
 	share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {

@@ -71,6 +71,7 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 		return nil, nil, errors.Join(m.faults...)
 	}
 	whole := csvTable(strings.Join(files, ", "), m.features, m.label, cells)
+	whole.person = m.people
 	all, names, err := s.begin(whole, nil)
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +127,21 @@ func (set *Set) join(each []*Set) {
 
 // add appends the samples of another set, whose columns are the same, in new memory.
 func (d *Data) add(more *Data) {
+	d.Person = together(d.Person, more.Person)
 	d.X, d.Y, d.Target = slices.Concat(d.X, more.X), slices.Concat(d.Y, more.Y), slices.Concat(d.Target, more.Target)
+}
+
+// together appends the persons of another file, who are other ones.
+func together(people, more []int) []int {
+	first := 0
+	for _, who := range people {
+		first = max(first, who+1)
+	}
+	people = slices.Clip(people)
+	for _, who := range more {
+		people = append(people, first+who)
+	}
+	return people
 }
 
 // part returns the rows from the first to the one before the last.
@@ -136,6 +151,9 @@ func (t *table) part(first, last int) *table {
 		p.targets = t.targets[first:last]
 	} else {
 		p.labels = t.labels[first:last]
+	}
+	if t.person != nil {
+		p.person = t.person[first:last]
 	}
 	p.fill = func(row []float32, i int) { t.fill(row, first+i) }
 	return &p
@@ -149,6 +167,7 @@ type merge struct {
 	label    *column
 	names    []string // of the columns of all files
 	faults   []error
+	people   []int // whose each row is; those of two files are different
 }
 
 // read returns the cells of a file.
@@ -166,6 +185,7 @@ func (m *merge) read(file string) ([]float32, error) {
 		m.first, m.features, m.label = file, h.features, h.label
 	}
 	m.names = append(m.names, h.names...)
+	m.people = together(m.people, h.people)
 	return cells, nil
 }
 

@@ -12,14 +12,14 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
-	said := make([]int, m.Len())
+	said := make([]int, m.data.Len())
 	if m.head.classes != 2 {
 		for i := range said {
 			said[i] = m.predict(x, i)
 		}
 		return JudgeClasses(m.head.classes, m.data.Y, said, nil)
 	}
-	ones := make([]float64, m.Len())
+	ones := make([]float64, m.data.Len())
 	for i := range said {
 		ones[i] = m.score(x, i)
 		said[i] = sideOf(ones[i])
@@ -37,5 +37,5 @@ func (m *Model) Majority() float64 {
 	for _, y := range m.data.Y {
 		of[y]++
 	}
-	return float64(slices.Max(of)) / float64(m.Len())
+	return float64(slices.Max(of)) / float64(m.data.Len())
 }

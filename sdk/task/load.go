@@ -31,6 +31,10 @@ type Spec struct {
 	// mean with two standard deviations to each side, within the least and the largest. What is beyond counts as its end.
 	Target string `json:"target"`
 
+	// Person is the column that says whose a row is, for data in which a person has several; empty for none. It is not learned
+	// from. All rows of a person go to the same part of a test split.
+	Person string `json:"person"`
+
 	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors. "indicator:a,b"
 	// also tells of gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all of them.
 	Missing string `json:"missing"`
@@ -62,7 +66,7 @@ type Spec struct {
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
 type FieldError struct {
-	Field string // data, label, target, drop, onehot, missing, labels, pca, test_fraction or partition
+	Field string // data, label, target, person, drop, onehot, missing, labels, pca, test_fraction or partition
 	Fault string // what was found and what was wanted; it follows the name of the field
 }
 
@@ -90,6 +94,7 @@ func (s Spec) Validate() error {
 	want(isCSV || s.Target == "" && s.Missing == "", "target", "%q, missing %q: only for data csv:FILE, not for %q",
 		s.Target, s.Missing, s.Source)
 	want(s.Target == "" || len(s.Labels) == 0, "labels", "%q, want none: target %q is a number", s.Labels, s.Target)
+	want(isCSV || s.Person == "", "person", "%q: only for data csv:FILE, not for %q", s.Person, s.Source)
 	want(isCSV || s.Label == "" && len(s.Drop) == 0 && len(s.OneHot) == 0, "label",
 		"%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
 	used := map[string]string{}
@@ -133,6 +138,9 @@ func (s Spec) csvFields() []csvField {
 	fields := []csvField{{"label", []string{s.Label}}, {"drop", s.Drop}, {"onehot", s.OneHot}}
 	if s.Target != "" {
 		fields[0] = csvField{"target", []string{s.Target}}
+	}
+	if s.Person != "" {
+		fields = append(fields, csvField{"person", []string{s.Person}})
 	}
 	return fields
 }
@@ -256,7 +264,7 @@ func (set *Set) finish(train *table, names []string) error {
 		return fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
 	}
 	set.recipe = Recipe{
-		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Classes: s.Labels,
+		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Classes: s.Labels,
 		Target: train.scale, Subset: set.recipe.Subset,
 	}
 	if train.columns == nil {
@@ -305,12 +313,16 @@ func (set *Set) split(train, test *table, names []string) error {
 		set.Test = set.Train.Select(nil)
 		return nil
 	}
-	learn, hold, err := Split(set.Train.Y, len(names), s.TestFraction, s.Seed)
+	learn, hold, err := set.Train.split(s.TestFraction, s.Seed)
 	if err != nil {
 		return fmt.Errorf("%w in %s", err, s.Source)
 	}
 	set.Train, set.Test = set.Train.Select(learn), set.Train.Select(hold)
-	set.fitted("test split of %v, stratified by label, seed %d", s.TestFraction, s.Seed)
+	by := ""
+	if s.Person != "" {
+		by = " by person"
+	}
+	set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	return nil
 }
 

@@ -122,6 +122,8 @@ type Model struct {
 	head linear
 	goal []float64 // the targets, in [0, 1]; nil for classes
 	err  error     // of a model that has no loss
+
+	place []int // the sample of each place, or -1; nil if each sample is a place of its own; see InPlaces
 }
 
 // New returns the model over a data set, which it keeps and which must not change. Loss reports a spec or a data set
@@ -143,8 +145,13 @@ func (m *Model) Dim() int { return m.inner() + m.head.parameters() }
 
 func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters of the hidden units
 
-// Len returns the number of samples.
-func (m *Model) Len() int { return m.data.Len() }
+// Len returns the number of samples, or of places.
+func (m *Model) Len() int {
+	if m.place != nil {
+		return len(m.place)
+	}
+	return m.data.Len()
+}
 
 // Loss returns the loss of parameters x at a sample, in [0, 1]; it is NaN only if a parameter is NaN or products
 // overflow. It fails if x has another length than Dim or sample is not in [0, Len). It ignores ctx, allocates nothing,
@@ -156,6 +163,11 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 	if sample < 0 || sample >= m.Len() {
 		return 0, fmt.Errorf("task: loss of sample %d, want 0 to %d", sample, m.Len()-1)
 	}
+	if m.place != nil {
+		if sample = m.place[sample]; sample < 0 {
+			return 0, nil
+		}
+	}
 	return m.loss(x, sample), nil
 }
 
@@ -165,7 +177,9 @@ func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float6
 	linear := m.err == nil && m.head.classes == 2 && m.spec.Hidden == 0
 	for len(queries) > 0 {
 		n := min(len(queries), 16)
-		if !linear || !m.linearLosses(queries[:n], losses[:n]) {
+		if m.place != nil {
+			m.placedLosses(queries[:n], losses[:n])
+		} else if !linear || !m.linearLosses(queries[:n], losses[:n]) {
 			for i, q := range queries[:n] {
 				losses[i] = math.NaN()
 				if m.err == nil && len(q.Point) == m.Dim() && uint(q.Sample) < uint(m.Len()) {
@@ -229,7 +243,7 @@ func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float
 	for i := range m.data.Y {
 		sum += f(x, i)
 	}
-	return sum / float64(m.Len())
+	return sum / float64(m.data.Len())
 }
 
 func (m *Model) check(x []float32) error {

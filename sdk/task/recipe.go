@@ -26,6 +26,7 @@ type Recipe struct {
 
 	Label   string   `json:"label,omitempty"`   // CSV: the column that holds the class or the target; else empty
 	Classes []string `json:"classes,omitempty"` // the labels that are classes 0, 1, ..., found in large and small letters; none with a Target
+	Person  string   `json:"person,omitempty"`  // CSV: the column that says whose a row is; empty for none
 	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are left out; if false they are an error
 	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil where there are classes
 
@@ -123,7 +124,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
 		Source: s.Source, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed,
-		Label: r.Label, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
+		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if s.kind() != r.Source {
 		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", s.Source, r.Source)
@@ -216,6 +217,9 @@ func (r *Recipe) layout(h *header) (features []*column, label *column) {
 			features = append(features, find(c.Name, "a category").only(c.Categories))
 		}
 	}
+	if r.Person != "" {
+		h.person = find(r.Person, "whose a row is")
+	}
 	if r.Missing != nil {
 		h.rule = r.Missing.Rule
 	}
@@ -262,7 +266,9 @@ func (r *Recipe) Validate() error {
 	want(isCSV || r.Label == "", "label is %q, want it left out: the source is %s", r.Label, r.Source)
 	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
 	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
-	used := map[string]bool{"": true, r.Label: true}
+	want(r.Person == "" || isCSV && trimmed(r.Person) && r.Person != r.Label, "person is %q, want the name of a column other than "+
+		"the label, without spaces around it, and the source csv", r.Person)
+	used := map[string]bool{"": true, r.Label: true, r.Person: true}
 	for i, c := range r.Columns {
 		want(!used[c.Name], "columns[%d].name is %q, want a name that no other column and not the label has", i, c.Name)
 		used[c.Name] = true

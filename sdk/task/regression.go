@@ -82,7 +82,7 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	if m.goal == nil {
 		return nil, errors.New("task: errors of a model for classes, want one with a target")
 	}
-	is, said := make([]float64, m.Len()), make([]float64, m.Len())
+	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {
 		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
 	}

@@ -1,6 +1,8 @@
 package program
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -146,4 +149,99 @@ func tidy(text string) string {
 		lines[i] = strings.Join(cells, ",")
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// Persons with several rows each: the guarantee is for each person, in a simulation and in a fleet.
+func TestPersons(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("who,age,ill\n")
+	for i := range 240 {
+		fmt.Fprintf(&text, "p%d,%d,%s\n", i%100, 40+i%100+i/100, map[bool]string{true: "no", false: "yes"}[i%100 < 50])
+	}
+	file := filepath.Join(dir, "visits.csv")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := []string{"-data", "csv:" + file, "-label", "ill"}
+	args := append([]string{"simulate", "-nodes", "2", "-graph", "complete", "-person", "who", "-unit", "record", "-epsilon", "4"}, source...)
+	code, out, log := call(args...)
+	if code != cli.ExitDone {
+		t.Fatal(log)
+	}
+	for _, want := range []string{"epsilon 4.0000 at delta 1e-05 for each person", `a record is a person: all rows with one value of "who", of which the first 3 count`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	trial := filepath.Join(dir, "trial")
+	if code, text := said(append([]string{"init", trial, "-n", "2", "-unit", "record", "-epsilon", "4", "-person", "who"}, source...)...); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	if code, text := said("check", filepath.Join(trial, "node-0", "node.json")); code != cli.ExitDone || !strings.Contains(text, "for each person") ||
+		!strings.Contains(text, "120 samples") { // 40 persons learn at each node, with 3 places
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+	missing := append([]string{"simulate", "-unit", "record", "-person", "patient"}, source...)
+	if code, text := said(missing...); code != cli.ExitFailed || strings.Count(text, `-person "patient": `+file+" has no such column") != 1 {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	wrongUse(t, dir, []mistake{
+		{cli.ExitUsage, "-person without -unit record", append([]string{"simulate", "-person", "who"}, source...)},
+		{cli.ExitUsage, "-places without -unit record", []string{"simulate", "-places", "3"}},
+		{cli.ExitUsage, "-places without -person", []string{"simulate", "-unit", "record", "-places", "3"}},
+		{cli.ExitUsage, `-person "who": only for data csv:FILE`, []string{"simulate", "-unit", "record", "-person", "who"}},
+	})
+}
+
+// A fleet that protects each record takes in a member, whose number of records is given, and lets one go: clip and noise follow
+// the mean, so that epsilon stays, and so does the place where a record's slope is clipped.
+func TestFleetOfRecordsChanges(t *testing.T) {
+	t.Parallel()
+	for _, more := range [][]string{nil, {"-graph", "complete", "-colluders", "1"}} {
+		dir, line := plant(t, append([]string{"-unit", "record", "-epsilon", "1", "-data", "synthetic:clinical"}, more...)...)
+		path := filepath.Join(dir, "fleet.json")
+		read := func() *sdk.Fleet {
+			t.Helper()
+			file, err := fleetfile.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return file.Fleet
+		}
+		before := read()
+		add := []string{"fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "second"}
+		for want, args := range map[string][]string{
+			`-records is missing: how many records "d" has`: add,
+			"-records is -3, want at least 1":               with(add, "-records", "-3"),
+		} {
+			if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, want) {
+				t.Errorf("exit code %d: %s, want %q", code, text, want)
+			}
+		}
+		if code, text := said(with(add, "-records", "267")...); code != cli.ExitDone {
+			t.Fatal(text)
+		}
+		check := func(want []int, ratio float64) {
+			t.Helper()
+			f := read()
+			epsilon := func(f *sdk.Fleet) float64 { return f.Privacy.Accounting.Epsilon(f.Rho(), f.Privacy.Delta) }
+			if !slices.Equal(f.Records, want) || math.Abs(f.Privacy.Clip/before.Privacy.Clip-ratio) > 1e-9 {
+				t.Errorf("records %v and clip %v, want %v and %v of %v", f.Records, f.Privacy.Clip, want, ratio, before.Privacy.Clip)
+			}
+			if now := epsilon(f); more == nil && (now > 1 || now < 0.9999) {
+				t.Errorf("epsilon is %v, want that of before, %v", now, epsilon(before))
+			}
+		}
+		check([]int{1066, 1067, 1067, 267}, 3200.0/3/866.75)
+		if code, text := said("fleet", "remove", dir, "-name", "d", "-run", "third"); code != cli.ExitDone {
+			t.Fatal(text)
+		}
+		check([]int{1066, 1067, 1067}, 1)
+	}
+	dir, line := plant(t)
+	if code, text := said("fleet", "add", dir, "-line", line, "-edges", "a", "-run", "x", "-records", "5"); code != cli.ExitUsage ||
+		!strings.Contains(text, "-records is 5, but the fleet protects each client's") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
 }

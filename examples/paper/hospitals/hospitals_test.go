@@ -76,6 +76,7 @@ func TestCommittedResults(t *testing.T) {
 		{name: chosen, graph: "complete"},
 		{name: shared, graph: "ring", epsilon: 8},
 		{name: wardThree, graph: "complete", epsilon: 4},
+		{name: eachOwn, graph: "complete", epsilon: 1},
 	} {
 		seed := 3 + i
 		marks, err := again.run(context.Background(), c, nil, uint64(seed))

@@ -26,6 +26,28 @@ import (
 //
 // data is the folder of the data sets, and table the one of agreed.csv, which preprocessing is fitted on.
 func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
+	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
+		settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy",
+			"setting")
+		if err != nil {
+			return err
+		}
+		if err := from.searches(ctx, settings, log); err != nil {
+			return err
+		}
+		if err := from.runs(ctx, cells(), settings, runs, seeds, log); err != nil {
+			return err
+		}
+		text, err := report(runs, seeds)
+		if err != nil {
+			return err
+		}
+		return sweep.WritePage(filepath.Join(out, "README.md"), text+"\n", runs)
+	})
+}
+
+// prepare calls do with the patients of data and the runs that are in out.
+func prepare(data, table, out string, seeds int, do func(*clinic, *sweep.Table) error) error {
 	if seeds < 2 {
 		return fmt.Errorf("hospitals: %d seeds, want at least 2: one has no spread", seeds)
 	}
@@ -38,26 +60,11 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	if err != nil {
 		return err
 	}
-	settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy",
-		"setting")
-	if err != nil {
-		return err
-	}
 	runs, err := openRuns(out)
 	if err != nil {
 		return err
 	}
-	if err := from.searches(ctx, settings, log); err != nil {
-		return err
-	}
-	if err := from.runs(ctx, settings, runs, seeds, log); err != nil {
-		return err
-	}
-	text, err := report(runs, seeds)
-	if err != nil {
-		return err
-	}
-	return sweep.WritePage(filepath.Join(out, "README.md"), text+"\n", runs)
+	return do(from, runs)
 }
 
 func openRuns(out string) (*sweep.Table, error) {
@@ -89,8 +96,8 @@ func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.
 	return settings.Sort()
 }
 
-// runs makes the runs that are not there.
-func (from *clinic) runs(ctx context.Context, settings, runs *sweep.Table, seeds int, log io.Writer) error {
+// runs makes the runs of a list that are not there.
+func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep.Table, seeds int, log io.Writer) error {
 	type job struct {
 		cell
 		setting method.Setting
@@ -98,7 +105,7 @@ func (from *clinic) runs(ctx context.Context, settings, runs *sweep.Table, seeds
 		seed    uint64
 	}
 	var todo []job
-	for _, c := range cells() {
+	for _, c := range list {
 		var s method.Setting
 		if c.method != nil {
 			var err error

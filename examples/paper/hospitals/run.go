@@ -94,7 +94,7 @@ func cells() []cell {
 // colluders is how many members may put together what they know; ok if neighbors share noise at all.
 func (c cell) colluders() (n int, ok bool) {
 	switch c.name {
-	case shared, wardOne:
+	case shared, eachShared, wardOne:
 		return 1, true
 	case wardThree:
 		return wards, true
@@ -191,6 +191,9 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		Privacy: sdk.Privacy{NonPrivate: c.epsilon == 0, EpsilonLimit: c.epsilon}}
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
+	}
+	if c.each() {
+		known.Privacy.Unit, f.Records = sdk.UnitRecord, samples
 	}
 	var err error
 	if c.name == hospitalled && c.epsilon > 0 {

@@ -162,7 +162,7 @@ class Fleet:
 
         scorer is the command of a scorer, a list in which {name} becomes the node's name; settings must then have dim and
         samples. Other settings are the flags of "spade-edge init", with _ for -: graph="ring", non_private=True, rounds=50,
-        epsilon=8, data="csv:patients.csv", label="outcome".
+        epsilon=1, unit="record", records="200,150" (in place of samples).
         """
         if isinstance(scorer, str):
             raise TypeError(f"scorer is {scorer!r}, want a list: the program and its arguments")

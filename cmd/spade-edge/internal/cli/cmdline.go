@@ -61,7 +61,7 @@ func (c *Cmdline) ParseArgs() error {
 
 // BeginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
 var BeginWith = map[string][]string{
-	"demo":     {"nodes", "graph", "epsilon", "non-private", "http", "json"},
+	"demo":     {"nodes", "graph", "unit", "epsilon", "non-private", "http", "json"},
 	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
 	"plan":     {"dim", "samples", "nodes", "graph", "epsilon", "rounds"},
 	"fit":      {"data", "label", "onehot", "drop", "fitted-on", "out"},

@@ -40,11 +40,11 @@ func printable(text string) string {
 const AgainstAll = "against " + dpmech.AllOthers
 
 // WriteCost says what a spend costs against its adversary and, if noise is shared, against all other members, in every
-// accounting. note is what is to be said of it besides.
-func WriteCost(t Table, c dpmech.Cost, unit dpmech.Unit, note string) {
-	protects := "for each client's whole data set"
-	if unit == dpmech.Record {
-		protects = unit.Each()
+// accounting. each is what it is the cost for, as in [sdk.Privacy.Each], and note what is to be said of it besides.
+func WriteCost(t Table, c dpmech.Cost, each, note string) {
+	protects := each
+	if each == dpmech.Client.Each() {
+		protects = "for each client's whole data set"
 	}
 	one := func(name string, c dpmech.Cost) {
 		t.Row(name, "epsilon %s at delta %v %s%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta, protects, note, c.Adversary)
@@ -57,11 +57,10 @@ func WriteCost(t Table, c dpmech.Cost, unit dpmech.Unit, note string) {
 	}
 }
 
-// FiguresText says what each figure of a total is as an epsilon, with its adversary, and with its unit if that is a record.
-func FiguresText(t dpmech.Total, unit dpmech.Unit, delta float64, acc dpmech.Accounting) string {
-	each := ""
-	if unit == dpmech.Record {
-		each = " " + unit.Each()
+// FiguresText says what each figure of a total is as an epsilon, with its adversary, and what it is for unless that is a client.
+func FiguresText(t dpmech.Total, each string, delta float64, acc dpmech.Accounting) string {
+	if each = " " + each; each == " "+dpmech.Client.Each() {
+		each = ""
 	}
 	var all []string
 	for _, f := range t.Figures() {

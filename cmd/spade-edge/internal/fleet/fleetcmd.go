@@ -27,7 +27,7 @@ type fleetAction struct {
 
 // fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as"},
+	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as", "records"},
 		(*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"rotate", []string{"line", "name", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
@@ -42,7 +42,7 @@ type fleetEdit struct {
 	line, name, address, edges, cut, run, as string
 	newKey, from, newFleet                   string
 	atOnce, retire, forget, end, dryRun      bool
-	rounds, stop                             int
+	rounds, stop, records                    int
 	epsilon                                  float64
 
 	dir, path string          // of the fleet file
@@ -137,6 +137,7 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.address, "address", "", "move: where neighbors reach it, host:port or wss://host:port/path, "+
 		"several separated by commas; none if it only dials out")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
+	c.IntVar(&e.records, "records", 0, "add, where each record is protected: how many the member has, which is public")
 	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
 	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
@@ -256,7 +257,7 @@ func (e *fleetEdit) print(t cli.Table) {
 	if r.Epsilon != nil {
 		f := e.file.Fleet
 		t.Row("privacy", "%s, at delta %v of each member's data set, for the whole run",
-			cli.FiguresText(f.Total(f.Method.Rounds), f.Privacy.Unit, f.Privacy.Delta, f.Privacy.Accounting), f.Privacy.Delta)
+			cli.FiguresText(f.Total(f.Method.Rounds), f.Privacy.Each(), f.Privacy.Delta, f.Privacy.Accounting), f.Privacy.Delta)
 	}
 	for _, n := range r.Notes {
 		t.Row("next", "%s", n)

@@ -56,8 +56,11 @@ func (e *fleetEdit) add() error {
 	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
 		m.Name)
 	wrong.When(!folderName(m.Name), "name %q: want one that can be the name of a folder", m.Name)
-	wrong.When(f.Privacy.Unit == sdk.UnitRecord, "the fleet protects each record, and how many records %q has is not known here: "+
-		"make a fleet with it by init -unit record -records", m.Name)
+	each := f.Privacy.Unit == sdk.UnitRecord
+	wrong.When(each && !e.Given["records"], "-records is missing: how many records %q has is public and fixed in a fleet that "+
+		"protects each of them", m.Name)
+	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave it out", e.records)
+	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
 	if err := wrong.Usage(); err != nil {
@@ -68,6 +71,10 @@ func (e *fleetEdit) add() error {
 	}
 	f.Members = append(f.Members, m.Name)
 	e.file.Members = append(e.file.Members, m)
+	if each {
+		f.Records = append(slices.Clone(f.Records), e.records)
+		e.weigh()
+	}
 	if err := e.connect(m.Name); err != nil {
 		return err
 	}
@@ -187,7 +194,7 @@ func (e *fleetEdit) reshare() error {
 
 // graphOf returns the graph of a fleet, whatever its noise.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
-	f.Privacy, f.Wire = sdk.Privacy{NonPrivate: true}, sdk.Wire{}
+	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
 	g, err := f.Graph()
 	if err != nil {
 		return nil, cli.AsUsageError(err)
@@ -208,6 +215,7 @@ func (e *fleetEdit) remove() error {
 	e.file.Members = slices.Delete(e.file.Members, i, i+1)
 	if f.Records != nil {
 		f.Records = slices.Delete(slices.Clone(f.Records), i, i+1)
+		e.weigh()
 	}
 	f.Edges = slices.DeleteFunc(slices.Clone(f.Edges), func(p [2]string) bool { return slices.Contains(p[:], e.name) })
 	if err := e.connect(""); err != nil {

@@ -254,8 +254,13 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		}
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
-		if o.records != nil {
-			p.Samples = o.records
+		places := max(1, o.Asked.Privacy.Places)
+		for i := range p.Samples { // a record, or a person, has so many of them
+			if o.records != nil {
+				p.Samples[i] = o.records[i] * places
+			} else {
+				p.Samples[i] -= p.Samples[i] % places
+			}
 		}
 		if p.Graph, err = o.ParseGraph(); err != nil {
 			return nil, cli.AsUsageError(err)

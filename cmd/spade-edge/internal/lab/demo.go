@@ -27,6 +27,9 @@ import (
 func Demo(ctx context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
+	private := &o.Asked.Privacy // each patient is protected, unless -unit says otherwise
+	ofClients := private.EpsilonLimit
+	private.Unit, private.EpsilonLimit = sdk.UnitRecord, 1
 	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
 	err := o.Read(c)
@@ -40,10 +43,8 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		return cli.AsUsageError(fmt.Errorf("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
 			o.Nodes, maxDemoNodes))
 	}
-	by := o.Given
-	shares := o.Nodes > 2 && !o.Asked.Privacy.NonPrivate && !by["colluders"] && !by["sigma"] && !by["graph"]
-	if shares {
-		o.Asked.Privacy.Colluders, by["colluders"] = 1, true
+	if private.Unit == sdk.UnitClient && !o.Given["epsilon"] {
+		private.EpsilonLimit = ofClients
 	}
 	p, err := cli.Prompt(ctx, func() (*setup.Problem, error) { return o.Build("demo") })
 	if err != nil {
@@ -52,11 +53,6 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	show := cli.NewProgress(c.Log, p.Fleet.Method)
 	show.Say("nodes: %d, connections between them over TLS websockets on this machine: %d, parameters of the model: %d",
 		o.Nodes, len(p.Fleet.Edges), p.Fleet.Dim)
-	if shares {
-		show.Say("-colluders 1: each two nodes share noise that cancels in the mean of all; epsilon holds against whoever sees " +
-			"everything that is sent, together with any one node; all others together learn more (with -graph " +
-			"given, none is shared)")
-	}
 	p.WriteBeginning(c.Log)
 	d := &demo{Problem: p, show: show, began: time.Now()}
 	r, models, means, err := d.run(ctx, *addr)
@@ -287,7 +283,7 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	fmt.Fprintln(t)
 	row("node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1), "alone", "with the others")
 	for i, name := range p.Fleet.Members {
-		row(name, p.Samples[i], fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
+		row(name, len(p.Labels[i]), fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
 	}
 	alone, _ := setup.Average(solo)
 	mean, _, constant := r.Headline()

@@ -97,7 +97,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 	if err != nil {
 		return nil, setup.AsUsage(err)
 	}
-	p := &setup.Problem{Opt: o.Options, Graph: g, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
+	p := &setup.Problem{Opt: o.Options, Graph: g, Samples: slices.Repeat([]int{o.samples - o.samples%max(1, o.Asked.Privacy.Places)}, o.Nodes)}
 	if o.Given["share"] && !o.Given["cooldown"] {
 		p.Opt.Asked.Method.Cooldown = -1 // for now: it follows from the share
 	}

@@ -264,7 +264,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	default:
 		planned := f.Total(f.Method.Rounds)
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting,
-			cli.FiguresText(planned, pr.Unit, pr.Delta, pr.Accounting))
+			cli.FiguresText(planned, pr.Each(), pr.Delta, pr.Accounting))
 		c.forecast(f, r.Forecast)
 	}
 	if errLedger != nil {
@@ -276,7 +276,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
 		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
-			cli.FiguresText(life.Total(), life.Unit(), pr.Delta, dpmech.GDP), life.Ledger.Seq, covered)
+			cli.FiguresText(life.Total(), life.Unit().Each(), pr.Delta, dpmech.GDP), life.Ledger.Seq, covered)
 	}
 }
 

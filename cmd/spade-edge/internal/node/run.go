@@ -108,7 +108,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	}
 	text := fmt.Sprintf("epsilon %s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
 	if p.Unit == sdk.UnitRecord {
-		text += " " + p.Unit.Each()
+		text += " " + p.Each()
 	}
 	if spent.All != spent.Rho {
 		text += fmt.Sprintf(" (%s %s)", cli.AgainstAll, cli.EpsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))

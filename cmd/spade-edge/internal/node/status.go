@@ -101,7 +101,7 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 	}
 	each := ""
 	if p.Unit == sdk.UnitRecord {
-		each = " " + p.Unit.Each()
+		each = " " + sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each()
 	}
 	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)), each,
 		limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)

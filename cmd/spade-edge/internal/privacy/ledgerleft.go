@@ -38,7 +38,7 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
 			l.Figures = append(l.Figures, FigureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.FiguresText(left, limit.Unit, limit.Delta, limit.Accounting), limit.Delta,
+		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.FiguresText(left, limit.Unit.Each(), limit.Delta, limit.Accounting), limit.Delta,
 			limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {

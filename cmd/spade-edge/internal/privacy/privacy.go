@@ -133,7 +133,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, r.Unit, "")
+		cli.WriteCost(t, r.Cost, r.Unit.Each(), "")
 	})
 }
 
@@ -207,7 +207,7 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	}
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq-len(life.Inherited), len(life.Runs))
 	if len(life.Runs)+len(life.Inherited) > 0 {
-		cli.WriteCost(t, life.Cost, life.Unit(), "")
+		cli.WriteCost(t, life.Cost, life.Unit().Each(), "")
 	}
 	if len(life.Runs) > 0 {
 		width := len("run")

@@ -81,7 +81,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
 		return set, own, held, nil
 	}
-	parts, err := partition.Assign(set.Train.Y, set.Train.Classes, o.Nodes, o.Asked.Method.Seed)
+	parts, err := partition.Deal(set.Train, o.Nodes, o.Asked.Method.Seed)
 	if err != nil {
 		return nil, nil, nil, cli.AsUsageError(err)
 	}

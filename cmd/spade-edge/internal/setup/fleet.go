@@ -44,7 +44,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
 	}
 	if f.Privacy.Unit == sdk.UnitRecord {
-		f.Records = p.Samples
+		for _, samples := range p.Samples {
+			f.Records = append(f.Records, samples/max(1, f.Privacy.Places))
+		}
 	}
 	f.Wire = o.Asked.Wire
 	p.Fleet = f

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +120,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		}:
 			c.TextVar(x, s.Flag, x, words)
 		}
-		if s.Default != "" && s.Default != "chosen" {
+		if s.Default != "" && s.Default != "chosen" && reflect.ValueOf(s.In(&o.Asked)).Elem().IsZero() {
 			c.Lookup(s.Flag).DefValue = s.Default
 		}
 	}
@@ -175,6 +176,8 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 	c.StringVar(&o.Spec.Target, "target", o.Spec.Target, "csv: the `column` that holds a number to predict, in place of -label")
 	list(&o.Spec.Drop, "drop", "csv: `columns` to leave out, separated by commas")
 	list(&o.Spec.OneHot, "onehot", "csv: `columns` of categories, each turned into one 0/1 column a value")
+	c.StringVar(&o.Spec.Person, "person", o.Spec.Person, "csv: the `column` that says whose a row is: with -unit record the rows of one "+
+		"person are protected together")
 	c.StringVar(&o.Spec.Missing, "missing", o.Spec.Missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
 		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
 		"(default they are errors)")
@@ -265,6 +268,11 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	f.When(o.Given["sigma"] && (o.Given["epsilon"] || o.Given["accounting"]),
 		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
 	o.CheckSettings(f)
+	each := o.Asked.Privacy.Unit == sdk.UnitRecord
+	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit does not
+	f.When(protects && !each && o.Given["person"], "-person without -unit record: there each client's whole data set is protected, "+
+		"whoever its rows are of")
+	f.When(protects && !each && o.Given["places"], "-places without -unit record: there a person has as many records as there are")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
@@ -294,7 +302,7 @@ func List(s string) []string {
 
 // Preparation are the flags that a task takes the place of.
 var Preparation = []string{
-	"label", "target", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
+	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
 }
 
 // Gap stands in a node file for the program that nobody has named yet.

@@ -2,6 +2,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -68,10 +70,18 @@ func (o *Options) Build(name string) (*Problem, error) {
 	}
 	model := o.ModelSpec()
 	p.Set, p.Train, p.Test, p.held = set, set.Train, model.New(set.Test), held
+	if places := o.Asked.Privacy.Places; places > 1 && set.Train.Person == nil {
+		return nil, cli.AsUsageError(errors.New("-places without -person: nothing says whose each row is"))
+	}
+	places := p.places()
 	for _, d := range own {
-		p.Oracles = append(p.Oracles, model.New(d))
+		oracle := model.New(d)
+		if places > 1 {
+			oracle = oracle.InPlaces(places)
+		}
+		p.Oracles = append(p.Oracles, oracle)
 		p.Labels = append(p.Labels, d.Y)
-		p.Samples = append(p.Samples, d.Len())
+		p.Samples = append(p.Samples, oracle.Len())
 	}
 	s := set.Spec
 	p.Choose("data", o.Spec.Source)
@@ -90,6 +100,22 @@ func (o *Options) Build(name string) (*Problem, error) {
 	}
 	p.X0 = model.Start(p.Train.Dim, p.Train.Classes, o.Asked.Method.Seed)
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
+}
+
+// places returns how many records of one person count where each person is protected: as many as anybody has in the data
+// at hand, unless it is given. It is 0 where a record is protected by itself, or no records.
+func (p *Problem) places() int {
+	o, s := &p.Opt, p.Set
+	private := &o.Asked.Privacy
+	if s.Train.Person == nil || private.NonPrivate || private.Unit != sdk.UnitRecord {
+		return 0
+	}
+	if private.Places == 0 {
+		private.Places = max(2, s.Train.Places())
+		s.Fitted = append(s.Fitted, "how many records one person has at most, taken from the training split")
+	}
+	s.Fitted = append(s.Fitted, builtin.OfPersons(cmp.Or(o.Spec.Person, s.Spec.Person), private.Places))
+	return private.Places
 }
 
 // Choose notes the values of those flags that are not given, once. choices are names, each with its value.

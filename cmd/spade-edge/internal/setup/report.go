@@ -169,7 +169,7 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 	default:
 		each := ""
 		if pr.Unit == sdk.UnitRecord {
-			each = " " + pr.Unit.Each()
+			each = " " + pr.Each()
 		}
 		return fmt.Sprintf("%d nodes are too few at epsilon %.3g%s: expect little better than guessing; "+
 			"what is learned is %s%s", len(f.Members), epsilon, each, noise, would)

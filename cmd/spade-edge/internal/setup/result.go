@@ -99,8 +99,9 @@ type clientFile struct {
 // Privacy is what the run has cost each client.
 type Privacy struct {
 	dpmech.Cost
-	Unit  dpmech.Unit `json:"unit,omitzero"` // record; left out where it is the client
-	Sigma float64     `json:"sigma"`
+	Unit   dpmech.Unit `json:"unit,omitzero"`    // record; left out where it is the client
+	Places int         `json:"places,omitempty"` // of a person, where the unit is one
+	Sigma  float64     `json:"sigma"`
 	// of the noise that neighbors share; see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
@@ -130,7 +131,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 
 // NewPrivacy says what a spend amounts to.
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Sigma: p.Sigma,
+	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...)}
 }
@@ -212,7 +213,7 @@ func (a *Accuracies) judge(p *Problem, models [][]float32) {
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	model := p.Opt.ModelSpec()
 	for i, held := range p.held {
-		c := clientFile{File: p.Opt.Files[i], Train: p.Samples[i], Test: held.Len()}
+		c := clientFile{File: p.Opt.Files[i], Train: len(p.Labels[i]), Test: held.Len()}
 		test := model.New(held)
 		if held.Target != nil {
 			m, err := test.Errors(models[i])
@@ -344,7 +345,7 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	cli.WriteCost(t, p.Cost, p.Unit, note)
+	cli.WriteCost(t, p.Cost, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each(), note)
 	what := "updates clipped to"
 	if p.Unit == dpmech.Record {
 		what = "a sum of records, each one's share clipped to"

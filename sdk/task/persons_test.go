@@ -1,0 +1,155 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// visits writes a file in which persons have one to four rows each, not all next to each other.
+func visits(t *testing.T, persons int) string {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("age,who,ill\n")
+	for visit := range 4 {
+		for p := range persons {
+			if visit <= p%4 {
+				fmt.Fprintf(&text, "%d,p%d,%s\n", 40+p+visit, p, map[bool]string{true: "yes", false: "no"}[p%2 == 0])
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "visits.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "csv:" + path
+}
+
+// A person's rows go to one part of the test split and to one client, and the column is not learned from.
+func TestPersonsStayTogether(t *testing.T) {
+	set, err := Load(Spec{Source: visits(t, 40), Label: "ill", Person: "who", Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Train.Dim != 2 || set.Train.Len()+set.Test.Len() != 100 || set.Train.Places() != 4 {
+		t.Fatalf("%d columns, %d and %d rows, %d places", set.Train.Dim, set.Train.Len(), set.Test.Len(), set.Train.Places())
+	}
+	for _, who := range set.Test.Person {
+		if slices.Contains(set.Train.Person, who) {
+			t.Fatalf("person %d is in both parts", who)
+		}
+	}
+	parts, err := Partition{}.Deal(set.Train, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, seen := 0, map[int]int{}
+	for client, part := range parts {
+		rows += len(part)
+		for _, i := range part {
+			if other, ok := seen[set.Train.Person[i]]; ok && other != client {
+				t.Fatalf("person %d is with clients %d and %d", set.Train.Person[i], other, client)
+			}
+			seen[set.Train.Person[i]] = client
+		}
+	}
+	if rows != set.Train.Len() || len(seen) != 32 {
+		t.Errorf("%d of %d rows, %d persons dealt out", rows, set.Train.Len(), len(seen))
+	}
+}
+
+// A recipe finds the persons in a device's own file, and is read back with the column.
+func TestPersonsByRecipe(t *testing.T) {
+	source := visits(t, 12)
+	recipe, err := Fit(Spec{Source: source, Label: "ill", Person: "who", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := recipe.Apply(Spec{Source: source, Whole: true})
+	if err != nil || recipe.Person != "who" || set.Train.Places() != 4 {
+		t.Fatalf("%+v, %v, want persons with up to 4 rows", recipe, err)
+	}
+	all, each, err := recipe.ApplyFiles(Spec{Whole: true}, []string{strings.TrimPrefix(source, "csv:"), strings.TrimPrefix(source, "csv:")})
+	if err != nil || len(each) != 2 || slices.Max(all.Train.Person) != 23 {
+		t.Errorf("persons %v of two files, %v, want 24", all.Train.Person, err)
+	}
+	recipe.Person = "ill"
+	if err := recipe.Validate(); err == nil || !strings.Contains(err.Error(), "other than the label") {
+		t.Errorf("%v, want an error about the label as person", err)
+	}
+}
+
+// Places: those of a person lie next to each other, empty ones have loss 0 everywhere, and a person's rows beyond them are
+// never asked for. One query at a time and many give the same bits.
+func TestPlaces(t *testing.T) {
+	set, err := Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range []ModelSpec{{Name: SoftmaxModel}, {Name: PerceptronModel, Hidden: 2}} {
+		plain := spec.New(set.Train)
+		placed := plain.InPlaces(3)
+		if placed.Len() != 27 || placed.Accuracy(make([]float32, placed.Dim())) != plain.Accuracy(make([]float32, plain.Dim())) {
+			t.Fatalf("%d places for 9 persons", placed.Len())
+		}
+		x := make([]float32, placed.Dim())
+		for i := range x {
+			x[i] = float32(i+1) / 7
+		}
+		queries, losses := make([]zoest.Query, placed.Len()), make([]float64, placed.Len())
+		for i := range queries {
+			queries[i] = zoest.Query{Point: x, Sample: i}
+		}
+		if err := placed.Losses(context.Background(), queries, losses); err != nil {
+			t.Fatal(err)
+		}
+		for p := range 9 {
+			var own []float64 // of the person's rows, in the order of the file
+			for i, who := range set.Train.Person {
+				if who == p {
+					loss, _ := plain.Loss(context.Background(), x, i)
+					own = append(own, loss)
+				}
+			}
+			want := append(own, 0, 0, 0)[:3]
+			if got := losses[p*3 : p*3+3]; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: person %d has losses %v, want %v", spec.Name, p, got, want)
+			}
+			for j := range 3 {
+				if one, err := placed.Loss(context.Background(), x, p*3+j); err != nil || one != losses[p*3+j] {
+					t.Errorf("place %d: %v by itself, %v with others, %v", p*3+j, one, losses[p*3+j], err)
+				}
+			}
+		}
+		queries[4].Sample, queries[5].Point = 27, x[1:]
+		if err := placed.Losses(context.Background(), queries, losses); err != nil || !math.IsNaN(losses[4]) || !math.IsNaN(losses[5]) {
+			t.Errorf("%v and %v, %v, want NaN", losses[4], losses[5], err)
+		}
+	}
+}
+
+// What is wrong with the column is told once.
+func TestWrongPersons(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.csv")
+	if err := os.WriteFile(path, []byte("a,who,y\n1,p,no\n2,,yes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, s := range map[string]Spec{
+		`person "patient": `: {Source: "csv:" + path, Label: "y", Person: "patient"},
+		`line 3: column "who": empty, want whose row this is`: {Source: "csv:" + path, Label: "y", Person: "who"},
+		`person "y": that column is already in label`:         {Source: "csv:" + path, Label: "y", Person: "y"},
+		`person "who": only for data csv:FILE`:                {Source: "synthetic:clinical", Person: "who"},
+	} {
+		if _, err := Load(s); err == nil || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%v, want %q once", err, want)
+		}
+	}
+}
