@@ -90,6 +90,29 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
+// coordinate returns one number of a model: of a vector, or of steps of the grid that count from base, nil for zeros.
+func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
+	switch {
+	case len(p.Grid) == 0:
+		return p.Vector[c]
+	case base == nil:
+		return m.dequantize(p.Grid[c])
+	}
+	return m.dequantize(base[c] + p.Grid[c])
+}
+
+// square adds to sum the squared distance of a model, as in coordinate, from another one, nil for zeros.
+func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
+	for c := range m.x {
+		off := float64(m.coordinate(p, base, c))
+		if from != nil {
+			off -= float64(from[c])
+		}
+		sum += float64(off * off)
+	}
+	return sum
+}
+
 // set copies q into p's storage.
 func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
@@ -226,7 +249,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkPayload(msg); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining > 0 || m.unstarted(e) || m.unshown(e) || since > 0 && msg.Round <= since {
+	if since := m.began(e.index); e.joining > 0 || m.between(e) || since > 0 && msg.Round <= since {
 		return nil // of a device that was replaced, or of a neighbor that does not know yet that this one replaces another
 	}
 	if msg.Round < m.round {
@@ -335,7 +358,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) || m.unstarted(e) || m.began(e.index) >= round {
+	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.began(e.index) >= round {
 		return
 	}
 	msg := m.Posted(e.index, round)
