@@ -249,7 +249,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkPayload(msg); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining > 0 || m.between(e) || since > 0 && msg.Round <= since {
+	if since := m.began(e.index); m.between(e) || since > 0 && msg.Round <= since {
 		return nil // of a device that was replaced, or of a neighbor that does not know yet that this one replaces another
 	}
 	if msg.Round < m.round {

@@ -70,16 +70,24 @@ func (m *Machine) began(i int) int {
 	return m.since[i]
 }
 
-// between reports whether an edge is that of no device: one has replaced the neighbor's, or this client's, and the
-// neighbor has not shown where their edge begins anew and where it then stands. Until then nothing is said of releases:
-// each end could take those of another edge for those of this one.
+// between reports whether an edge stands between two devices: one is about to replace the neighbor's, or has replaced
+// that or this client's, and the neighbor has not shown where their edge begins anew and where it then stands. Until then
+// nothing is said of releases: each end could take those of another edge for those of this one.
 func (m *Machine) between(e *edge) bool {
-	since := m.began(e.index)
-	if since == 0 {
+	switch since := m.began(e.index); {
+	case e.joining > 0:
+		return true
+	case since == 0:
 		return e.epoch > 0
+	default:
+		return m.begunRound() <= since && !m.startShown(e)
 	}
-	_, shown := m.starts[e.index]
-	return m.begunRound() <= since && !shown
+}
+
+// startShown reports whether a neighbor has shown where it stands after the release after which their edge begins anew.
+func (m *Machine) startShown(e *edge) bool {
+	_, there := m.starts[e.index]
+	return there
 }
 
 // beginAfter makes an edge begin anew after a release.
@@ -96,7 +104,7 @@ func (m *Machine) arrived(e *edge) bool {
 	case m.round < since:
 		return true
 	case m.round == since && since > 0:
-		return !m.between(e)
+		return m.startShown(e)
 	}
 	ended := m.ended(e)
 	return e.holds(m.round) || ended > 0 && m.round > ended
