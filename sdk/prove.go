@@ -55,7 +55,6 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
-	peer.Ledger = append(peer.Ledger[:0], m.Signed.Ledger...)
 	if len(m.Signed.Other) > 0 {
 		r.learnCheckpoint(peer, m.Signed.Other)
 	}

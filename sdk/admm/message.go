@@ -66,9 +66,9 @@ type Message struct {
 type Signed struct {
 	Own   []byte // the sender's signed release, of this round or its last one
 	Proof []byte // the receiver's signed release, which shows what the message says of it
-	// Other is of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one.
+	// Other is of a Probe the checkpoint of the sender's ledger, of a ProbeReply a statement of an earlier run, with its scope
+	// before it, and of a Conflict the second release.
 	Other       []byte
-	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
 	Stops       []byte // of all but a Join and a Conflict: the stops that the sender knows of, one after the other

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"crypto/ed25519"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -38,8 +37,7 @@ type Peer struct {
 	Name        string
 	Scope       signed.Scope
 	Held        signed.Chain
-	Ledger      []byte           // id of the ledger that it named when it started
-	Shown       signed.Head      // the state of it that it named
+	Shown       signed.Head      // the ledger that it named when it started last, zero for none
 	Countersign []byte           // of this node's last release
 	Evidence    *signed.Evidence // of a double of it
 	Told        bool             // the neighbor has been shown the evidence since the last tick
@@ -163,12 +161,9 @@ func (l *Log) Attach(m *admm.Message) {
 		return
 	case admm.Probe:
 		m.Signed.Own = Encoded(l.Own.Last())
-		if l.Ledger != nil {
-			m.Signed.Ledger, _ = hex.DecodeString(l.Ledger.Head().ID)
-		}
-	}
-	if m.Kind == admm.Probe || m.Kind == admm.ProbeReply {
-		l.proveEarlier(m, peer)
+		m.Signed.Other = l.Checkpoint
+	case admm.ProbeReply:
+		m.Signed.Other = l.earlier(peer)
 	}
 	if r := peer.Held.Proving(m.Held); r != nil {
 		m.Signed.Proof = r.Append(nil)
@@ -181,23 +176,13 @@ func (l *Log) Attach(m *admm.Message) {
 // earlier returns what a neighbor is shown of its own ledgers: a later state of the one that it uses than it has shown,
 // or else the checkpoint of another one.
 func (l *Log) earlier(peer *Peer) []byte {
-	keys := l.Keys(peer.Name)
-	e := l.Heads.Find(keys, peer.Ledger)
+	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
+	e := l.Heads.Find(keys, ledger)
 	newest := peer.Held.Last()
 	if e == nil || e.Ledger.Seq <= peer.Shown.Seq || newest != nil && e.Ledger.Seq <= newest.Ledger.Seq {
-		if e = l.Heads.Lost(keys, peer.Ledger, peer.Scope); e == nil {
+		if e = l.Heads.Lost(keys, ledger, peer.Scope); e == nil {
 			return nil
 		}
 	}
 	return e.Append(nil)
-}
-
-// proveEarlier adds to a message what its receiver has to know of ledgers: of a probe the sender's, of an answer the
-// receiver's.
-func (l *Log) proveEarlier(m *admm.Message, peer *Peer) {
-	if m.Kind == admm.Probe {
-		m.Signed.Other = l.Checkpoint
-	} else {
-		m.Signed.Other = l.earlier(peer)
-	}
 }

@@ -125,7 +125,7 @@ func TestLedgersAreShown(t *testing.T) {
 		"another ledger": {of(3, 0), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
 	} {
 		peer := b.Peers[0]
-		peer.Ledger, peer.Shown = c.shown.ID[:], c.shown
+		peer.Shown = c.shown
 		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
 		b.Attach(m)
 		e, err := signed.ParseEarlier(m.Signed.Other)
