@@ -29,11 +29,9 @@ var ErrClone = errors.New("another device makes releases in this node's name")
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
 	cfg       Config
-	machine   *admm.Machine  // belongs to Run
-	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
+	machine   *admm.Machine // belongs to Run
+	account   *account      // of what releases cost; nil if the run is not private
 	hash      [sha256.Size]byte
-	reserved  int    // the last release of this run that the ledger had when the node was made
-	marked    int    // the last one of them that may have been sent
 	encoded   []byte // scratch of record
 	epoch     uint16 // how many devices of this name were lost before this one
 	recovered int    // the release after which this device took over, 0 if none
@@ -133,10 +131,11 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	n.log = slog.New(transport.Limited(cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
-	if l := cfg.Ledger; l != nil {
-		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy); err != nil {
-			return nil, err
-		}
+	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
+		return nil, err
+	}
+	if err := n.account.covers(); err != nil {
+		return nil, err
 	}
 	if err := n.loadJournal(); err != nil {
 		return nil, err
@@ -153,7 +152,7 @@ func New(cfg Config) (*Node, error) {
 	if err := n.checkpoint(); err != nil {
 		return nil, err
 	}
-	if n.filter != nil {
+	if n.account != nil {
 		if _, err := n.Certificate(); err != nil { // better than at the end of the run
 			return nil, fmt.Errorf("sdk: there will be no certificate: %w", err)
 		}
@@ -193,8 +192,8 @@ func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.filter != nil:
-		return n.filter.Total()
+	case n.account != nil:
+		return n.account.total()
 	case n.status.Round > 0:
 		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 	}

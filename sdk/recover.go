@@ -150,13 +150,11 @@ func (r *run) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 	}
-	if n.filter != nil {
-		if err := r.inherit(); err != nil {
-			return err
-		}
-		if err := n.chargeAll(); err != nil {
-			return err
-		}
+	if err := r.inherit(); err != nil {
+		return err
+	}
+	if err := n.account.chargeAll(); err != nil {
+		return err
 	}
 	n.machine, n.epoch, n.recovered, n.toRecover = m, cfg.Epoch, m.Status().Round, nil
 	if err := n.newSecrets(n.recovered + 1); err != nil {
@@ -180,24 +178,6 @@ func (r *run) takeOver() error {
 	n.mu.Unlock()
 	n.log.Warn("this device takes the place of the lost one", "after_release", n.recovered, "device", n.epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
-	return nil
-}
-
-// chargeAll charges every release of the run that has a cost: the lost device may have made any of them.
-func (n *Node) chargeAll() error {
-	rounds := n.cfg.Fleet.Method.Rounds
-	for round := 1; round <= rounds; round++ {
-		if err := n.reserve(round); err != nil {
-			return err
-		}
-		n.reserved = max(n.reserved, round)
-	}
-	if n.cfg.Ledger != nil {
-		if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, rounds); err != nil {
-			return fmt.Errorf("sdk: %w", err)
-		}
-	}
-	n.marked = rounds
 	return nil
 }
 

@@ -67,7 +67,7 @@ var mutations = []mutation{
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
 	{"flood: what is beside frames is free", "transport/ws/meter.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
 	{"flood: what is in frames counts", "transport/ws/conn.go", "c.tcp.meter.count(-got - got/16)", "c.tcp.meter.count(0)", floods},
-	{"flood: no pause for a node that waits", "sdk/run.go", "r.idle > hasty", "r.idle < 0",
+	{"flood: no pause for a node that waits", "sdk/inbox.go", "r.idle > hasty", "r.idle < 0",
 		suite{"./sdk", "FloodOfWaiting"}},
 	{"quarantine: z of a dropped edge in the penalty", "sdk/admm/round.go",
 		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},
@@ -250,8 +250,8 @@ var mutations = []mutation{
 		"shown == nil && m.Epoch > 0", "shown == nil && m.Epoch > 9", claims},
 	{"a start from another place than the signed one", "sdk/trust/check.go",
 		"own.Value != signed.Digest(m.Vector, m.Grid)", "signed.Digest(m.Vector, m.Grid) == [32]byte{}", claims},
-	{"a takeover that is charged for one release", "sdk/recover.go",
-		"	rounds := n.cfg.Fleet.Method.Rounds\n", "	rounds := 1\n", order},
+	{"a takeover that is charged for one release", "sdk/account.go",
+		"round <= a.rounds; round++", "round <= 1; round++", order},
 	{"a replacement that looks at the data", "sdk/admm/round.go",
 		"return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }", "return m.cfg.Epoch > MaxTakeovers }", replace},
 	{"an edge that begins anew at one end's place", "sdk/admm/takeover.go",
@@ -276,16 +276,16 @@ var mutations = []mutation{
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
 	{"a mark before the state", "sdk/durable.go",
 		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
-			"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n",
-		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
+			"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n",
+		"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
 			"!= nil {\n" +
 			"			return err\n		}\n	}\n", order},
 	{"a release that is not marked", "sdk/durable.go",
-		"	if err := n.mark(s.Round); err != nil {\n		return err\n	}\n", "", order},
+		"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",
-		"	if err := n.mark(round); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
+		"	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
 	{"a lost release that is charged and not marked", "sdk/durable.go",
-		"errors.Join(err, n.mark(e.Held))", "err", order},
+		"errors.Join(err, n.account.mark(m.Data(e.Held)))", "err", order},
 
 	{"shared: both ends add", "sdk/admm/round.go",
 		"Subtract: m.client() > peer}", "Subtract: false}", sums},
