@@ -57,7 +57,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, damaged := range [][]byte{nil, text[:len(text)/2], bytes.Replace(text, []byte(`"from":1`), []byte(`"from":2`), 1)} {
+	for _, damaged := range [][]byte{nil, text[:len(text)/2], bytes.Replace(text, []byte(`"member":"a"`), []byte(`"member":"b"`), 1)} {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
