@@ -233,10 +233,8 @@ func (r *run) show(to int, peer *trust.Peer) {
 
 // postEvidence sends a neighbor the two releases of a double.
 func (r *run) postEvidence(to int, e *signed.Evidence) {
-	if first, second, err := e.Releases(); err == nil { // it was checked when it was read
-		_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: first.Round,
-			Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
-	}
+	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round,
+		Signed: admm.Signed{Proof: e.First.Append(nil), Other: e.Second.Append(nil)}}) // both are of one size
 }
 
 // correct shows a device that another has replaced, or stands beside, and that is still at work, what that one has

@@ -259,10 +259,8 @@ func (r *run) doubleOfAnother(m *admm.Message) bool {
 		return false
 	}
 	for j, peer := range r.claims.Peers {
-		if e := peer.Evidence; e != nil && e.Round == first.Round { // it is known
-			if a, b, err := e.Releases(); err == nil && (a == first && b == second || a == second && b == first) {
-				return true
-			}
+		if e := peer.Evidence; e != nil && (e.First == first && e.Second == second || e.First == second && e.Second == first) {
+			return true // it is known
 		}
 		keys := r.claims.Keys(peer.Name)
 		if first.Verify(peer.Scope, keys) != nil || second.Verify(peer.Scope, keys) != nil {
