@@ -242,7 +242,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		ConditionalOn: conditions, EndedAfter: n.status.End,
 	}
 	if n.status.End > 0 {
-		for _, s := range n.stops.known {
+		for _, s := range n.stops.Known {
 			about.Stops = append(about.Stops, hex.EncodeToString(s.Append(nil)))
 		}
 	}

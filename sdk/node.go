@@ -41,7 +41,7 @@ type Node struct {
 	neighbors []int
 	claims    *trust.Log
 	cases     cases
-	secrets   *secrets // nil unless the members share noise and agree on it themselves
+	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
 	graph     *graph.Graph
 	end       int // the last round with data if the run ends early, else 0
 	log       *slog.Logger
@@ -127,7 +127,7 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
-			n.secrets = new(secrets)
+			n.secrets = new(trust.Secrets)
 		}
 	}
 	n.log = slog.New(transport.Limited(cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)

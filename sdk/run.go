@@ -184,8 +184,8 @@ func (r *run) deliver(in received) error {
 	if err == nil {
 		err = r.machine.Receive(*m)
 	}
-	if err == nil {
-		r.learn(in.from, offer)
+	if err == nil && offer != nil {
+		r.secrets.Learn(in.from, offer)
 	}
 	return err
 }
