@@ -100,7 +100,7 @@ func (r *run) inherit() error {
 		return err
 	}
 	for _, j := range r.neighbors {
-		if r.cases.of[j] == nil && r.joining == nil {
+		if r.cases[j] == nil && r.joining == nil {
 			r.probe(j, r.machine.Heard(j))
 		}
 	}

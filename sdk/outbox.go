@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // room is how many frames wait for a neighbor's sender at most, beside a last word. A round has at most two messages under way to a
@@ -103,7 +104,7 @@ func (r *run) reached(name string) {
 		return
 	}
 	if peer := r.claims.Peers[j]; peer != nil {
-		peer.Told, peer.Corrected = false, false
+		peer.Again(trust.SayDouble | trust.SayReplaced)
 		if newest := peer.Held.Last(); newest != nil && newest.Epoch > 0 {
 			r.correct(j, peer)
 		}

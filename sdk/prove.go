@@ -155,27 +155,20 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// checkDouble takes a neighbor's evidence against this node.
+// checkDouble takes evidence against this node, or against another neighbor.
 func (r *run) checkDouble(by string, m *admm.Message) error {
-	first, err := r.claims.Mine(m.Signed.Proof)
-	if err != nil {
-		if r.doubleOfAnother(m) {
-			return nil
-		}
+	of, e, err := r.claims.Double(m)
+	switch peer := r.claims.Peers[of]; {
+	case err != nil:
 		return err
-	}
-	second, err := r.claims.Mine(m.Signed.Other)
-	if err != nil {
-		return err
-	}
-	if !first.Contradicts(second) {
-		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
-			second.Round)
-	}
-	if first.Epoch < r.epoch { // the lost device had one
+	case peer != nil:
+		r.accuse(of, peer, e)
+		r.condemn(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{First: e.First, Second: e.Second})
+		return nil
+	case e.First.Epoch < r.epoch: // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
-	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
+	return r.exposed(e, by)
 }
 
 // findOther is the advice to the owner of a device that has a double.
@@ -203,11 +196,9 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 // show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of
 // it stops.
 func (r *run) show(to int, peer *trust.Peer) {
-	if peer.Evidence == nil || peer.Told {
-		return
+	if peer.Evidence != nil && peer.First(trust.SayDouble) {
+		r.postEvidence(to, peer.Evidence)
 	}
-	peer.Told = true
-	r.postEvidence(to, peer.Evidence)
 }
 
 // postEvidence sends a neighbor the two releases of a double.
@@ -222,14 +213,13 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
 // or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *trust.Peer) {
-	if peer.Corrected {
+	if !peer.First(trust.SayReplaced) {
 		return
 	}
 	held := r.machine.Heard(to)
 	if newest := peer.Held.Last(); newest != nil {
 		held = newest.Round
 	}
-	peer.Corrected = true
 	r.probe(to, held)
 }
 
@@ -248,10 +238,9 @@ func (r *run) probe(to, held int) {
 func (r *run) wonder(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || peer.Asked {
+	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || !peer.First(trust.AskHeld) {
 		return nil
 	}
-	peer.Asked = true
 	if peer.Ahead != next {
 		peer.Ahead, peer.Times = next, 0
 	}
@@ -268,12 +257,11 @@ func (r *run) wonder(m *admm.Message) error {
 
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
-	clear(r.cases.told)
 	if err := r.claims.Heads.Save(); err != nil {
 		r.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
 	for j, peer := range r.claims.Peers {
-		peer.Told, peer.Corrected, peer.Asked = false, false, false
+		peer.Again(trust.All)
 		r.show(j, peer)
 		r.spread(j, peer)
 	}

@@ -37,7 +37,7 @@ func (r *run) recover() error {
 	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Standing{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
 	defer func() { r.joining = nil }()
-	for j, q := range r.cases.of {
+	for j, q := range r.cases {
 		r.joining.absent[j] = *q
 	}
 	for _, name := range r.cfg.Without {
@@ -166,7 +166,7 @@ func (r *run) takeOver() error {
 	for _, j := range r.neighbors {
 		q, absent := r.joining.absent[j]
 		switch {
-		case r.cases.of[j] != nil:
+		case r.cases[j] != nil:
 			n.machine.Quarantine(j)
 		case absent:
 			r.quarantine(j, q)

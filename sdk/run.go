@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // The node at work. Everything starts here: [Node.Run] brings up a run, whose loop asks the machine for its duties. What
@@ -163,9 +164,9 @@ func (r *run) deliver(in received) error {
 		r.hear(in.from, m)
 	}
 	switch {
-	case r.cases.of[from] != nil:
+	case r.cases[from] != nil:
 		return r.outside(m)
-	case isNotice(m):
+	case trust.IsNotice(m):
 		return r.takeNotice(m, in.frame)
 	case m.Kind == admm.Join:
 		return r.respond(m, in.from)

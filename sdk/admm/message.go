@@ -246,7 +246,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: message of round %d from %d, want 1 to %d (this client is in round %d)",
 			msg.Round, msg.From, newest, m.round)
 	}
-	if err := m.checkPayload(msg); err != nil {
+	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
 		return err
 	}
 	if since := m.began(e.index); m.between(e) || since > 0 && msg.Round <= since {
@@ -277,27 +277,34 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkPayload refuses what a release cannot look like.
-func (m *Machine) checkPayload(msg *Message) error {
-	vector, grid := m.cfg.Estimator.Dim, 0
-	onGrid := m.onGrid(msg.Round)
-	if m.eitherForm(msg.Round) {
-		onGrid = len(msg.Grid) > 0
+// checkForm refuses what the payload of a release cannot look like: a neighbor's message, or with -1 for the neighbor a
+// model. A vector in place of steps of the grid may come from a member that was told in time that the run ends early.
+func (m *Machine) checkForm(release int, p Payload, from int) error {
+	what := func() string {
+		if from < 0 {
+			return fmt.Sprintf("the model after release %d", release)
+		}
+		return fmt.Sprintf("the message of round %d from %d", release, from)
+	}
+	vector, grid := len(m.x), 0
+	onGrid := m.onGrid(release)
+	if m.eitherForm(release) {
+		onGrid = len(p.Grid) > 0
 	}
 	if m.cfg.Releases && onGrid {
 		vector, grid = grid, vector
 	}
-	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		what := fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
-			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
-		if vector == 0 && len(msg.Vector) == m.cfg.Estimator.Dim && len(msg.Grid) == 0 { // as in a run that was ended early
-			return errors.New(what)
+	if len(p.Vector) != vector || len(p.Grid) != grid {
+		err := &ImpossibleError{fmt.Sprintf("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector),
+			len(p.Grid), vector, grid)}
+		if vector == 0 && len(p.Vector) == len(m.x) && len(p.Grid) == 0 {
+			return errors.New(err.what)
 		}
-		return &ImpossibleError{what}
+		return err
 	}
-	if j := beyond(msg.Vector, limit); j >= 0 {
-		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
-			j, msg.From, msg.Vector[j], limit)}
+	if c := beyond(p.Vector, limit); c >= 0 {
+		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of %s is %v, want a number of size at most %v", c, what(), p.Vector[c],
+			limit)}
 	}
 	return nil
 }

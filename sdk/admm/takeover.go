@@ -163,17 +163,8 @@ func (m *Machine) CheckStanding(s Standing) error {
 
 // checkPlace refuses what a model after a release cannot look like.
 func (m *Machine) checkPlace(round int, at Payload) error {
-	vector, grid := len(m.x), 0
-	if onGrid := m.onGrid(round); onGrid && !m.eitherForm(round) || m.eitherForm(round) && len(at.Grid) > 0 {
-		vector, grid = grid, vector
-	}
-	if len(at.Vector) != vector || len(at.Grid) != grid {
-		return &ImpossibleError{fmt.Sprintf("admm: the model after release %d has %d numbers and %d grid steps, want %d and %d",
-			round, len(at.Vector), len(at.Grid), vector, grid)}
-	}
-	if c := beyond(at.Vector, limit); c >= 0 {
-		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the model after release %d is %v, want a number of size "+
-			"at most %v", c, round, at.Vector[c], limit)}
+	if err := m.checkForm(round, at, -1); err != nil {
+		return err
 	}
 	for c, n := range at.Grid {
 		if last := m.lastStep(); float64(n) < -last || float64(n) > last {

@@ -40,11 +40,9 @@ type Peer struct {
 	Shown       signed.Head      // the ledger that it named when it started last, zero for none
 	Countersign []byte           // of this node's last release
 	Evidence    *signed.Evidence // of a double of it
-	Told        bool             // the neighbor has been shown the evidence since the last tick
-	Asked       bool             // the neighbor was asked since the last tick what it holds
+	said        Once             // since the last tick
 	Ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
 	Times       int
-	Corrected   bool   // a device of its name that another has replaced has been told since the last tick
 	Request     uint64 // the last takeover in which a device of its name has asked where this node stands
 }
 
