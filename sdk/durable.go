@@ -59,10 +59,10 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
-	n.epoch, n.recovered, n.end = newest.Epoch, newest.State.Recovered, newest.State.End
+	n.claims.Epoch, n.end = newest.Epoch, newest.State.End
 	mcfg.Epoch = newest.Epoch
 	if a := n.account; a != nil {
-		a.whole = n.epoch > 0
+		a.whole = n.claims.Epoch > 0
 		if err := a.check(true, n.method().Data(round)); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
-		if err := n.claims.Sign(&s, n.epoch); err != nil {
+		if err := n.claims.Sign(&s); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (n *Node) record() error {
 
 // save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.epoch}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.claims.Epoch}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
@@ -230,10 +230,10 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
 		conditions = append(slices.Clone(conditions), n.inheritance(lifetime)...)
 	}
-	if n.epoch > 0 {
+	if n.claims.Epoch > 0 {
 		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
 			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
-			n.recovered))
+			n.status.Recovered))
 	}
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},

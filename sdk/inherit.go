@@ -23,7 +23,7 @@ func (n *Node) checkpoint() error {
 		return err
 	}
 	c := l.Plan(f.Run, n.hash, n.cfg.Name, f.Method.Rounds, f.Privacy.gaussian())
-	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.epoch, head, c)
+	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.claims.Epoch, head, c)
 	n.claims.Checkpoint = e.Append(nil)
 	return nil
 }
@@ -120,7 +120,7 @@ func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	if n.claims.Beside != "" {
 		conditions = append(conditions, n.claims.Beside)
 	}
-	if n.epoch > 0 && len(conditions) == 0 {
+	if n.claims.Epoch > 0 && len(conditions) == 0 {
 		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost one spent in "+
 			"runs without these neighbors is not counted")
 	}

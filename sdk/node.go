@@ -14,7 +14,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -28,22 +27,19 @@ var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg       Config
-	machine   *admm.Machine // belongs to Run
-	account   *account      // of what releases cost; nil if the run is not private
-	hash      [sha256.Size]byte
-	encoded   []byte // scratch of record
-	epoch     uint16 // how many devices of this name were lost before this one
-	recovered int    // the release after which this device took over, 0 if none
+	cfg     Config
+	*plan                 // of the fleet: the graph, and the members' numbers
+	machine *admm.Machine // belongs to Run
+	account *account      // of what releases cost; nil if the run is not private
+	hash    [sha256.Size]byte
+	encoded []byte // scratch of record
 	// what the machine of a device that takes over is made of; nil if there is nothing to take over
 	toRecover *admm.Config
-	number    map[string]int // of every member
 	neighbors []int
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
-	graph     *graph.Graph
-	end       int // the last round with data if the run ends early, else 0
+	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -116,7 +112,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
-	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, graph: p.graph}
+	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	names := map[int]string{}
 	for _, j := range mcfg.Neighbors {
 		names[j] = cfg.Fleet.Members[j]
@@ -209,7 +205,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Recovered, n.status.End, n.status.Last = n.recovered, st.End, st.Last
+	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

@@ -29,12 +29,12 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 			r.correct(from, peer)
 		}
 	case admm.Start:
-		err = r.claims.Start(peer, m, r.recovered)
+		err = r.claims.Start(peer, m, r.status.Recovered)
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
 		// An answer to an incarnation before is not checked: the machine passes it over.
-		if m.Epoch != r.epoch || m.Incarnation != r.claims.Incarnation {
+		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
 			break
 		}
 		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
@@ -78,7 +78,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Epoch < r.epoch && m.Held > r.status.Round { // it works with the lost device, which has come back
+	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has come back
 		r.correct(m.From, peer)
 		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
 	}
@@ -87,19 +87,19 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Statement) error {
-	if shown.Epoch > r.epoch {
+	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
 		}
 		return ending{fmt.Errorf("sdk: %q holds a release that epoch %d of this node's name has signed, and this is "+
-			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.epoch, state.ErrRollback)}
+			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	if shown.Epoch < r.epoch { // of the lost device, with a ledger of its own: all that it made is charged
+	if shown.Epoch < r.claims.Epoch { // of the lost device, with a ledger of its own: all that it made is charged
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
@@ -137,7 +137,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
 			m.Round)
 	}
-	if shown.Epoch < r.epoch && r.machine.Status().Round < m.Round {
+	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
 	}
 	if err := r.confront(m.From, peer.Name, shown); err != nil {
@@ -165,7 +165,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		r.accuse(of, peer, e)
 		r.condemn(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{First: e.First, Second: e.Second})
 		return nil
-	case e.First.Epoch < r.epoch: // the lost device had one
+	case e.First.Epoch < r.claims.Epoch: // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
 	return r.exposed(e, by)
@@ -225,7 +225,7 @@ func (r *run) correct(to int, peer *trust.Peer) {
 
 // probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
 func (r *run) probe(to, held int) {
-	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.epoch,
+	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.claims.Epoch,
 		Incarnation: r.claims.Incarnation}
 	r.attach(&m)
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
@@ -245,7 +245,7 @@ func (r *run) wonder(m *admm.Message) error {
 		peer.Ahead, peer.Times = next, 0
 	}
 	in := r.machine.Received(m.From, r.status.Round)
-	if peer.Times++; r.epoch > 0 && peer.Times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && len(in.Vector)+len(in.Grid) == 0 {
 		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
 			"with another device", peer.Name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})

@@ -82,7 +82,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 // tell says to a neighbor that it is in quarantine, at most once between two ticks.
 func (r *run) tell(j int) {
 	if q, peer := r.cases[j], r.claims.Peers[j]; q != nil && peer.First(trust.SayQuarantine) {
-		_ = r.post(j, r.claims.Notice(peer, r.epoch, q.Release, q.Why)) // it is within its limits
+		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // it is within its limits
 	}
 }
 

@@ -156,8 +156,8 @@ func (r *run) takeOver() error {
 	if err := n.account.chargeAll(); err != nil {
 		return err
 	}
-	n.machine, n.epoch, n.recovered, n.toRecover = m, cfg.Epoch, m.Status().Round, nil
-	if err := n.newSecrets(n.recovered + 1); err != nil {
+	n.machine, n.claims.Epoch, n.toRecover = m, cfg.Epoch, nil
+	if err := n.newSecrets(m.Status().Round + 1); err != nil {
 		return n.fatal(err)
 	}
 	if err := n.record(); err != nil {
@@ -176,7 +176,7 @@ func (r *run) takeOver() error {
 	n.mu.Lock()
 	n.stops.blind, n.stops.fresh = false, true // the machine is another
 	n.mu.Unlock()
-	n.log.Warn("this device takes the place of the lost one", "after_release", n.recovered, "device", n.epoch+1,
+	n.log.Warn("this device takes the place of the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }

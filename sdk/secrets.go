@@ -50,7 +50,7 @@ func (n *Node) loadSecrets(release int) error {
 		if err != nil {
 			return err
 		}
-		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.epoch {
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.claims.Epoch {
 			s.Set(n.claims, k)
 			return n.retireSecrets(release)
 		}
@@ -70,7 +70,7 @@ func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
 	}
-	if err := n.secrets.New(n.claims, n.hash, n.epoch, from); err != nil {
+	if err := n.secrets.New(n.claims, n.hash, from); err != nil {
 		return err
 	}
 	return n.keepSecrets()
@@ -133,7 +133,7 @@ func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 		return nil, nil
 	case probe && m.Epoch < r.machine.Epoch(m.From): // a device that another has replaced is told so
 		return nil, nil
-	case !probe && (m.Epoch != r.epoch || m.Incarnation != r.claims.Incarnation): // it was not checked
+	case !probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation): // it was not checked
 		return nil, nil
 	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
 		return nil, nil // whose run is over has none any more

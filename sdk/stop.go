@@ -125,7 +125,7 @@ func (n *Node) Stop(last int) (int, error) {
 	if last >= m.Rounds {
 		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
 	}
-	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.epoch, Kind: signed.Stop, Round: last}}
+	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
 	return last, n.keepStop(s)
 }

@@ -32,8 +32,8 @@ func (p *Peer) Again(what Once) { p.said &^= what }
 
 // Notice returns what tells a neighbor that this member goes on without it from a release on. It travels as evidence
 // does, so that programs that do not know of it refuse it.
-func (l *Log) Notice(peer *Peer, epoch uint16, release int, why string) *admm.Message {
-	n := signed.Statement{Epoch: epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
+func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
+	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {
 		n.Sign(l.Key, l.Scope)
 	}

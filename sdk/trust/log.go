@@ -26,6 +26,7 @@ type Log struct {
 	Lost       *Lost  // the largest checkpoint of another ledger that a neighbor has shown, until it is dealt with
 	Beside     string // a ledger that was not inherited, in words
 
+	Epoch       uint16 // how many devices of this name were lost before this one
 	Incarnation uint64
 	Own         signed.Chain
 	Seen        *signed.Statement // the newest that may be seen: its release is stored and marked
@@ -75,8 +76,8 @@ func (l *Log) releaseOf(s *admm.State, epoch uint16) signed.Statement {
 }
 
 // Sign signs the release behind a state, which follows those that were signed before.
-func (l *Log) Sign(s *admm.State, epoch uint16) (err error) {
-	r := l.releaseOf(s, epoch)
+func (l *Log) Sign(s *admm.State) (err error) {
+	r := l.releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
 		r.Prev = before.ID(l.Scope)
 	}

@@ -32,7 +32,7 @@ func members() (a, b *trust.Log) {
 
 // released is what a log's member sends of a release.
 func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
-	if err := l.Sign(&admm.State{Round: round, X: x}, 0); err != nil {
+	if err := l.Sign(&admm.State{Round: round, X: x}); err != nil {
 		panic(err)
 	}
 	m := &admm.Message{Kind: admm.Release, To: to, Round: round, Vector: x}

@@ -26,12 +26,12 @@ func (s *Secrets) Set(l *Log, k *pair.Kept) {
 }
 
 // New makes a key pair for the releases from one on. No neighbor may hear of it before it is kept.
-func (s *Secrets) New(l *Log, fleet [32]byte, epoch uint16, from int) error {
+func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
 	private, err := pair.NewPrivate()
 	if err != nil {
 		return err
 	}
-	s.Set(l, &pair.Kept{Fleet: fleet, Member: l.Name, Epoch: epoch, From: from,
+	s.Set(l, &pair.Kept{Fleet: fleet, Member: l.Name, Epoch: l.Epoch, From: from,
 		Public: [32]byte(private.PublicKey().Bytes()), Private: private})
 	s.Changed = true
 	return nil
