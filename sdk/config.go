@@ -23,63 +23,65 @@ type Oracle = zoest.Oracle
 // OracleFunc makes a function an [Oracle].
 type OracleFunc = zoest.OracleFunc
 
-// Config is what a [Node] is made of. The first five fields are required.
+// Config is what a [Node] is made of. Its first five fields are required; every other one may be left out.
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
 	Name      string              // the member that this node is
-	Samples   int                 // m, how many samples the oracle knows; at least 1
 	Oracle    Oracle              // the loss; Run calls it, Window queries at once if it is a zoest.BatchOracle
 	Transport transport.Transport // reaches the neighbors by their names; the caller closes it
+	Samples   int                 // m, how many samples the oracle knows; at least 1
 
-	// Store keeps the node's state: after a crash the node goes on where it was, with the same bits and no release twice.
-	// With nil a node that is made again stops if its Ledger or a neighbor knows of releases; a neighbor may lie.
-	Store state.Store
+	// What survives the process. Without a Store a node that is made again stops if its Ledger or a neighbor knows of
+	// releases; a neighbor may lie.
+
+	Store  state.Store   // the state: after a crash the node goes on where it was, with the same bits and no release twice
+	Ledger *state.Ledger // what all runs on the same data have released; nil counts this run alone
+	Heads  *state.Heads  // what neighbors have signed of their ledgers over all runs; nil remembers this run's
 	// Recover makes this device take the place of a lost one, if Store is empty; with PayloadRelease. In a private run it
 	// makes no release with the data, which the lost device may have made, and charges the whole run.
 	Recover bool
-	Ledger  *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
 
-	// Key is the member's secret key, which signs every release. Keys returns a member's public keys that count: present,
-	// next and retired ones. It may change over time. All members of a fleet have both, or none: then a neighbor's claim
-	// is believed, which can end the run and charges nothing, and certificates are not signed.
-	Key   ed25519.PrivateKey
-	Keys  func(member string) []ed25519.PublicKey
-	Heads *state.Heads // what neighbors have signed of their ledgers over all runs; nil remembers this run's
+	// Whom the node trusts. All members of a fleet have Key and Keys, or none: then a neighbor's claim is believed, which can
+	// end the run and charges nothing, and certificates are not signed.
+
+	Key  ed25519.PrivateKey                      // the member's secret key, which signs every release
+	Keys func(member string) []ed25519.PublicKey // a member's public keys that count: present, next and retired; may change
+
+	// Whom the node waits for: everybody, indefinitely, unless one of these is set.
 
 	// Without names neighbors to go on without, as they are silent for good: they are in quarantine from the start of Run to
 	// the end of the run, whatever they send. Not all neighbors.
 	Without []string
-
 	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way: at least 2 minutes.
 	// Every node sends a heartbeat each 30 seconds, however long its oracle takes. A member that starts later than that, or
 	// is out of reach for so long, is out of the run for its neighbors. The last neighbor is never given up, and nobody is
 	// while nobody can be heard.
-	Patience time.Duration
+	Patience    time.Duration
+	ResendAfter time.Duration // of standstill before messages are sent again, at first; 0 means 2 s
+	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
 
-	ConditionalOn []string // for [Node.Certificate]: what was taken as public though data may have shaped it
+	// How queries are asked, and what is kept of them.
 
+	Window  int // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 of a batch oracle
+	Retries int // how often a failed query is asked again, unchanged; 0 means 2, negative never
 	// SeededTable keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits. Not with
 	// EstimatorTracking.
 	SeededTable bool
 	// MemoryLimit bounds the bytes of EstimatorTracking's memory, 4*Samples*(Dim+1), which is written with every state; 0
 	// means DefaultMemoryLimit. Without a Store there is no limit.
 	MemoryLimit int64
-	Window      int  // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 of a batch oracle
-	Retries     int  // how often a failed query is asked again, unchanged; 0 means 2, negative never
-	Average     bool // keeps the mean of all releases as well, for [Node.Averaged]
 
-	Observer Observer
-	Logger   *slog.Logger // nil logs nothing
+	// What the node shows.
 
-	// Noise is the source of the release noise; nil means crypto/rand. Anything else is for simulations and tests: a run
-	// whose noise can be predicted protects nobody.
-	Noise io.Reader
-	// Secret returns what the node shares with a neighbor, in place of what the two would agree on; nil but for simulations
-	// and tests, as Noise.
-	Secret func(neighbor string) pair.Secret
+	Average       bool         // keeps the mean of all releases as well, for [Node.Averaged]
+	ConditionalOn []string     // for [Node.Certificate]: what was taken as public though data may have shaped it
+	Observer      Observer     // is told what happens
+	Logger        *slog.Logger // nil logs nothing
 
-	ResendAfter time.Duration // of standstill before messages are sent again, at first; 0 means 2 s
-	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
+	// For simulations and tests only: a run whose noise can be predicted protects nobody.
+
+	Noise  io.Reader                         // source of the release noise; nil means crypto/rand
+	Secret func(neighbor string) pair.Secret // what the node shares with a neighbor, in place of what the two would agree on
 }
 
 // ErrWithout says that [Config].Without cannot be done.

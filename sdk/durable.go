@@ -44,42 +44,30 @@ func (p Privacy) Limit() *dpmech.Limit {
 
 // resume sets the node's machine and filter: new ones, or those of the states that the store holds.
 func (n *Node) resume(mcfg admm.Config) error {
-	var err error
-	if !mcfg.NonPrivate {
-		if n.filter, err = dpmech.NewFilter(n.cfg.Fleet.Privacy.Limit()); err != nil {
-			return err
-		}
-	}
 	snaps, err := n.load()
 	if err != nil {
 		return err
 	}
-	n.reserved, n.marked = n.inLedger()
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
 			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
 			n.toRecover, n.stops.blind = &mcfg, true
-		} else if err := n.checkLast(0); err != nil {
+		} else if err := n.account.check(n.cfg.Store != nil, 0); err != nil {
 			return err
 		}
 		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
-	n.epoch, n.recovered, n.end = newest.Epoch, newest.State.Recovered, newest.State.End
+	n.claims.Epoch, n.end = newest.Epoch, newest.State.End
 	mcfg.Epoch = newest.Epoch
-	if err := n.checkLast(round); err != nil {
-		return err
-	}
-	if n.filter != nil {
-		if n.filter, err = dpmech.LoadFilter(newest.Filter); err != nil {
-			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
-		}
-		if err = n.cfg.Ledger.CheckHead(newest.Ledger); err == nil && newest.Ledger == "" {
-			err = n.enterReleased()
-		}
-		if err != nil {
+	if a := n.account; a != nil {
+		a.whole = n.claims.Epoch > 0
+		if err := a.check(true, n.method().Data(round)); err != nil {
 			return err
+		}
+		if err := a.load(newest.Filter, newest.Ledger); err != nil {
+			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 		}
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
@@ -94,7 +82,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.mark(round); err != nil { // the crash may have come before that
+	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before that
 		return err
 	}
 	n.disclose()
@@ -164,75 +152,13 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// enterReleased counts in the ledger what was released while the run had none.
-func (n *Node) enterReleased() error {
-	if n.cfg.Ledger == nil {
-		return nil
-	}
-	for round := 1; round <= n.filter.Last(); round++ {
-		err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, n.cfg.Fleet.Privacy.gaussian())
-		if err != nil {
-			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
-		}
-	}
-	return nil
-}
-
-// checkLast makes sure that the ledger knows of no release that the store has lost, by the rule of
-// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. A device that
-// has replaced another makes no release with data, and its ledger has the whole run.
-func (n *Node) checkLast(round int) error {
-	if n.epoch > 0 {
-		return nil
-	}
-	return checkLast(n.cfg.Store != nil, n.method().Data(round), n.reserved, n.marked)
-}
-
-// advice ends the errors about a state that is lost or old.
-const advice = "restore the newest state and ledger, let this device take the place of a lost one, or start the fleet anew " +
-	"under another run id"
-
-// checkLast is [Node.checkLast] for what was read elsewhere. All numbers count releases that touch data.
-func checkLast(stored bool, round, reserved, marked int) error {
-	if !stored && marked > 0 {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
-			marked, state.ErrLost, advice)
-	}
-	if err := dpmech.CheckResume(round, reserved, marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
-			reserved, round, state.ErrLost, advice, err)
-	}
-	return nil
-}
-
-// inLedger returns the last rounds of this run that the ledger has, reserved and marked; 0 without a ledger.
-func (n *Node) inLedger() (reserved, marked int) {
-	if n.cfg.Ledger == nil {
-		return 0, 0
-	}
-	run, name := n.cfg.Fleet.Run, n.cfg.Name
-	return n.cfg.Ledger.Last(run, n.hash, name), n.cfg.Ledger.Marked(run, n.hash, name)
-}
-
-// mark tells the ledger that a release is about to be sent, and those before it.
-func (n *Node) mark(release int) error {
-	round := n.method().Data(release)
-	if n.cfg.Ledger == nil || round < 1 || n.epoch > 0 {
-		return nil
-	}
-	if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent, for it could not be marked: %w", round, err)
-	}
-	return nil
-}
-
 // record stores the state behind the release that has just been made, and then marks the release in the ledger. Only
 // after that may anything of it be shown or sent. An error is the end of the node: what the disk holds is not known,
 // and nothing may be sent that rests on it.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
-		if err := n.claims.Sign(&s, n.epoch); err != nil {
+		if err := n.claims.Sign(&s); err != nil {
 			return err
 		}
 	}
@@ -241,7 +167,7 @@ func (n *Node) record() error {
 			return err
 		}
 	}
-	if err := n.mark(s.Round); err != nil {
+	if err := n.account.mark(n.method().Data(s.Round)); err != nil {
 		return err
 	}
 	n.disclose()
@@ -250,7 +176,7 @@ func (n *Node) record() error {
 
 // save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.epoch}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.claims.Epoch}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
@@ -260,9 +186,9 @@ func (n *Node) save(s *admm.State) error {
 		Rho   float64 `json:"rho,omitempty"`     // spent so far in this run, in zCDP
 		All   float64 `json:"rho_all,omitempty"` // against all other members together, if that is not the same
 	}{Model: ModelHash(s.X)}
-	if n.filter != nil {
-		spent := n.filter.Total()
-		snap.Filter, log.Rho = n.filter.State(), spent.Rho
+	if n.account != nil {
+		spent := n.account.total()
+		snap.Filter, log.Rho = n.account.filter.State(), spent.Rho
 		if spent.All != spent.Rho {
 			log.All = spent.All
 		}
@@ -288,37 +214,11 @@ func (n *Node) save(s *admm.State) error {
 	return nil
 }
 
-// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
-// nowhere; a crash between the two can only count too much. A device that has taken over charged the whole run then.
-func (n *Node) reserve(round int) error {
-	if n.epoch > 0 {
-		return nil
-	}
-	g := n.cfg.Fleet.Privacy.gaussian()
-	if err := n.filter.Check(round, g); err != nil {
-		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
-	}
-	if n.cfg.Ledger != nil {
-		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
-		last, marked := n.inLedger()
-		if round <= last && round > n.reserved || round <= marked && round > n.marked {
-			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
-				state.ErrRollback)
-		}
-		if err := n.cfg.Ledger.Reserve(n.cfg.Fleet.Run, n.hash, n.cfg.Name, round, g); err != nil {
-			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
-		}
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.filter.Reserve(round, g)
-}
-
 // Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its
 // data have. With Config.Key it is signed, and countersigned by the neighbors that are done. It fails if the fleet is
 // not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
-	if n.filter == nil {
+	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their " +
 			"data")
 	}
@@ -330,10 +230,10 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
 		conditions = append(slices.Clone(conditions), n.inheritance(lifetime)...)
 	}
-	if n.epoch > 0 {
+	if n.claims.Epoch > 0 {
 		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
 			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
-			n.recovered))
+			n.status.Recovered))
 	}
 	about := dpmech.About{
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
@@ -342,11 +242,13 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		ConditionalOn: conditions, EndedAfter: n.status.End,
 	}
 	if n.status.End > 0 {
-		for _, s := range n.stops.known {
+		for _, s := range n.stops.Known {
 			about.Stops = append(about.Stops, hex.EncodeToString(s.Append(nil)))
 		}
 	}
-	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.filter, lifetime)
+	n.account.mu.Lock()
+	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -375,14 +277,14 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
 		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
-	if n.filter == nil || !n.claims.Signing() { // what nobody has signed costs nothing
+	if n.account == nil || !n.claims.Signing() { // what nobody has signed costs nothing
 		return err
 	}
 	m := n.method()
 	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
-		if charged := n.reserve(round); charged != nil {
+		if charged := n.account.reserve(round); charged != nil {
 			return errors.Join(err, charged)
 		}
 	}
-	return errors.Join(err, n.mark(e.Held))
+	return errors.Join(err, n.account.mark(m.Data(e.Held)))
 }

@@ -5,7 +5,7 @@ package sdk
 func OnKey(f func(member, neighbor string, epoch uint16, incarnation uint64, release int, key [32]byte)) {
 	if keyUsed = nil; f != nil {
 		keyUsed = func(n *Node, neighbor string, release int, key [32]byte) {
-			f(n.cfg.Name, neighbor, n.epoch, n.claims.Incarnation, release, key)
+			f(n.cfg.Name, neighbor, n.claims.Epoch, n.claims.Incarnation, release, key)
 		}
 	}
 }

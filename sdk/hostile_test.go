@@ -271,7 +271,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	} else {
 		all = append(all,
 			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
-				"coordinate 3 of the message from 2 is 3e+38"},
+				"coordinate 3 of the message of round 4 from 2 is 3e+38"},
 			charge{"a grid", handmade(kind, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "wanted none with kind message"},
 		)
 	}

@@ -15,7 +15,7 @@ import (
 // checkpoint makes what neighbors are told of this node's ledger has spent, from the next probe on.
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
-	if l == nil || n.filter == nil || !n.claims.Signing() {
+	if l == nil || !n.claims.Signing() {
 		return nil
 	}
 	head, err := signed.NewHead(l.Head())
@@ -23,7 +23,7 @@ func (n *Node) checkpoint() error {
 		return err
 	}
 	c := l.Plan(f.Run, n.hash, n.cfg.Name, f.Method.Rounds, f.Privacy.gaussian())
-	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.epoch, head, c)
+	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.claims.Epoch, head, c)
 	n.claims.Checkpoint = e.Append(nil)
 	return nil
 }
@@ -84,8 +84,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 // inherit makes the ledger begin with what a lost one had spent, before a release is charged. By now every neighbor in
 // use has shown what it knows.
 func (r *run) inherit() error {
-	l, lost, f := r.cfg.Ledger, r.claims.Lost, r.cfg.Fleet
-	if l == nil || lost == nil || r.filter == nil {
+	l, lost := r.cfg.Ledger, r.claims.Lost
+	if l == nil || lost == nil {
 		return nil
 	}
 	r.claims.Lost = nil
@@ -103,14 +103,14 @@ func (r *run) inherit() error {
 	}
 	r.log.Warn("the ledger begins with what a lost one of this member had spent", "lost_ledger", id, "proved_by", lost.By,
 		"rho", cost.Rho, "rho_all", cost.All)
-	if err := l.Covers(f.Run, r.hash, r.cfg.Name, f.Method.Rounds, f.Privacy.gaussian()); err != nil {
+	if err := r.account.covers(); err != nil {
 		return fmt.Errorf("sdk: with what the lost ledger %s had spent, as %q proves: %w", id, lost.By, err)
 	}
 	if err := r.checkpoint(); err != nil {
 		return err
 	}
 	for _, j := range r.neighbors {
-		if r.cases.of[j] == nil && r.joining == nil {
+		if r.cases[j] == nil && r.joining == nil {
 			r.probe(j, r.machine.Heard(j))
 		}
 	}
@@ -130,7 +130,7 @@ func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	if n.claims.Beside != "" {
 		conditions = append(conditions, n.claims.Beside)
 	}
-	if n.epoch > 0 && len(conditions) == 0 {
+	if n.claims.Epoch > 0 && len(conditions) == 0 {
 		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost one spent in "+
 			"runs without these neighbors is not counted")
 	}

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"sdk/signed":                  {"dpmech"},
 	"sdk/pair":                    {"sdk/signed"},
 	"sdk/state":                   {"sdk/signed", "sdk/pair", "sdk/wire", "dpmech"},
-	"sdk/trust":                   {"dpmech", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/state"},
+	"sdk/trust":                   {"dpmech", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state"},
 	"sdk/graph":                   {"zoest/vec", "zoest/rng"},
 	"sdk/unit":                    {},
 	"sdk/task":                    {"zoest", "zoest/vec", "zoest/rng"},

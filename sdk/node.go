@@ -14,7 +14,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -28,24 +27,19 @@ var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg       Config
-	machine   *admm.Machine  // belongs to Run
-	filter    *dpmech.Filter // of this run, changed under mu; nil if it is not private
-	hash      [sha256.Size]byte
-	reserved  int    // the last release of this run that the ledger had when the node was made
-	marked    int    // the last one of them that may have been sent
-	encoded   []byte // scratch of record
-	epoch     uint16 // how many devices of this name were lost before this one
-	recovered int    // the release after which this device took over, 0 if none
+	cfg     Config
+	*plan                 // of the fleet: the graph, and the members' numbers
+	machine *admm.Machine // belongs to Run
+	account *account      // of what releases cost; nil if the run is not private
+	hash    [sha256.Size]byte
+	encoded []byte // scratch of record
 	// what the machine of a device that takes over is made of; nil if there is nothing to take over
 	toRecover *admm.Config
-	number    map[string]int // of every member
 	neighbors []int
 	claims    *trust.Log
 	cases     cases
-	secrets   *secrets // nil unless the members share noise and agree on it themselves
-	graph     *graph.Graph
-	end       int // the last round with data if the run ends early, else 0
+	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -118,7 +112,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
-	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), number: p.number, neighbors: mcfg.Neighbors, graph: p.graph}
+	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	names := map[int]string{}
 	for _, j := range mcfg.Neighbors {
 		names[j] = cfg.Fleet.Members[j]
@@ -129,14 +123,15 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
-			n.secrets = new(secrets)
+			n.secrets = new(trust.Secrets)
 		}
 	}
 	n.log = slog.New(transport.Limited(cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
-	if l := cfg.Ledger; l != nil {
-		if err := l.Covers(cfg.Fleet.Run, n.hash, cfg.Name, cfg.Fleet.Method.Rounds, mcfg.Privacy); err != nil {
-			return nil, err
-		}
+	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
+		return nil, err
+	}
+	if err := n.account.covers(); err != nil {
+		return nil, err
 	}
 	if err := n.loadJournal(); err != nil {
 		return nil, err
@@ -153,7 +148,7 @@ func New(cfg Config) (*Node, error) {
 	if err := n.checkpoint(); err != nil {
 		return nil, err
 	}
-	if n.filter != nil {
+	if n.account != nil {
 		if _, err := n.Certificate(); err != nil { // better than at the end of the run
 			return nil, fmt.Errorf("sdk: there will be no certificate: %w", err)
 		}
@@ -193,8 +188,8 @@ func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.filter != nil:
-		return n.filter.Total()
+	case n.account != nil:
+		return n.account.total()
 	case n.status.Round > 0:
 		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 	}
@@ -210,7 +205,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Recovered, n.status.End, n.status.Last = n.recovered, st.End, st.Last
+	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // room is how many frames wait for a neighbor's sender at most, beside a last word. A round has at most two messages under way to a
@@ -60,4 +63,53 @@ func (b *outbox) next() []byte {
 	frame := b.frames[0]
 	b.frames = slices.Delete(b.frames, 0, 1)
 	return frame
+}
+
+// send hands messages to the senders. A release that goes to all neighbors is encoded once.
+func (r *run) send(msgs []admm.Message) error {
+	var frame []byte
+	for i := range msgs {
+		m, before := &msgs[i], &msgs[max(0, i-1)]
+		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
+			m.Kind != admm.Release {
+			r.attach(m)
+			var err error
+			if frame, err = r.codec.Append(nil, m); err != nil {
+				return err
+			}
+		}
+		r.outbox[m.To].put(frame, m.Kind == admm.Done)
+	}
+	return nil
+}
+
+// post encodes a message to a neighbor, and sends it. To others nothing is sent.
+func (r *run) post(to int, m *admm.Message) error {
+	box := r.outbox[to]
+	if box == nil {
+		return nil
+	}
+	frame, err := r.codec.Append(nil, m)
+	if err == nil {
+		box.put(frame, false)
+	}
+	return err
+}
+
+// reached sends what a neighbor may lack, now that the way to it has opened.
+func (r *run) reached(name string) {
+	j := r.number[name]
+	if r.joining != nil {
+		r.join(j)
+		return
+	}
+	if peer := r.claims.Peers[j]; peer != nil {
+		peer.Again(trust.SayDouble | trust.SayReplaced)
+		if newest := peer.Held.Last(); newest != nil && newest.Epoch > 0 {
+			r.correct(j, peer)
+		}
+		r.show(j, peer)
+	}
+	r.tell(j)
+	r.machine.Reached(j)
 }

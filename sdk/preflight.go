@@ -22,7 +22,6 @@ type PreflightReport struct {
 	Forecast *Forecast       // what the run will be worth; nil if it is not private, or the settings are wrong
 	Kept     *state.Snapshot // what the node would go on from; nil if there is nothing
 	Answered time.Duration   // how long the query took
-	Disk     int64           // bytes that states, log and ledger take at most; 0 if Samples is needed and missing
 }
 
 // Preflight applies the rules of [New], and asks the oracle once, until ctx ends. It writes nothing: the node may be
@@ -56,40 +55,33 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 		r.Oracle = tryOracle(ctx, cfg.Oracle, f)
 		r.Answered = time.Since(began)
 	}
-	if cfg.Samples > 0 || f.Method.Estimator == EstimatorPaper {
-		const line = 512 // of the log and of the ledger, generously
-		r.Disk = state.DirSize(f.StateSize(cfg.Name, cfg.Samples)) + line*int64(f.Method.Last())
-		if cfg.Ledger != nil {
-			r.Disk += line * int64(f.Method.Rounds+8) // it grows by blocks of 4096 bytes
-		}
-	}
 	return r
 }
 
 // checkLedger compares the ledger with the stored state, and with what the rest of the run will cost.
 func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
-	l, f := cfg.Ledger, cfg.Fleet
 	kept := r.Kept
 	if kept == nil {
 		kept = new(state.Snapshot)
 	}
-	if err := l.CheckHead(kept.Ledger); err != nil {
+	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
 		return err
 	}
-	reserved, marked := l.Last(f.Run, hash, cfg.Name), l.Marked(f.Run, hash, cfg.Name)
-	if kept.Replaced {
-		return l.Covers(f.Run, hash, cfg.Name, f.Method.Rounds, f.Privacy.gaussian())
+	a, err := newAccount(cfg.Fleet, hash, cfg.Name, cfg.Ledger)
+	if err != nil {
+		return err
 	}
-	err := checkLast(true, kept.Round, reserved, marked)
+	a.whole = kept.Replaced
+	err = a.check(true, kept.Round)
 	if err != nil && r.Kept != nil { // a running node may have gone on since the state was read
 		if now, e := read(); e == nil {
-			err = checkLast(true, now.Round, reserved, marked)
+			err = a.check(true, now.Round)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return l.Covers(f.Run, hash, cfg.Name, f.Method.Rounds, f.Privacy.gaussian())
+	return a.covers()
 }
 
 // tryOracle asks for one loss at the start, and waits for it no longer than ctx lasts.

@@ -135,7 +135,7 @@ func (r *run) arrive(from string, frame []byte) bool {
 func (r *run) loses(name string) {
 	left := 0
 	for _, j := range r.neighbors {
-		if r.cases.of[j] == nil {
+		if r.cases[j] == nil {
 			left++
 		}
 	}

@@ -3,7 +3,6 @@ package sdk
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -30,12 +29,12 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 			r.correct(from, peer)
 		}
 	case admm.Start:
-		err = r.claims.Start(peer, m, r.recovered)
+		err = r.claims.Start(peer, m, r.status.Recovered)
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
 		// An answer to an incarnation before is not checked: the machine passes it over.
-		if m.Epoch != r.epoch || m.Incarnation != r.claims.Incarnation {
+		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
 			break
 		}
 		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
@@ -55,7 +54,6 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 
 // checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
 func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
-	peer.Ledger = append(peer.Ledger[:0], m.Signed.Ledger...)
 	if peer.Earlier = r.claims.Earlier(peer); len(m.Signed.Other) > 0 {
 		r.learnCheckpoint(peer, m.Signed.Other)
 	}
@@ -80,7 +78,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Epoch < r.epoch && m.Held > r.status.Round { // it works with the lost device, which has come back
+	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has come back
 		r.correct(m.From, peer)
 		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
 	}
@@ -89,19 +87,19 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 
 // confront compares a release that this node's key has signed with what the node knows of itself.
 func (r *run) confront(from int, by string, shown *signed.Statement) error {
-	if shown.Epoch > r.epoch {
+	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
 		}
 		return ending{fmt.Errorf("sdk: %q holds a release that epoch %d of this node's name has signed, and this is "+
-			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.epoch, state.ErrRollback)}
+			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	if shown.Epoch < r.epoch { // of the lost device, with a ledger of its own: all that it made is charged
+	if shown.Epoch < r.claims.Epoch { // of the lost device, with a ledger of its own: all that it made is charged
 		return nil
 	}
 	behind := r.compareLedger(by, shown.Ledger)
@@ -139,7 +137,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
 			m.Round)
 	}
-	if shown.Epoch < r.epoch && r.machine.Status().Round < m.Round {
+	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
 	}
 	if err := r.confront(m.From, peer.Name, shown); err != nil {
@@ -157,27 +155,20 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// checkDouble takes a neighbor's evidence against this node.
+// checkDouble takes evidence against this node, or against another neighbor.
 func (r *run) checkDouble(by string, m *admm.Message) error {
-	first, err := r.claims.Mine(m.Signed.Proof)
-	if err != nil {
-		if r.doubleOfAnother(m) {
-			return nil
-		}
+	of, e, err := r.claims.Double(m)
+	switch peer := r.claims.Peers[of]; {
+	case err != nil:
 		return err
-	}
-	second, err := r.claims.Mine(m.Signed.Other)
-	if err != nil {
-		return err
-	}
-	if !first.Contradicts(second) {
-		return fmt.Errorf("sdk: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
-			second.Round)
-	}
-	if first.Epoch < r.epoch { // the lost device had one
+	case peer != nil:
+		r.accuse(of, peer, e)
+		r.condemn(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{First: e.First, Second: e.Second})
+		return nil
+	case e.First.Epoch < r.claims.Epoch: // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
-	return r.exposed(signed.NewEvidence(r.cfg.Name, first, second), by)
+	return r.exposed(e, by)
 }
 
 // findOther is the advice to the owner of a device that has a double.
@@ -191,14 +182,6 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		ErrClone, findOther)}
 }
 
-// convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. What
-// a retired key has signed counts only until the fleet file drops that key.
-func (n *Node) convict(e signed.Evidence) {
-	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
-		n.dropSecrets()
-	}
-}
-
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	if peer.Evidence == nil {
@@ -210,34 +193,18 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	r.show(from, peer)
 }
 
-// keepEvidence notes evidence in the status and in the journal.
-func (r *run) keepEvidence(e signed.Evidence) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.Evidence = append(r.status.Evidence, e)
-	journal := r.journal
-	journal.Evidence = append(slices.Clone(journal.Evidence), e)
-	if err := r.keepJournal(&journal); err != nil {
-		r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
-	}
-}
-
 // show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of
 // it stops.
 func (r *run) show(to int, peer *trust.Peer) {
-	if peer.Evidence == nil || peer.Told {
-		return
+	if peer.Evidence != nil && peer.First(trust.SayDouble) {
+		r.postEvidence(to, peer.Evidence)
 	}
-	peer.Told = true
-	r.postEvidence(to, peer.Evidence)
 }
 
 // postEvidence sends a neighbor the two releases of a double.
 func (r *run) postEvidence(to int, e *signed.Evidence) {
-	if first, second, err := e.Releases(); err == nil { // it was checked when it was read
-		_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: first.Round,
-			Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil)}}) // both are of one size
-	}
+	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round,
+		Signed: admm.Signed{Proof: e.First.Append(nil), Other: e.Second.Append(nil)}}) // both are of one size
 }
 
 // correct shows a device that another has replaced, or stands beside, and that is still at work, what that one has
@@ -246,20 +213,19 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
 // or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
 func (r *run) correct(to int, peer *trust.Peer) {
-	if peer.Corrected {
+	if !peer.First(trust.SayReplaced) {
 		return
 	}
 	held := r.machine.Heard(to)
 	if newest := peer.Held.Last(); newest != nil {
 		held = newest.Round
 	}
-	peer.Corrected = true
 	r.probe(to, held)
 }
 
 // probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
 func (r *run) probe(to, held int) {
-	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.epoch,
+	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.claims.Epoch,
 		Incarnation: r.claims.Incarnation}
 	r.attach(&m)
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
@@ -272,15 +238,14 @@ func (r *run) probe(to, held int) {
 func (r *run) wonder(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || peer.Asked {
+	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || !peer.First(trust.AskHeld) {
 		return nil
 	}
-	peer.Asked = true
 	if peer.Ahead != next {
 		peer.Ahead, peer.Times = next, 0
 	}
 	in := r.machine.Received(m.From, r.status.Round)
-	if peer.Times++; r.epoch > 0 && peer.Times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && len(in.Vector)+len(in.Grid) == 0 {
 		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
 			"with another device", peer.Name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
@@ -292,75 +257,14 @@ func (r *run) wonder(m *admm.Message) error {
 
 // showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
 func (r *run) showAgain() {
-	clear(r.cases.told)
 	if err := r.claims.Heads.Save(); err != nil {
 		r.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
 	for j, peer := range r.claims.Peers {
-		peer.Told, peer.Corrected, peer.Asked = false, false, false
+		peer.Again(trust.All)
 		r.show(j, peer)
 		r.spread(j, peer)
 	}
-}
-
-// loadJournal takes over what the store has. Evidence against the node itself ends it.
-func (n *Node) loadJournal() error {
-	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
-	if n.cfg.Store == nil {
-		return nil
-	}
-	text, err := n.cfg.Store.Kept(state.JournalName)
-	if err != nil {
-		return err
-	}
-	kept, err := state.ParseJournal(text)
-	if err != nil {
-		return err
-	}
-	if text != nil && (kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name) {
-		return fmt.Errorf("sdk: the stored journal is of %q in run %q with fleet %x, want %q in run %q with %x", kept.Member, kept.Run,
-			kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
-	}
-	if text != nil {
-		n.journal = *kept
-	}
-	n.loadStops()
-	return n.loadEvidence()
-}
-
-// keepJournal makes a journal durable, and the node's own. n.mu is held, and what the journal had stays as it is.
-func (n *Node) keepJournal(j *state.Journal) error {
-	if n.cfg.Store != nil {
-		text, err := j.Encode()
-		if err == nil {
-			err = n.cfg.Store.Keep(state.JournalName, text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	n.journal = *j
-	return nil
-}
-
-func (n *Node) loadEvidence() error {
-	for _, e := range n.journal.Evidence {
-		if n.claims.Signing() {
-			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
-				n.log.Warn("stored evidence does not count", "err", err)
-				continue
-			}
-		}
-		if e.Member == n.cfg.Name {
-			n.convict(e)
-			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
-		}
-		n.status.Evidence = append(n.status.Evidence, e)
-		if j, known := n.number[e.Member]; known && n.claims.Peers[j] != nil {
-			n.claims.Peers[j].Evidence = &e
-		}
-	}
-	return nil
 }
 
 // rememberHeads writes down, for later runs, what the neighbors have signed of their ledgers.

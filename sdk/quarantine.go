@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
@@ -24,40 +22,31 @@ type Quarantine struct {
 	Why     string // what was found, and what was wanted
 }
 
-// A node ends to work with a neighbor that has sent what no member sends that follows the method: a release that is out
-// of bounds, or two signed ones of one round. What it can pass over, such as a frame that makes no sense, it refuses and
-// counts, and who is silent is waited for, unless the node has a [Config].Patience. Without keys nobody can tell who speaks, so that only a release counts that would be used otherwise.
-//
-// Everything here follows from what was received and in which order, see [admm.Machine.Quarantine].
-
-// cases is what a node has on neighbors in quarantine. It belongs to the goroutine of Run.
-type cases struct {
-	of   map[int]*state.Quarantine
-	told map[int]bool // since the last tick
-}
+// cases is what a node has on neighbors in quarantine, by their numbers. It belongs to the goroutine of Run.
+type cases map[int]*state.Quarantine
 
 // dropped is said once for each life of a node.
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
 // loadQuarantine drops the edges of which the journal says so, and those that the state says so of.
 func (n *Node) loadQuarantine() {
-	n.cases = cases{of: map[int]*state.Quarantine{}, told: map[int]bool{}}
+	n.cases = cases{}
 	for _, q := range n.journal.Quarantine {
 		if j, known := n.number[q.Neighbor]; known && n.machine.Quarantine(j) > 0 {
-			n.cases.of[j] = &q
+			n.cases[j] = &q
 			n.log.Warn(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
 		}
 	}
 	for _, j := range n.neighbors {
-		if from := n.machine.Quarantined(j); from > 0 && n.cases.of[j] == nil {
-			n.cases.of[j] = &state.Quarantine{Release: from, Why: "the stored state says so, and what there was to show is gone"}
+		if from := n.machine.Quarantined(j); from > 0 && n.cases[j] == nil {
+			n.cases[j] = &state.Quarantine{Release: from, Why: "the stored state says so, and what there was to show is gone"}
 		}
 	}
 }
 
 // quarantined returns what the status says of a neighbor.
 func (n *Node) quarantined(j int) Quarantine {
-	if q := n.cases.of[j]; q != nil {
+	if q := n.cases[j]; q != nil {
 		return Quarantine{q.Release, q.Why}
 	}
 	return Quarantine{}
@@ -66,12 +55,12 @@ func (n *Node) quarantined(j int) Quarantine {
 // quarantine ends the work with a neighbor, unless it has ended: the edge is dropped, what there is to show goes to the
 // disk, and the neighbor is told.
 func (r *run) quarantine(j int, q state.Quarantine) {
-	if r.cases.of[j] != nil {
+	if r.cases[j] != nil {
 		return
 	}
 	q.Neighbor = r.cfg.Fleet.Members[j]
 	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
-	r.cases.of[j] = &q
+	r.cases[j] = &q
 	r.mu.Lock() // first: who reads of it in the log finds it in the status, which may not show a release yet
 	for i, k := range r.neighbors {
 		if k == j {
@@ -92,25 +81,9 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 
 // tell says to a neighbor that it is in quarantine, at most once between two ticks.
 func (r *run) tell(j int) {
-	q := r.cases.of[j]
-	if q == nil || r.cases.told[j] {
-		return
+	if q, peer := r.cases[j], r.claims.Peers[j]; q != nil && peer.First(trust.SayQuarantine) {
+		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // it is within its limits
 	}
-	r.cases.told[j] = true
-	notice := signed.Statement{Epoch: r.epoch, Kind: signed.Notice, Round: q.Release, Value: r.claims.Peers[j].Scope}
-	if r.claims.Signing() {
-		notice.Sign(r.claims.Key, r.claims.Scope)
-	}
-	why := q.Why[:min(len(q.Why), 200)]
-	_ = r.post(j, &admm.Message{Kind: admm.Conflict, Round: q.Release,
-		Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte(cmp.Or(why, "-"))}}) // both are within their limits
-}
-
-// isNotice reports whether a message is a neighbor's word that this node is in quarantine. It travels as evidence does, so
-// that programs that do not know of it refuse it.
-func isNotice(m *admm.Message) bool {
-	_, err := signed.Parse(m.Signed.Proof, signed.Notice)
-	return m.Kind == admm.Conflict && err == nil
 }
 
 // takeNotice takes a neighbor's word that it goes on without this node: waiting for it would never end.
@@ -119,16 +92,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	if peer == nil {
 		return errors.New("sdk: the sender speaks of a quarantine and is no neighbor")
 	}
-	notice, err := signed.Parse(m.Signed.Proof, signed.Notice)
-	if err == nil && r.claims.Signing() {
-		err = notice.Verify(peer.Scope, r.claims.Keys(peer.Name))
-	}
-	if err == nil && notice.Value != r.claims.Scope {
-		err = errors.New("sdk: a notice of quarantine for another member")
-	}
-	if err == nil && notice.Round > r.cfg.Fleet.Method.Last()+2 {
-		err = fmt.Errorf("sdk: a quarantine from release %d on, want at most %d", notice.Round, r.cfg.Fleet.Method.Last()+2)
-	}
+	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)
 		err = errors.New("sdk: a quarantine by a device that another has replaced")
@@ -169,7 +133,7 @@ func (r *run) outside(m *admm.Message) error {
 			return err
 		}
 	}
-	if !isNotice(m) { // two that have ended with each other would talk for ever
+	if !trust.IsNotice(m) { // two that have ended with each other would talk for ever
 		r.tell(m.From)
 	}
 	return admm.ErrQuarantine
@@ -234,7 +198,7 @@ func (r *run) alone() error {
 		default:
 			r.dropSecrets()
 			first := r.neighbors[0]
-			return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases.of[first].Why))
+			return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases[first].Why))
 		}
 	}
 }
@@ -245,33 +209,8 @@ func (r *run) spread(of int, peer *trust.Peer) {
 		return
 	}
 	for _, j := range r.neighbors {
-		if j != of && r.cases.of[j] == nil {
+		if j != of && r.cases[j] == nil {
 			r.postEvidence(j, peer.Evidence)
 		}
 	}
-}
-
-// doubleOfAnother takes evidence of a double that some neighbor has, and reports whether there is one.
-func (r *run) doubleOfAnother(m *admm.Message) bool {
-	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
-	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
-	if err1 != nil || err2 != nil || !first.Contradicts(&second) {
-		return false
-	}
-	for j, peer := range r.claims.Peers {
-		if e := peer.Evidence; e != nil && e.Round == first.Round { // it is known
-			if a, b, err := e.Releases(); err == nil && (a == first && b == second || a == second && b == first) {
-				return true
-			}
-		}
-		keys := r.claims.Keys(peer.Name)
-		if first.Verify(peer.Scope, keys) != nil || second.Verify(peer.Scope, keys) != nil {
-			continue
-		}
-		two := &trust.Contradiction{First: first, Second: second}
-		r.accuse(j, peer, signed.NewEvidence(peer.Name, &first, &second))
-		r.condemn(received{from: peer.Name, frame: second.Append(nil)}, two)
-		return true
-	}
-	return false
 }

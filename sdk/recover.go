@@ -37,7 +37,7 @@ func (r *run) recover() error {
 	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Standing{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
 	defer func() { r.joining = nil }()
-	for j, q := range r.cases.of {
+	for j, q := range r.cases {
 		r.joining.absent[j] = *q
 	}
 	for _, name := range r.cfg.Without {
@@ -150,16 +150,14 @@ func (r *run) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 	}
-	if n.filter != nil {
-		if err := r.inherit(); err != nil {
-			return err
-		}
-		if err := n.chargeAll(); err != nil {
-			return err
-		}
+	if err := r.inherit(); err != nil {
+		return err
 	}
-	n.machine, n.epoch, n.recovered, n.toRecover = m, cfg.Epoch, m.Status().Round, nil
-	if err := n.newSecrets(n.recovered + 1); err != nil {
+	if err := n.account.chargeAll(); err != nil {
+		return err
+	}
+	n.machine, n.claims.Epoch, n.toRecover = m, cfg.Epoch, nil
+	if err := n.newSecrets(m.Status().Round + 1); err != nil {
 		return n.fatal(err)
 	}
 	if err := n.record(); err != nil {
@@ -168,7 +166,7 @@ func (r *run) takeOver() error {
 	for _, j := range r.neighbors {
 		q, absent := r.joining.absent[j]
 		switch {
-		case r.cases.of[j] != nil:
+		case r.cases[j] != nil:
 			n.machine.Quarantine(j)
 		case absent:
 			r.quarantine(j, q)
@@ -178,26 +176,8 @@ func (r *run) takeOver() error {
 	n.mu.Lock()
 	n.stops.blind, n.stops.fresh = false, true // the machine is another
 	n.mu.Unlock()
-	n.log.Warn("this device takes the place of the lost one", "after_release", n.recovered, "device", n.epoch+1,
+	n.log.Warn("this device takes the place of the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
-	return nil
-}
-
-// chargeAll charges every release of the run that has a cost: the lost device may have made any of them.
-func (n *Node) chargeAll() error {
-	rounds := n.cfg.Fleet.Method.Rounds
-	for round := 1; round <= rounds; round++ {
-		if err := n.reserve(round); err != nil {
-			return err
-		}
-		n.reserved = max(n.reserved, round)
-	}
-	if n.cfg.Ledger != nil {
-		if err := n.cfg.Ledger.Mark(n.cfg.Fleet.Run, n.hash, n.cfg.Name, rounds); err != nil {
-			return fmt.Errorf("sdk: %w", err)
-		}
-	}
-	n.marked = rounds
 	return nil
 }
 

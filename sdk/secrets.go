@@ -1,21 +1,15 @@
 package sdk
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
-
-// secrets is what a node agrees on with its neighbors. It is kept beside the states: after a restart a device has to draw
-// what its neighbors draw. It belongs to the goroutine of Run.
-type secrets struct {
-	kept    *pair.Kept // nil before a takeover, and once the run is over
-	offer   []byte     // what neighbors are told; there exactly if kept is
-	changed bool       // since it was last kept
-}
 
 // keyUsed is told of every key that noise is made of, in tests.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
@@ -26,8 +20,8 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	var s pair.Secret
 	if n.secrets == nil {
 		s, ok = n.cfg.Secret(neighbor), true
-	} else if n.secrets.kept != nil {
-		s, ok = n.secrets.kept.Secret(neighbor, release)
+	} else {
+		s, ok = n.secrets.Secret(neighbor, release)
 	}
 	if !ok {
 		n.log.Warn("no secret with a neighbor counts for this release: it shares noise with nobody", "release", release,
@@ -56,9 +50,8 @@ func (n *Node) loadSecrets(release int) error {
 		if err != nil {
 			return err
 		}
-		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.epoch {
-			s.kept = k
-			n.sealOffer()
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.claims.Epoch {
+			s.Set(n.claims, k)
 			return n.retireSecrets(release)
 		}
 	}
@@ -77,51 +70,35 @@ func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
 	}
-	private, err := pair.NewPrivate()
-	if err != nil {
+	if err := n.secrets.New(n.claims, n.hash, from); err != nil {
 		return err
 	}
-	n.secrets.kept = &pair.Kept{Fleet: n.hash, Member: n.cfg.Name, Epoch: n.epoch, From: from,
-		Public: [32]byte(private.PublicKey().Bytes()), Private: private}
-	n.secrets.changed = true
-	n.sealOffer()
 	return n.keepSecrets()
-}
-
-// sealOffer signs what neighbors are told, with the key that the member has now.
-func (n *Node) sealOffer() {
-	o := n.secrets.kept.Offer()
-	if n.claims.Signing() {
-		o.Sign(n.claims.Key, n.claims.Scope)
-	}
-	n.secrets.offer = o.Append(nil)
 }
 
 // keepSecrets makes durable what neighbors have offered, before a release rests on it.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
-	if s == nil || !s.changed || n.cfg.Store == nil {
+	if s == nil || !s.Changed || n.cfg.Store == nil {
 		return nil
 	}
-	text, err := s.kept.Encode()
+	text, err := s.Kept.Encode()
 	if err == nil {
 		err = n.cfg.Store.Keep(state.SecretsName, text)
 	}
 	if err != nil {
 		return fmt.Errorf("sdk: the secrets of the run cannot be stored: %w", err)
 	}
-	s.changed = false
+	s.Changed = false
 	return nil
 }
 
-// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked. Neighbors
-// that are behind are still told the public one.
+// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked.
 func (n *Node) retireSecrets(release int) error {
-	s, m := n.secrets, n.method()
-	if s == nil || s.kept == nil || s.kept.Private == nil || m.Data(release) < m.Rounds {
+	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
 	}
-	s.kept.Private, s.changed = nil, true
+	n.secrets.Retire()
 	return n.keepSecrets()
 }
 
@@ -131,7 +108,7 @@ func (n *Node) dropSecrets() {
 	if s == nil {
 		return
 	}
-	if *s = (secrets{}); n.cfg.Store == nil {
+	if *s = (trust.Secrets{}); n.cfg.Store == nil {
 		return
 	}
 	if err := n.cfg.Store.Keep(state.SecretsName, nil); err != nil {
@@ -143,70 +120,27 @@ func (n *Node) dropSecrets() {
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
-	if n.secrets != nil && (m.Kind == admm.Probe || m.Kind == admm.ProbeReply || m.Kind == admm.Start) {
-		m.Signed.Offer = n.secrets.offer
+	if n.secrets != nil && trust.Offers(m.Kind) {
+		m.Signed.Offer = n.secrets.Offer
 	}
 }
 
 // offered checks what a neighbor offers. It returns nil if a message offers nothing that is new and counts.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
-	probe := m.Kind == admm.Probe || m.Kind == admm.Start // whose Epoch is the sender's
+	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // whose Epoch is the sender's
 	switch {
-	case r.secrets == nil || r.secrets.kept == nil || r.secrets.kept.Private == nil || !probe && m.Kind != admm.ProbeReply:
+	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
 		return nil, nil
 	case probe && m.Epoch < r.machine.Epoch(m.From): // a device that another has replaced is told so
 		return nil, nil
-	case !probe && (m.Epoch != r.epoch || m.Incarnation != r.claims.Incarnation): // it was not checked
+	case !probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation): // it was not checked
 		return nil, nil
 	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
 		return nil, nil // whose run is over has none any more
 	}
-	peer := r.claims.Peers[m.From]
-	if peer == nil {
-		return nil, nil
+	o, err := r.secrets.Check(r.claims, peer, m, max(m.Round, r.machine.Heard(m.From)))
+	if errors.As(err, new(trust.Fork)) {
+		r.correct(m.From, peer) // a device that has lost all that it was is shown what it has released, and ends
 	}
-	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
-	if err != nil {
-		return nil, fmt.Errorf("sdk: the members share noise, and %q offers no key for it: %w", peer.Name, err)
-	}
-	if r.claims.Signing() {
-		if err := o.Verify(peer.Scope, r.claims.Keys(peer.Name)); err != nil {
-			return nil, err
-		}
-	}
-	known := r.secrets.kept.Peers[peer.Name]
-	if n := len(known); n > 0 && o.Epoch < known[n-1].Epoch {
-		return nil, nil
-	}
-	if probe && o.Epoch != m.Epoch {
-		return nil, fmt.Errorf("sdk: the sender is epoch %d, and offers a key of epoch %d", m.Epoch,
-			o.Epoch)
-	}
-	// A device that took over after some release begins with the next one.
-	if least, most := 2, m.Round+1; o.Epoch == 0 && o.Round != 1 || o.Epoch > 0 && (o.Round < least || o.Round > most) {
-		return nil, fmt.Errorf("sdk: epoch %d of %q offers a key from release %d on, want 1 of epoch 0, and %d to %d "+
-			"of another", o.Epoch, peer.Name, o.Round, least, most)
-	}
-	for i := range known {
-		if old := &known[i]; old.Epoch == o.Epoch {
-			if old.Round == o.Round && old.Value == o.Value {
-				return nil, nil
-			}
-			if m.Round > 0 || r.machine.Heard(m.From) > 0 {
-				r.correct(m.From, peer) // a device that has lost all that it was is shown what it has released, and ends
-				return nil, fmt.Errorf("sdk: epoch %d of %q offers another key than before: it has a double, or has lost its "+
-					"secrets", o.Epoch, peer.Name)
-			}
-		}
-	}
-	_, err = pair.Agree(r.secrets.kept.Private, r.cfg.Name, o.Value, peer.Name, r.hash)
-	return &o, err
-}
-
-// learn takes in what a neighbor offers.
-func (r *run) learn(neighbor string, o *signed.Statement) {
-	if o != nil {
-		r.secrets.kept.Add(neighbor, *o)
-		r.secrets.changed = true
-	}
+	return o, err
 }

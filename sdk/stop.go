@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // Stop says who may end a run early. It is part of what members agree on before the run: a program that does not know
@@ -42,81 +43,33 @@ type Wish struct {
 // release r+1+h: before it makes the last release of the round, and before any round beyond it begins. That holds for
 // each of several stops, and the round that [Stop.Members] have asked for is the largest of theirs.
 type stops struct {
-	known []signed.Relayed // of different members, by round and then by member, at most as many as count
-	text  []byte           // of known; it is replaced and never changed
-	fresh bool             // the machine has not been told
-	blind bool             // the node takes over, and does not know where the fleet is
+	trust.Stops
+	fresh bool // the machine has not been told
+	blind bool // the node takes over, and does not know where the fleet is
 }
 
 // loadStops takes over what the journal has.
 func (n *Node) loadStops() {
-	if n.cfg.Fleet.Stop == nil {
-		return
-	}
 	for _, s := range n.journal.Stops {
-		if s.Member < len(n.cfg.Fleet.Members) {
-			n.stops.take(s, n.cfg.Fleet.Stop.Members)
+		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
+			n.stops.fresh = true
 		}
 	}
 	n.showStops()
 }
 
-// take adds a stop if it counts, and reports whether it does.
-func (st *stops) take(s signed.Relayed, most int) bool {
-	var next []signed.Relayed // the list may be in use elsewhere
-	placed := false
-	for _, k := range st.known {
-		if k.Member == s.Member && k.Round <= s.Round {
-			return false
-		}
-		if !placed && (s.Round < k.Round || s.Round == k.Round && s.Member < k.Member) {
-			next, placed = append(next, s), true
-		}
-		if k.Member != s.Member {
-			next = append(next, k)
-		}
-	}
-	if !placed {
-		next = append(next, s)
-	}
-	if len(next) > most && !placed {
-		return false
-	}
-	st.known = next[:min(len(next), most)]
-	st.text, st.fresh = nil, true
-	for i := range st.known {
-		st.text = st.known[i].Append(st.text)
-	}
-	return true
-}
-
-// agreed returns the round that enough members have asked for; 0 for none.
-func (st *stops) agreed(enough int) int {
-	if enough == 0 || len(st.known) < enough {
-		return 0
-	}
-	return st.known[enough-1].Round
-}
-
-// enough returns how many members have to ask; 0 if nobody can.
-func (f *Fleet) enough() int {
-	if f.Stop == nil {
-		return 0
-	}
-	return f.Stop.Members
-}
-
 // keepStop takes in a stop that was checked, durably. n.mu is held.
 func (n *Node) keepStop(s signed.Relayed) error {
 	next := n.stops
-	if !next.take(s, n.cfg.Fleet.Stop.Members) {
+	if !next.Take(s) {
 		return nil
 	}
 	journal := n.journal
-	journal.Stops = next.known
+	journal.Stops = next.Known
 	if err := n.keepJournal(&journal); err != nil {
 		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Round, err)
 	}
+	next.fresh = true
 	n.stops = next
 	n.showStops()
 	return nil
@@ -125,7 +78,7 @@ func (n *Node) keepStop(s signed.Relayed) error {
 // showStops makes visible from outside what the node knows. n.mu is held.
 func (n *Node) showStops() {
 	n.status.Stops = nil
-	for _, s := range n.stops.known {
+	for _, s := range n.stops.Known {
 		n.status.Stops = append(n.status.Stops, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
 	}
 }
@@ -141,14 +94,14 @@ var ErrStop = errors.New("the run cannot be ended early")
 // When a run ends is public. The guarantee covers an end that follows from what is public or was released, such as
 // [Status.ConsensusError], and none that follows from private data.
 func (n *Node) Stop(last int) (int, error) {
-	m, enough := n.cfg.Fleet.Method, n.cfg.Fleet.enough()
+	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
 		return 0, fmt.Errorf("sdk: %w: "+format, append([]any{ErrStop}, args...)...)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case enough == 0:
+	case n.stops.Enough == 0:
 		return refuse("the fleet does not say who may ask for that")
 	case !n.claims.Signing():
 		return refuse("its members have no keys, so anybody could ask in their name")
@@ -156,7 +109,7 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("the node takes the place of a lost device, and cannot tell yet where the others are")
 	}
 	self := n.number[n.cfg.Name]
-	for _, s := range n.stops.known {
+	for _, s := range n.stops.Known {
 		if s.Member == self && (last == 0 || s.Round <= last) {
 			return s.Round, nil
 		}
@@ -172,7 +125,7 @@ func (n *Node) Stop(last int) (int, error) {
 	if last >= m.Rounds {
 		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
 	}
-	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.epoch, Kind: signed.Stop, Round: last}}
+	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
 	return last, n.keepStop(s)
 }
@@ -197,7 +150,7 @@ func eccentricity(g *graph.Graph, from int) (most int) {
 func (n *Node) attachStops(m *admm.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	m.Signed.Stops = n.stops.text
+	m.Signed.Stops = n.stops.Text
 }
 
 // hear takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
@@ -227,7 +180,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 	r.mu.Lock()
 	next := r.stops
 	r.mu.Unlock()
-	if !next.take(s, f.Stop.Members) {
+	if !next.Take(s) {
 		return nil
 	}
 	name := f.Members[s.Member]
@@ -248,7 +201,7 @@ func (r *run) hearStop(m *admm.Message, b []byte) error {
 // stopEarly tells the machine, or the one that a takeover will make, of a round that enough members have asked for.
 func (r *run) stopEarly() {
 	r.mu.Lock()
-	fresh, last := r.stops.fresh, r.stops.agreed(r.cfg.Fleet.enough())
+	fresh, last := r.stops.fresh, r.stops.Agreed()
 	r.stops.fresh = false
 	var by []string
 	for _, w := range r.status.Stops {

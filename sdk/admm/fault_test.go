@@ -113,11 +113,11 @@ func TestReceiveRules(t *testing.T) {
 		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]},
 			"message of round 3 from 0 has 4 numbers and 0 grid steps, want 5 and 0"},
 		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
-			"coordinate 2 of the message from 0 is NaN"},
+			"coordinate 2 of the message of round 3 from 0 is NaN"},
 		{"a giant", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}},
-			"coordinate 3 of the message from 0 is -3e+38, want a number of size at most 1e+30"},
+			"coordinate 3 of the message of round 3 from 0 is -3e+38, want a number of size at most 1e+30"},
 		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
-			"coordinate 4 of the message from 0 is -Inf"},
+			"coordinate 4 of the message of round 3 from 0 is -Inf"},
 		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 is done after round 2, want 9"},
 	} {
 		err := m.Receive(c.msg)

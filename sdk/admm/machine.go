@@ -97,6 +97,8 @@ type Status struct {
 	Complete bool  // the last release is made: the model is final
 	End      int   // the last round that touches data, if the run ends early; 0 otherwise
 	Last     int   // the number of the last release
+	// Recovered is the release after which this device took over from a lost one, 0 if none was lost.
+	Recovered int
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between this client's release and the
 	// neighbor's, in round Compared. Compared is 0 if no round has been compared since the start, and always without
@@ -282,7 +284,7 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
-		Last:     m.last(),
+		Last: m.last(), Recovered: m.recovered,
 		Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
 		if m.dropped(i) {

@@ -66,9 +66,9 @@ type Message struct {
 type Signed struct {
 	Own   []byte // the sender's signed release, of this round or its last one
 	Proof []byte // the receiver's signed release, which shows what the message says of it
-	// Other is of a ProbeReply one of an earlier run, with its scope before it; of a Conflict the second one.
+	// Other is of a Probe the checkpoint of the sender's ledger, of a ProbeReply a statement of an earlier run, with its scope
+	// before it, and of a Conflict the second release.
 	Other       []byte
-	Ledger      []byte // of a Probe: the id of the sender's lifetime ledger
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
 	Stops       []byte // of all but a Join and a Conflict: the stops that the sender knows of, one after the other
@@ -88,6 +88,29 @@ func (p Payload) Equal(q Payload) bool {
 	return slices.Equal(p.Grid, q.Grid) && slices.EqualFunc(p.Vector, q.Vector, func(a, b float32) bool {
 		return math.Float32bits(a) == math.Float32bits(b)
 	})
+}
+
+// coordinate returns one number of a model: of a vector, or of steps of the grid that count from base, nil for zeros.
+func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
+	switch {
+	case len(p.Grid) == 0:
+		return p.Vector[c]
+	case base == nil:
+		return m.dequantize(p.Grid[c])
+	}
+	return m.dequantize(base[c] + p.Grid[c])
+}
+
+// square adds to sum the squared distance of a model, as in coordinate, from another one, nil for zeros.
+func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
+	for c := range m.x {
+		off := float64(m.coordinate(p, base, c))
+		if from != nil {
+			off -= float64(from[c])
+		}
+		sum += float64(off * off)
+	}
+	return sum
 }
 
 // set copies q into p's storage.
@@ -223,10 +246,10 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: message of round %d from %d, want 1 to %d (this client is in round %d)",
 			msg.Round, msg.From, newest, m.round)
 	}
-	if err := m.checkPayload(msg); err != nil {
+	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
 		return err
 	}
-	if since := m.began(e.index); e.joining > 0 || m.unstarted(e) || m.unshown(e) || since > 0 && msg.Round <= since {
+	if since := m.began(e.index); m.between(e) || since > 0 && msg.Round <= since {
 		return nil // of a device that was replaced, or of a neighbor that does not know yet that this one replaces another
 	}
 	if msg.Round < m.round {
@@ -254,27 +277,34 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkPayload refuses what a release cannot look like.
-func (m *Machine) checkPayload(msg *Message) error {
-	vector, grid := m.cfg.Estimator.Dim, 0
-	onGrid := m.onGrid(msg.Round)
-	if m.eitherForm(msg.Round) {
-		onGrid = len(msg.Grid) > 0
+// checkForm refuses what the payload of a release cannot look like: a neighbor's message, or with -1 for the neighbor a
+// model. A vector in place of steps of the grid may come from a member that was told in time that the run ends early.
+func (m *Machine) checkForm(release int, p Payload, from int) error {
+	what := func() string {
+		if from < 0 {
+			return fmt.Sprintf("the model after release %d", release)
+		}
+		return fmt.Sprintf("the message of round %d from %d", release, from)
+	}
+	vector, grid := len(m.x), 0
+	onGrid := m.onGrid(release)
+	if m.eitherForm(release) {
+		onGrid = len(p.Grid) > 0
 	}
 	if m.cfg.Releases && onGrid {
 		vector, grid = grid, vector
 	}
-	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		what := fmt.Sprintf("admm: message of round %d from %d has %d numbers and %d grid steps, want %d and %d",
-			msg.Round, msg.From, len(msg.Vector), len(msg.Grid), vector, grid)
-		if vector == 0 && len(msg.Vector) == m.cfg.Estimator.Dim && len(msg.Grid) == 0 { // as in a run that was ended early
-			return errors.New(what)
+	if len(p.Vector) != vector || len(p.Grid) != grid {
+		err := &ImpossibleError{fmt.Sprintf("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector),
+			len(p.Grid), vector, grid)}
+		if vector == 0 && len(p.Vector) == len(m.x) && len(p.Grid) == 0 {
+			return errors.New(err.what)
 		}
-		return &ImpossibleError{what}
+		return err
 	}
-	if j := beyond(msg.Vector, limit); j >= 0 {
-		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the message from %d is %v, want a number of size at most %v",
-			j, msg.From, msg.Vector[j], limit)}
+	if c := beyond(p.Vector, limit); c >= 0 {
+		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of %s is %v, want a number of size at most %v", c, what(), p.Vector[c],
+			limit)}
 	}
 	return nil
 }
@@ -335,7 +365,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) || m.unstarted(e) || m.began(e.index) >= round {
+	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.began(e.index) >= round {
 		return
 	}
 	msg := m.Posted(e.index, round)

@@ -128,30 +128,22 @@ const runaway = limit / (1 << 10)
 // the start, because who is towed by a third member keeps near to its neighbors. Where neither is known a number is
 // impossible that is next to the limit while this client is a millionth of it: a run that diverges does so together.
 func (m *Machine) impossible(i int, p Payload, most float64) string {
-	sum := 0.0
-	add := func(xj float32, c int) {
-		off := float64(xj) - float64(m.x[c])
-		sum += float64(off * off)
-	}
 	base := part(m.base, i, len(m.x))
 	for c, change := range p.Grid {
 		to, last := int64(base[c])+int64(change), int64(m.lastStep())
 		if to < -last || to > last {
 			return fmt.Sprintf("coordinate %d of release %d is step %d of the grid, want %d to %d", c, m.round, to, -last, last)
 		}
-		add(m.dequantize(int32(to)), c)
 	}
 	if c := beyond(p.Vector, runaway); c >= 0 && math.IsInf(most, 1) && beyond(m.x, runaway/(1<<10)) < 0 &&
 		beyond(part(m.z, i, len(m.x)), runaway/(1<<10)) < 0 {
 		return fmt.Sprintf("coordinate %d of release %d is %v, and this client's numbers are below %.3g", c, m.round, p.Vector[c],
 			runaway/float64(1<<10))
 	}
-	if m.cfg.Releases {
-		for c, xj := range p.Vector {
-			add(xj, c)
-		}
+	if !m.cfg.Releases {
+		return ""
 	}
-	if distance := math.Sqrt(sum); distance > most {
+	if distance := math.Sqrt(m.square(0, p, base, m.x)); distance > most {
 		return fmt.Sprintf("release %d is %.3g from this client's, and clip and noise take members at most %.3g apart", m.round,
 			distance, most)
 	}

@@ -140,15 +140,7 @@ func (m *Machine) look(i int, xj []float32, steps []int32) {
 	if seen.Outside.Round > 0 {
 		return
 	}
-	sum := 0.0
-	for c, x := range xj {
-		off := float64(x)
-		if m.cfg.X0 != nil {
-			off -= float64(m.cfg.X0[c])
-		}
-		sum += float64(off * off)
-	}
-	if distance, most := math.Sqrt(sum), m.farthest(m.round); distance > most {
+	if distance, most := math.Sqrt(m.square(0, Payload{Vector: xj}, nil, m.cfg.X0)), m.farthest(m.round); distance > most {
 		seen.Outside = Outside{m.round, distance, most}
 	}
 }

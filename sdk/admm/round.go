@@ -339,23 +339,13 @@ func (m *Machine) compare() {
 		return
 	}
 	var sum float64
-	add := func(xj, xi float32) {
-		off := float64(xj) - float64(xi)
-		sum += float64(off * off)
-	}
 	for i := range m.edges {
 		e := &m.edges[i]
 		if m.gone(i) {
 			continue
 		}
-		in := m.held(e, e.at(m.round)) // a run with releases waits for all of them; one of the two forms is empty
-		base := part(m.base, i, len(m.x))
-		for c, change := range in.Grid {
-			add(m.dequantize(base[c]+change), m.x[c])
-		}
-		for c, xj := range in.Vector {
-			add(xj, m.x[c])
-		}
+		in := m.held(e, e.at(m.round)) // a run with releases waits for all of them
+		sum = m.square(sum, in, part(m.base, i, len(m.x)), m.x)
 	}
 	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }

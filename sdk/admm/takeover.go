@@ -70,14 +70,24 @@ func (m *Machine) began(i int) int {
 	return m.since[i]
 }
 
-// unstarted reports whether a neighbor's device was replaced, and the replacement has not shown where their edge begins
-// anew. Until then nothing is said of releases: each end could take those of another edge for those of this one.
-func (m *Machine) unstarted(e *edge) bool { return e.epoch > 0 && m.began(e.index) == 0 }
+// between reports whether an edge stands between two devices: one is about to replace the neighbor's, or has replaced
+// that or this client's, and the neighbor has not shown where their edge begins anew and where it then stands. Until then
+// nothing is said of releases: each end could take those of another edge for those of this one.
+func (m *Machine) between(e *edge) bool {
+	switch since := m.began(e.index); {
+	case e.joining > 0:
+		return true
+	case since == 0:
+		return e.epoch > 0
+	default:
+		return m.begunRound() <= since && !m.startShown(e)
+	}
+}
 
-// unshown reports whether an edge is to begin anew, and the neighbor has not shown where it then stands.
-func (m *Machine) unshown(e *edge) bool {
+// startShown reports whether a neighbor has shown where it stands after the release after which their edge begins anew.
+func (m *Machine) startShown(e *edge) bool {
 	_, there := m.starts[e.index]
-	return m.begunRound() <= m.began(e.index) && m.began(e.index) > 0 && !there
+	return there
 }
 
 // beginAfter makes an edge begin anew after a release.
@@ -94,7 +104,7 @@ func (m *Machine) arrived(e *edge) bool {
 	case m.round < since:
 		return true
 	case m.round == since && since > 0:
-		return !m.unshown(e)
+		return m.startShown(e)
 	}
 	ended := m.ended(e)
 	return e.holds(m.round) || ended > 0 && m.round > ended
@@ -153,17 +163,8 @@ func (m *Machine) CheckStanding(s Standing) error {
 
 // checkPlace refuses what a model after a release cannot look like.
 func (m *Machine) checkPlace(round int, at Payload) error {
-	vector, grid := len(m.x), 0
-	if onGrid := m.onGrid(round); onGrid && !m.eitherForm(round) || m.eitherForm(round) && len(at.Grid) > 0 {
-		vector, grid = grid, vector
-	}
-	if len(at.Vector) != vector || len(at.Grid) != grid {
-		return &ImpossibleError{fmt.Sprintf("admm: the model after release %d has %d numbers and %d grid steps, want %d and %d",
-			round, len(at.Vector), len(at.Grid), vector, grid)}
-	}
-	if c := beyond(at.Vector, limit); c >= 0 {
-		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the model after release %d is %v, want a number of size "+
-			"at most %v", c, round, at.Vector[c], limit)}
+	if err := m.checkForm(round, at, -1); err != nil {
+		return err
 	}
 	for c, n := range at.Grid {
 		if last := m.lastStep(); float64(n) < -last || float64(n) > last {
@@ -177,20 +178,7 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 // near refuses a model after a release that is farther from another one, nil for zeros, than members can be. A median of
 // models in a ball lies within sqrt(2) of its radius, so a replacement is no farther than that from the start.
 func (m *Machine) near(round int, at Payload, from []float32, most float64) error {
-	sum := 0.0
-	for c := range m.x {
-		var off float64
-		if len(at.Grid) > 0 {
-			off = float64(m.dequantize(at.Grid[c]))
-		} else {
-			off = float64(at.Vector[c])
-		}
-		if from != nil {
-			off -= float64(from[c])
-		}
-		sum += float64(off * off)
-	}
-	if distance := math.Sqrt(sum); distance > most {
+	if distance := math.Sqrt(m.square(0, at, nil, from)); distance > most {
 		return &ImpossibleError{fmt.Sprintf("admm: the model after release %d is %.3g away, and clip and noise take members at "+
 			"most %.3g apart", round, distance, most)}
 	}
@@ -203,11 +191,7 @@ func (m *Machine) stand(neighbors []Standing) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
 		for i := range neighbors {
-			if at := &neighbors[i].At; len(at.Grid) > 0 {
-				values[i] = float64(m.dequantize(at.Grid[c]))
-			} else {
-				values[i] = float64(at.Vector[c])
-			}
+			values[i] = float64(m.coordinate(neighbors[i].At, nil, c))
 		}
 		slices.Sort(values)
 		m.x[c] = float32((values[(len(values)-1)/2] + values[len(values)/2]) / 2)

@@ -89,16 +89,12 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	case err != nil:
 		return nil, err
 	default:
-		for _, slot := range dir.Slots {
-			if slot.Fault == "" && slot.Round >= st.Round {
-				var note struct {
-					Rho float64
-					All float64 `json:"rho_all"`
-				}
-				_ = json.Unmarshal([]byte(slot.Note), &note) // checked with the rest of the slot, by its SHA-256
-				st.Round, spent = slot.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
-			}
+		var note struct {
+			Rho float64
+			All float64 `json:"rho_all"`
 		}
+		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // empty, or checked with the rest of the slot, by its SHA-256
+		st.Round, spent = dir.Newest.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
 		f = endLeft(&st, f, file.State)
 		switch {
 		case dir.Refused != nil:

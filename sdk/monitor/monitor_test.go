@@ -299,7 +299,7 @@ func TestFailure(t *testing.T) {
 // Evidence against a neighbor is told once, and is no fault of the node that holds it.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
-	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: "x"}, {Member: "b", Round: 3, First: "y"},
+	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: signed.Statement{Round: 3}}, {Member: "b", Round: 3},
 		{Member: "b", Round: 4}}
 	st := w.mon.Status()
 	text, err := json.Marshal(st)

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"crypto/ecdh"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -47,7 +44,7 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 // Add takes in what a neighbor offers, in place of what will not count any more: all that begins as late or later.
 // The two latest are kept, for a neighbor's new device begins up to three releases ahead.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
-	o.Signature = [64]byte{}
+	o = signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.Round, Value: o.Value}
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
 		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })
 	list = append(list, o)
@@ -65,39 +62,26 @@ const lostSecrets = "if nothing was released yet, remove them; else bring them b
 
 // keptFields is the JSON form of [Kept].
 type keptFields struct {
-	Fleet   string      `json:"fleet"`
-	Member  string      `json:"member"`
-	Own     keptOffer   `json:"own"`
-	Private string      `json:"private,omitempty"`
-	Offered []keptOffer `json:"offered"`
-	Sum     string      `json:"sha256"` // of the form with an empty sum
-}
-
-type keptOffer struct {
-	By    string `json:"by,omitempty"`
-	Epoch uint16 `json:"epoch"`
-	From  int    `json:"from"`
-	Key   string `json:"key"` // the public one
+	Fleet   []byte                        `json:"fleet"`
+	Member  string                        `json:"member"`
+	Own     signed.Statement              `json:"own"`
+	Private []byte                        `json:"private,omitempty"`
+	Offered map[string][]signed.Statement `json:"offered,omitempty"`
+	Sum     []byte                        `json:"sha256,omitempty"` // of the form without a sum
 }
 
 // Encode returns the one JSON form of what is kept, one line.
 func (k *Kept) Encode() ([]byte, error) {
-	f := keptFields{Fleet: hex.EncodeToString(k.Fleet[:]), Member: k.Member,
-		Own: keptOffer{Epoch: k.Epoch, From: k.From, Key: hex.EncodeToString(k.Public[:])}}
+	f := keptFields{Fleet: k.Fleet[:], Member: k.Member, Own: k.Offer(), Offered: k.Peers}
 	if k.Private != nil {
-		f.Private = hex.EncodeToString(k.Private.Bytes())
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.Peers)) {
-		for _, o := range k.Peers[name] {
-			f.Offered = append(f.Offered, keptOffer{name, o.Epoch, o.Round, hex.EncodeToString(o.Value[:])})
-		}
+		f.Private = k.Private.Bytes()
 	}
 	plain, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(plain)
-	f.Sum = hex.EncodeToString(sum[:])
+	f.Sum = sum[:]
 	b, err := json.Marshal(f)
 	return append(b, '\n'), err
 }
@@ -105,43 +89,26 @@ func (k *Kept) Encode() ([]byte, error) {
 // ParseKept reads what [Kept.Encode] wrote, and refuses everything else.
 func ParseKept(b []byte) (*Kept, error) {
 	var f keptFields
-	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, fmt.Errorf("pair: secrets: %w; "+lostSecrets, err)
+	err := json.Unmarshal(b, &f)
+	k := &Kept{Member: f.Member, Epoch: f.Own.Epoch, From: f.Own.Round, Public: f.Own.Value}
+	copy(k.Fleet[:], f.Fleet)
+	if err == nil && f.Private != nil {
+		k.Private, err = ecdh.X25519().NewPrivateKey(f.Private)
+		clear(f.Private)
 	}
-	k := &Kept{Member: f.Member, Epoch: f.Own.Epoch, From: f.Own.From}
-	err := errors.Join(key32(&k.Fleet, f.Fleet), key32(&k.Public, f.Own.Key), checkFrom(k.From))
-	if f.Private != "" {
-		var private [32]byte
-		err = errors.Join(err, key32(&private, f.Private))
-		k.Private, _ = ecdh.X25519().NewPrivateKey(private[:]) // of its length every one is
-		clear(private[:])
+	for name, offers := range f.Offered {
+		for _, o := range offers {
+			k.Add(name, o)
+		}
 	}
-	for _, o := range f.Offered {
-		offer := signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.From}
-		err = errors.Join(err, key32(&offer.Value, o.Key), checkFrom(o.From))
-		k.Add(o.By, offer)
+	if err == nil {
+		var again []byte
+		if again, err = k.Encode(); err == nil && !bytes.Equal(again, b) {
+			err = errors.New("not as they were written")
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pair: secrets: %w; "+lostSecrets, err)
 	}
-	if again, err := k.Encode(); err != nil || !bytes.Equal(again, b) {
-		return nil, errors.New("pair: secrets: not as they were written; " + lostSecrets)
-	}
 	return k, nil
-}
-
-func key32(to *[32]byte, text string) error {
-	b, err := hex.DecodeString(text)
-	if err == nil && len(b) != len(to) {
-		err = fmt.Errorf("found %d bytes, want %d", len(b), len(to))
-	}
-	copy(to[:], b)
-	return err
-}
-
-func checkFrom(from int) error {
-	if from < 1 || from > math.MaxInt32 {
-		return fmt.Errorf("found a key from release %d on, want 1..%d", from, math.MaxInt32)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -119,6 +120,18 @@ func (r *Statement) appendBody(dst []byte) []byte {
 
 // Append appends the statement to dst, Size bytes, the signature last.
 func (r *Statement) Append(dst []byte) []byte { return append(r.appendBody(dst), r.Signature[:]...) }
+
+// MarshalText returns the statement as [Statement.Append] writes it, in hexadecimal digits.
+func (r Statement) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
+
+// UnmarshalText reads what MarshalText wrote, of any kind.
+func (r *Statement) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err == nil {
+		*r, err = Parse(b, Release, Offer, Stop, Notice, Checkpoint)
+	}
+	return err
+}
 
 // Parse reads a statement of one of some kinds as [Statement.Append] wrote it. It does not look at the signature.
 func Parse(b []byte, kinds ...Kind) (Statement, error) {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,25 +11,11 @@ import (
 
 // Report is what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Slots   [2]SlotReport // slot-0 and slot-1
-	Log     []string      // the lines of releases.log as they are, each a JSON object unless it is damaged
-	Journal Journal       // nothing of it is verified
-	Secrets bool          // there are some
-	Remarks []string      // what [Open] would repair or only mention
-	Refused error         // why a node would refuse to start on the directory; nil if it would not
-}
-
-// SlotReport is what one slot holds.
-type SlotReport struct {
-	File   string `json:"file"`            // its path
-	Fault  string `json:"fault,omitempty"` // why there is no whole state in it; if it is empty, the rest counts
-	Round  int    `json:"round"`
-	Bytes  int64  `json:"bytes"`            // length of the state
-	Digest string `json:"digest,omitempty"` // SHA-256 over the slot, in hexadecimal digits, as in the log
-	Note   string `json:"-"`                // of the save
-
-	Snapshot *Snapshot `json:"-"` // the state, nil if it cannot be decoded
-	Foreign  error     `json:"-"` // why it cannot
+	Newest  Record   // the newest save that is whole, without its state; zero if there is none
+	Log     []string // the lines of releases.log as they are, each a JSON object unless it is damaged
+	Journal Journal  // nothing of it is verified
+	Remarks []string // what [Open] would repair or only mention
+	Refused error    // why a node would refuse to start on the directory; nil if it would not
 }
 
 // Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read
@@ -39,7 +24,7 @@ func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
 	}
-	s, err := scanDir(osDisk(dir), dir, false, true)
+	s, err := scanDir(osDisk(dir), dir, false, false)
 	if err != nil {
 		return Report{}, err
 	}
@@ -48,22 +33,16 @@ func Inspect(dir string) (Report, error) {
 	if r.Refused == nil {
 		r.Refused = checkStore(dir)
 	}
-	if j, err := ReadJournal(dir); err == nil {
+	j, err := ReadJournal(dir)
+	if err == nil {
 		r.Journal = *j
-	} else if r.Refused == nil {
+		_, err = readSecrets(filepath.Join(dir, SecretsName))
+	}
+	if r.Refused == nil {
 		r.Refused = err
 	}
-	secrets, err := readSecrets(filepath.Join(dir, SecretsName))
-	if r.Secrets = secrets != nil || err != nil; r.Refused == nil {
-		r.Refused = err
-	}
-	for i, sl := range s.slots {
-		r.Slots[i] = SlotReport{File: s.path(i), Fault: fmt.Sprint(sl.fault)}
-		if sl.fault == nil {
-			digest := hex.EncodeToString(sl.digest[:])
-			r.Slots[i] = SlotReport{File: s.path(i), Round: sl.Round, Bytes: sl.length, Digest: digest, Note: sl.Note}
-			r.Slots[i].Snapshot, r.Slots[i].Foreign = decodeSnapshot(sl.slot, s.path(i))
-		}
+	if whole := s.whole(); len(whole) > 0 {
+		r.Newest = whole[len(whole)-1].Record
 	}
 	return r, nil
 }

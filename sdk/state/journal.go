@@ -93,7 +93,7 @@ func (l *journalLine) check() error {
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:
-		_, _, err = l.Evidence.Releases()
+		err = l.Evidence.Check()
 	case l.Stop != nil:
 		_, err = signed.ParseRelayed(l.Stop, signed.Stop)
 	case l.Quarantine != nil && (l.Quarantine.Release < 1 || l.Quarantine.Neighbor == ""):

@@ -50,14 +50,14 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if r, err := Inspect(dir); err != nil || r.Refused != nil || !r.Secrets {
+	if r, err := Inspect(dir); err != nil || r.Refused != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, damaged := range [][]byte{nil, text[:len(text)/2], bytes.Replace(text, []byte(`"from":1`), []byte(`"from":2`), 1)} {
+	for _, damaged := range [][]byte{nil, text[:len(text)/2], bytes.Replace(text, []byte(`"member":"a"`), []byte(`"member":"b"`), 1)} {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 			strings.Contains(err.Error(), string(text[200:220])) {
 			t.Errorf("%s: %v", damaged, err)
 		}
-		if r, err := Inspect(dir); err != nil || r.Refused == nil || !r.Secrets {
+		if r, err := Inspect(dir); err != nil || r.Refused == nil {
 			t.Errorf("%s: %+v, %v", damaged, r, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "secrets*")); err != nil || len(left) > 0 {
 		t.Errorf("%q are left, %v", left, err)
 	}
-	if r, err := Inspect(dir); err != nil || r.Refused != nil || r.Secrets {
+	if r, err := Inspect(dir); err != nil || r.Refused != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := d.Keep("slot-0", nil); err == nil {

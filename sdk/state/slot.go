@@ -123,6 +123,3 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 	}
 	return nil
 }
-
-// DirSize returns how many bytes the slots of a [Dir] take for states of up to so many bytes.
-func DirSize(size int) int64 { return 2 * (int64(size) + slotOverhead) }

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"crypto/ed25519"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -28,6 +27,7 @@ type Log struct {
 	Lost       *Lost  // the largest checkpoint of another ledger that a neighbor has shown, until it is dealt with
 	Beside     string // a ledger that was not inherited, in words
 
+	Epoch       uint16 // how many devices of this name were lost before this one
 	Incarnation uint64
 	Own         signed.Chain
 	Seen        *signed.Statement // the newest that may be seen: its release is stored and marked
@@ -39,16 +39,13 @@ type Peer struct {
 	Name        string
 	Scope       signed.Scope
 	Held        signed.Chain
-	Ledger      []byte           // id of the ledger that it named when it started
-	Shown       signed.Head      // the state of it that it named
+	Shown       signed.Head      // the ledger that it named when it started last, zero for none
 	Earlier     []byte           // what its probe is answered with, see [Log.Earlier]
 	Countersign []byte           // of this node's last release
 	Evidence    *signed.Evidence // of a double of it
-	Told        bool             // the neighbor has been shown the evidence since the last tick
-	Asked       bool             // the neighbor was asked since the last tick what it holds
+	said        Once             // since the last tick
 	Ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
 	Times       int
-	Corrected   bool   // a device of its name that another has replaced has been told since the last tick
 	Request     uint64 // the last takeover in which a device of its name has asked where this node stands
 }
 
@@ -82,8 +79,8 @@ func (l *Log) releaseOf(s *admm.State, epoch uint16) signed.Statement {
 }
 
 // Sign signs the release behind a state, which follows those that were signed before.
-func (l *Log) Sign(s *admm.State, epoch uint16) (err error) {
-	r := l.releaseOf(s, epoch)
+func (l *Log) Sign(s *admm.State) (err error) {
+	r := l.releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
 		r.Prev = before.ID(l.Scope)
 	}
@@ -166,12 +163,9 @@ func (l *Log) Attach(m *admm.Message) {
 		return
 	case admm.Probe:
 		m.Signed.Own = Encoded(l.Own.Last())
-		if l.Ledger != nil {
-			m.Signed.Ledger, _ = hex.DecodeString(l.Ledger.Head().ID)
-		}
-	}
-	if m.Kind == admm.Probe || m.Kind == admm.ProbeReply {
-		l.proveEarlier(m, peer)
+		m.Signed.Other = l.Checkpoint
+	case admm.ProbeReply:
+		m.Signed.Other = peer.Earlier
 	}
 	if r := peer.Held.Proving(m.Held); r != nil {
 		m.Signed.Proof = r.Append(nil)
@@ -184,23 +178,13 @@ func (l *Log) Attach(m *admm.Message) {
 // Earlier returns what a neighbor is shown of its own ledgers: a state of the one that it uses, other than it has
 // shown, or else the checkpoint of another one.
 func (l *Log) Earlier(peer *Peer) []byte {
-	keys := l.Keys(peer.Name)
-	e := l.Heads.Find(keys, peer.Ledger, peer.Shown)
+	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
+	e := l.Heads.Find(keys, ledger, peer.Shown)
 	newest := peer.Held.Last()
 	if e == nil || newest != nil && e.Ledger.Seq <= newest.Ledger.Seq {
-		if e = l.Heads.Lost(keys, peer.Ledger, peer.Scope); e == nil {
+		if e = l.Heads.Lost(keys, ledger, peer.Scope); e == nil {
 			return nil
 		}
 	}
 	return e.Append(nil)
-}
-
-// proveEarlier adds to a message what its receiver has to know of ledgers: of a probe the sender's, of an answer the
-// receiver's.
-func (l *Log) proveEarlier(m *admm.Message, peer *Peer) {
-	if m.Kind == admm.Probe {
-		m.Signed.Other = l.Checkpoint
-	} else {
-		m.Signed.Other = peer.Earlier
-	}
 }

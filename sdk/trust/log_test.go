@@ -32,7 +32,7 @@ func members() (a, b *trust.Log) {
 
 // released is what a log's member sends of a release.
 func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
-	if err := l.Sign(&admm.State{Round: round, X: x}, 0); err != nil {
+	if err := l.Sign(&admm.State{Round: round, X: x}); err != nil {
 		panic(err)
 	}
 	m := &admm.Message{Kind: admm.Release, To: to, Round: round, Vector: x}
@@ -128,7 +128,7 @@ func TestLedgersAreShown(t *testing.T) {
 		"another ledger": {of(3, 0), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
 	} {
 		peer := b.Peers[0]
-		peer.Ledger, peer.Shown = c.shown.ID[:], c.shown
+		peer.Shown = c.shown
 		peer.Earlier = b.Earlier(peer)
 		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
 		b.Attach(m)

@@ -52,12 +52,11 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Own         []byte `cbor:"12,keyasint,omitempty"`
 		Proof       []byte `cbor:"13,keyasint,omitempty"`
 		Other       []byte `cbor:"14,keyasint,omitempty"`
-		Ledger      []byte `cbor:"15,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
 		Offer       []byte `cbor:"17,keyasint,omitempty"`
 		Stops       []byte `cbor:"18,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Ledger, f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops})
+		f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,6 @@ type frame struct {
 	Own         []byte  `cbor:"12,keyasint,omitempty"`
 	Proof       []byte  `cbor:"13,keyasint,omitempty"`
 	Other       []byte  `cbor:"14,keyasint,omitempty"`
-	Ledger      []byte  `cbor:"15,keyasint,omitempty"`
 	Countersign []byte  `cbor:"16,keyasint,omitempty"`
 	Offer       []byte  `cbor:"17,keyasint,omitempty"`
 	Stops       []byte  `cbor:"18,keyasint,omitempty"`
@@ -76,18 +75,17 @@ const (
 	hasOwn
 	hasProof
 	hasOther
-	hasLedger
 	hasCountersign
 	hasOffer
 	hasStops
 
 	hasPayload = hasVector | hasGrid
-	hasProbe   = hasOwn | hasProof | hasOther | hasLedger | hasOffer | hasStops
+	hasProbe   = hasOwn | hasProof | hasOther | hasOffer | hasStops
 )
 
 // fieldNames are the names of the fields in errors, in the order of their bits.
-var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "ledger",
-	"countersign", "offer", "stops"}
+var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
+	"offer", "stops"}
 
 // name returns the name of the first of some fields.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -137,8 +135,8 @@ func (f *frame) check(kind admm.Kind) error {
 // has returns the fields that are there.
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Ledger) > 0, len(f.Countersign) > 0,
-		len(f.Offer) > 0, len(f.Stops) > 0} {
+		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
+		len(f.Stops) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -149,7 +147,7 @@ func (f *frame) has() (set fields) {
 // checkSigned reports which of the signed fields is too long.
 func (f *frame) checkSigned() error {
 	total := 0
-	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Ledger, f.Countersign} {
+	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Countersign} {
 		most := maxField
 		if hasOwn<<i == hasOther {
 			most = signed.MaxEarlier
@@ -161,7 +159,7 @@ func (f *frame) checkSigned() error {
 	}
 	switch n, stops := len(f.Offer), len(f.Stops); {
 	case total > maxSigned:
-		return fmt.Errorf("own, proof, other, ledger and countersign: found %d bytes, wanted at most %d together", total,
+		return fmt.Errorf("own, proof, other and countersign: found %d bytes, wanted at most %d together", total,
 			maxSigned)
 	case n != 0 && n != signed.Size:
 		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.Size)
@@ -220,7 +218,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	}
 	s := &m.Signed
 	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent,
-		Own: s.Own, Proof: s.Proof, Other: s.Other, Ledger: s.Ledger, Countersign: s.Countersign, Offer: s.Offer,
+		Own: s.Own, Proof: s.Proof, Other: s.Other, Countersign: s.Countersign, Offer: s.Offer,
 		Stops: s.Stops}
 	if m.Kind == admm.ProbeReply {
 		f.Kind, f.Resent = uint64(admm.Probe), true
@@ -272,7 +270,7 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	*m = admm.Message{Kind: kind, Round: int(f.Round), Resent: f.Resent && kind != admm.ProbeReply,
 		Vector: m.Vector[:0], Grid: m.Grid[:0],
-		Signed: admm.Signed{Own: f.Own, Proof: f.Proof, Other: f.Other, Ledger: f.Ledger, Countersign: f.Countersign,
+		Signed: admm.Signed{Own: f.Own, Proof: f.Proof, Other: f.Other, Countersign: f.Countersign,
 			Offer: f.Offer, Stops: f.Stops}}
 	if f.Held != nil {
 		m.Held = int(*f.Held)

@@ -235,7 +235,7 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 		{Kind: admm.EdgeMessage, Round: 1, Vector: anyFinite(3, 1), Signed: admm.Signed{Own: b(196, 1)}},
 		{Kind: admm.Release, Round: 2, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(23, 1)}},
 		{Kind: admm.Probe, Round: 3, Held: 2, Incarnation: 9,
-			Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3), Ledger: b(16, 4)}},
+			Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3)}},
 		{Kind: admm.ProbeReply, Round: 3, Held: 2, Incarnation: 9, Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
 		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
 			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(191, 5)}},

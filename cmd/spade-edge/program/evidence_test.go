@@ -2,7 +2,6 @@ package program
 
 import (
 	"crypto/ed25519"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -41,10 +40,10 @@ func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey,
 	t.Helper()
 	scope := signed.NewScope(f.Run, f.Hash(), member)
 	e := signed.Evidence{Member: member, Round: round}
-	for i, text := range []*string{&e.First, &e.Second} {
+	for i, to := range []*signed.Statement{&e.First, &e.Second} {
 		r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{byte(i)}}
 		r.Sign(key, scope)
-		*text = hex.EncodeToString(r.Append(nil))
+		*to = r
 	}
 	line, err := json.Marshal(e)
 	if err != nil {

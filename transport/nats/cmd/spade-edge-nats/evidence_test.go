@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -48,10 +47,10 @@ func TestEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := signed.Evidence{Member: "b", Round: 2}
-	for i, text := range []*string{&e.First, &e.Second} {
+	for i, to := range []*signed.Statement{&e.First, &e.Second} {
 		r := signed.Statement{Kind: signed.Release, Round: e.Round, Value: [32]byte{byte(i)}}
 		r.Sign(key, signed.NewScope(f.file.Fleet.Run, f.file.Fleet.Hash(), "b"))
-		*text = hex.EncodeToString(r.Append(nil))
+		*to = r
 	}
 	line, err := json.Marshal(e)
 	if err != nil {

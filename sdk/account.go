@@ -1,0 +1,155 @@
+package sdk
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// account is what the releases of a run cost: in the filter of the run, and in the ledger of all runs on the same data. It
+// is nil in a run that is not private, which has no cost that could be stated. All numbers of rounds count those that touch
+// data.
+type account struct {
+	ledger *state.Ledger // nil counts this run alone
+	run    string
+	fleet  [32]byte
+	member string
+	cost   dpmech.Gaussian // of each release
+	rounds int             // that the run is planned with
+	whole  bool            // all of them are charged already: the device took the place of a lost one
+
+	// the last releases of this run that the ledger had when the node was made, and those of them that may have been sent
+	reserved, marked int
+
+	mu     sync.Mutex // guards changes of the filter
+	filter *dpmech.Filter
+}
+
+// newAccount returns the account of a member at the start of its run.
+func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*account, error) {
+	if f.Privacy.NonPrivate {
+		return nil, nil
+	}
+	a := &account{ledger: ledger, run: f.Run, fleet: hash, member: member, cost: f.Privacy.gaussian(), rounds: f.Method.Rounds}
+	a.reserved, a.marked = a.inLedger()
+	var err error
+	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())
+	return a, err
+}
+
+// covers reports that the ledger has no room for the rest of the run.
+func (a *account) covers() error {
+	if a == nil || a.ledger == nil {
+		return nil
+	}
+	return a.ledger.Covers(a.run, a.fleet, a.member, a.rounds, a.cost)
+}
+
+// inLedger returns the last rounds of this run that the ledger has, reserved and marked; 0 without a ledger.
+func (a *account) inLedger() (reserved, marked int) {
+	if a == nil || a.ledger == nil {
+		return 0, 0
+	}
+	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
+}
+
+// load takes over the filter that was stored with a round. Releases that were made while the run had no ledger are entered
+// in the one that it has now; head is that of the ledger at that time, empty for none.
+func (a *account) load(filter []byte, head string) (err error) {
+	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
+		return err
+	}
+	if err := a.ledger.CheckHead(head); err != nil || head != "" || a.ledger == nil {
+		return err
+	}
+	for round := 1; round <= a.filter.Last(); round++ {
+		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
+			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
+		}
+	}
+	return nil
+}
+
+// advice ends the errors about a state that is lost or old.
+const advice = "restore the newest state and ledger, let this device take the place of a lost one, or start the fleet anew " +
+	"under another run id"
+
+// check makes sure that the ledger knows of no release that a store has lost which ends with a round, by the rule of
+// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. A device that
+// has replaced another makes no release with data, and its ledger has the whole run.
+func (a *account) check(stored bool, round int) error {
+	switch {
+	case a == nil || a.whole:
+		return nil
+	case !stored && a.marked > 0:
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
+			a.marked, state.ErrLost, advice)
+	}
+	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
+		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
+			a.reserved, round, state.ErrLost, advice, err)
+	}
+	return nil
+}
+
+// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
+// nowhere; a crash between the two can only count too much.
+func (a *account) reserve(round int) error {
+	if a == nil || a.whole {
+		return nil
+	}
+	if err := a.filter.Check(round, a.cost); err != nil {
+		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
+	}
+	if a.ledger != nil {
+		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
+		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
+			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
+				state.ErrRollback)
+		}
+		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
+			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.filter.Reserve(round, a.cost)
+}
+
+// mark tells the ledger that the release of a round is about to be sent, and those before it.
+func (a *account) mark(round int) error {
+	if a == nil || a.ledger == nil || round < 1 || a.whole {
+		return nil
+	}
+	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
+		return fmt.Errorf("sdk: release %d is not sent, for it could not be marked: %w", round, err)
+	}
+	return nil
+}
+
+// chargeAll charges every release of the run: the lost device may have made any of them.
+func (a *account) chargeAll() error {
+	if a == nil {
+		return nil
+	}
+	for round := 1; round <= a.rounds; round++ {
+		if err := a.reserve(round); err != nil {
+			return err
+		}
+		a.reserved = max(a.reserved, round)
+	}
+	if err := a.mark(a.rounds); err != nil {
+		return err
+	}
+	a.marked, a.whole = a.rounds, true
+	return nil
+}
+
+// total returns what the run has cost so far.
+func (a *account) total() dpmech.Total {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.filter.Total()
+}

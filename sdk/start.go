@@ -1,0 +1,117 @@
+package sdk
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// run is one call of Run.
+type run struct {
+	*Node
+	ctx      context.Context
+	cancel   context.CancelFunc
+	codec    *wire.Codec
+	releases bool // what the fleet sends
+	inbox    chan received
+	presence *presence       // nil without Config.Patience
+	outbox   map[int]*outbox // by neighbor
+	// names neighbors to which the connection has just opened; nil if the transport does not
+	opened     <-chan string
+	workers    sync.WaitGroup // the receiver
+	senders    sync.WaitGroup
+	message    admm.Message // scratch of decoding
+	losses     []float64    // scratch of asking
+	failing    bool         // losses could not be had, which has been logged
+	joining    *joining     // nil but while the node takes over and has no state
+	remembered bool         // what neighbors have signed of their ledgers has been written down in this Run
+	idle       int          // frames taken since the node has last got on
+	waiting    int          // the round of which the observer knows that it stands still, plus 1
+	final      time.Time    // when the model became final
+}
+
+// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends,
+// so that nobody waits for a neighbor who is slow.
+func (n *Node) start(ctx context.Context) (*run, error) {
+	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
+		inbox: make(chan received, 4), outbox: map[int]*outbox{},
+	}
+	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
+		r.opened = t.Opened()
+	}
+	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	if n.cfg.Patience > 0 {
+		var names []string
+		for _, j := range n.neighbors {
+			names = append(names, n.cfg.Fleet.Members[j])
+		}
+		r.presence = newPresence(time.Now(), names)
+		for name, box := range r.presence.arrived {
+			r.workers.Go(func() { r.pass(name, box) })
+		}
+	}
+	r.workers.Go(r.receive)
+	for _, j := range n.neighbors {
+		box := newOutbox()
+		r.outbox[j] = box
+		to := n.cfg.Fleet.Members[j]
+		r.senders.Go(func() {
+			for f := box.next(); f != nil; f = box.next() {
+				r.mu.Lock()
+				r.status.BytesSent += int64(len(f))
+				r.mu.Unlock()
+				if err := n.cfg.Transport.Send(r.ctx, to, f); err != nil && r.ctx.Err() == nil {
+					n.log.Warn("message not sent", "to", to, "err", err)
+				}
+			}
+		})
+	}
+	r.workers.Go(r.watch)
+	return r, nil
+}
+
+// stop gives the last frames a moment to leave, then ends every goroutine that start has made.
+func (r *run) stop() {
+	r.rememberHeads()
+	for _, box := range r.outbox {
+		box.close()
+	}
+	flushed := time.AfterFunc(min(2*time.Second, r.cfg.Linger), r.cancel)
+	r.senders.Wait()
+	flushed.Stop()
+	r.cancel()
+	if r.presence != nil {
+		for _, box := range r.presence.arrived {
+			box.close()
+		}
+	}
+	r.workers.Wait()
+}
+
+// receive passes frames from the transport to the loop.
+func (r *run) receive() {
+	for {
+		from, frame, err := r.cfg.Transport.Recv(r.ctx)
+		if err == nil && r.arrive(from, frame) {
+			continue
+		}
+		select {
+		case r.inbox <- received{from: from, frame: frame, err: err}:
+		case <-r.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}

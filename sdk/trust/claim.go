@@ -1,0 +1,91 @@
+package trust
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Once is what is said to a neighbor at most once between two ticks.
+type Once uint8
+
+const (
+	SayDouble     Once = 1 << iota // the evidence against it
+	SayQuarantine                  // that this node goes on without it
+	SayReplaced                    // what a device of its name has signed that has replaced it
+	AskHeld                        // what it holds of this node
+	All           Once = 1<<iota - 1
+)
+
+// First reports whether something has not been said since the last tick, and notes that it is.
+func (p *Peer) First(what Once) bool {
+	first := p.said&what == 0
+	p.said |= what
+	return first
+}
+
+// Again lets something be said again.
+func (p *Peer) Again(what Once) { p.said &^= what }
+
+// Notice returns what tells a neighbor that this member goes on without it from a release on. It travels as evidence
+// does, so that programs that do not know of it refuse it.
+func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
+	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
+	if l.Signing() {
+		n.Sign(l.Key, l.Scope)
+	}
+	why = cmp.Or(why[:min(len(why), 200)], "-")
+	return &admm.Message{Kind: admm.Conflict, Round: release, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte(why)}}
+}
+
+// IsNotice reports whether a message is a neighbor's notice.
+func IsNotice(m *admm.Message) bool {
+	_, err := signed.Parse(m.Signed.Proof, signed.Notice)
+	return m.Kind == admm.Conflict && err == nil
+}
+
+// CheckNotice checks a neighbor's notice, in a run whose last release has a number.
+func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.Statement, err error) {
+	n, err = signed.Parse(m.Signed.Proof, signed.Notice)
+	switch {
+	case err != nil:
+	case n.Value != l.Scope:
+		err = errors.New("trust: a notice of quarantine for another member")
+	case n.Round > last+2:
+		err = fmt.Errorf("trust: a quarantine from release %d on, want at most %d", n.Round, last+2)
+	case l.Signing():
+		err = n.Verify(peer.Scope, l.Keys(peer.Name))
+	}
+	return n, err
+}
+
+// Double reads evidence of a double: of the neighbor with a number, or of this member, which is -1.
+func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
+	first, err := signed.Parse(m.Signed.Proof, signed.Release)
+	if err != nil {
+		return -1, e, err
+	}
+	second, err := signed.Parse(m.Signed.Other, signed.Release)
+	if err != nil {
+		return -1, e, err
+	}
+	two := first.Contradicts(&second)
+	_, err1 := l.Mine(m.Signed.Proof)
+	_, err2 := l.Mine(m.Signed.Other)
+	if err = cmp.Or(err1, err2); err == nil && !two {
+		err = fmt.Errorf("trust: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
+			second.Round)
+	}
+	if err == nil {
+		return -1, signed.NewEvidence(l.Name, &first, &second), nil
+	}
+	for j, peer := range l.Peers {
+		if keys := l.Keys(peer.Name); two && first.Verify(peer.Scope, keys) == nil && second.Verify(peer.Scope, keys) == nil {
+			return j, signed.NewEvidence(peer.Name, &first, &second), nil
+		}
+	}
+	return -1, e, err
+}
