@@ -67,9 +67,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 			r.status.Neighbors[i].Quarantine = r.quarantined(j)
 		}
 	}
-	journal := r.journal
-	journal.Quarantine = append(slices.Clone(journal.Quarantine), q)
-	err := r.keepJournal(&journal)
+	err := r.keepJournal(func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.mu.Unlock()
 	if err != nil {
 		r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)
