@@ -3,7 +3,6 @@ package sdk
 import (
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
@@ -115,24 +114,4 @@ func (r *run) inherit() error {
 		}
 	}
 	return nil
-}
-
-// inheritance says in words what a certificate of all runs rests on.
-func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
-	for _, in := range life.Inherited {
-		limit := "it had no limit"
-		if in.Limit != nil {
-			limit = "its limit was " + in.Limit.String()
-		}
-		conditions = append(conditions, fmt.Sprintf("the lost ledger %s had spent at least what %q could prove, which is counted; %s",
-			in.Ledger, in.Member, limit))
-	}
-	if n.claims.Beside != "" {
-		conditions = append(conditions, n.claims.Beside)
-	}
-	if n.claims.Epoch > 0 && len(conditions) == 0 {
-		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost one spent in "+
-			"runs without these neighbors is not counted")
-	}
-	return conditions
 }

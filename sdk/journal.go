@@ -36,8 +36,11 @@ func (n *Node) loadJournal() error {
 	return n.loadEvidence()
 }
 
-// keepJournal makes a journal durable, and the node's own. n.mu is held, and what the journal had stays as it is.
-func (n *Node) keepJournal(j *state.Journal) error {
+// keepJournal makes the journal durable as it is after a change, which replaces lists and changes none of them. After an
+// error the journal is as before. n.mu is held.
+func (n *Node) keepJournal(change func(j *state.Journal)) error {
+	j := n.journal
+	change(&j)
 	if n.cfg.Store != nil {
 		text, err := j.Encode()
 		if err == nil {
@@ -47,7 +50,7 @@ func (n *Node) keepJournal(j *state.Journal) error {
 			return err
 		}
 	}
-	n.journal = *j
+	n.journal = j
 	return nil
 }
 
@@ -76,9 +79,8 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.Evidence = append(r.status.Evidence, e)
-	journal := r.journal
-	journal.Evidence = append(slices.Clone(journal.Evidence), e)
-	if err := r.keepJournal(&journal); err != nil {
+	err := r.keepJournal(func(j *state.Journal) { j.Evidence = append(slices.Clone(j.Evidence), e) })
+	if err != nil {
 		r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
 	}
 }

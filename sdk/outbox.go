@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// room is how many frames wait for a neighbor's sender at most, beside a last word. A round has at most two messages under way to a
-// neighbor; the rest is room for those that answer it. Each may be a long one.
+// room is how many frames wait for a neighbor's sender at most, beside its last one. A round has at most two messages under
+// way to a neighbor; the rest is room for those that answer it.
 const room = 4
 
 // outbox holds the frames for a neighbor that its sender has not taken yet.
@@ -27,9 +27,9 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put adds a frame. One that waits already is not added again: over a link that is slower than the repeats, what is new would find no
-// room. A neighbor that takes nothing gets nothing: it will be sent again, or asked again. After a last word there may be nobody to ask:
-// it has a place of its own.
+// put adds a frame. One that waits already is not added again: over a link that is slower than the repeats, a new frame
+// would find no room. A frame without room is dropped: it will be sent again, or asked for again. After the last frame there
+// may be nobody to ask, so that it has a place of its own.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

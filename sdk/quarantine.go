@@ -22,6 +22,13 @@ type Quarantine struct {
 	Why     string // what was found, and what was wanted
 }
 
+// A node stops working with a neighbor whose message violates the protocol: a release that is out of bounds, or two signed
+// ones of one round. What it can pass over, such as a frame that makes no sense, it refuses and counts. It waits for a
+// silent neighbor, unless it has a [Config].Patience. Without keys nobody can tell who speaks, so that only a release
+// counts that would be used otherwise.
+//
+// Everything here follows from what was received and in which order, see [admm.Machine.Quarantine].
+
 // cases is what a node has on neighbors in quarantine, by their numbers. It belongs to the goroutine of Run.
 type cases map[int]*state.Quarantine
 
@@ -67,9 +74,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 			r.status.Neighbors[i].Quarantine = r.quarantined(j)
 		}
 	}
-	journal := r.journal
-	journal.Quarantine = append(slices.Clone(journal.Quarantine), q)
-	err := r.keepJournal(&journal)
+	err := r.keepJournal(func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.mu.Unlock()
 	if err != nil {
 		r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)

@@ -17,7 +17,7 @@ import (
 //	inbox.go       waiting for frames, and taking them one by one
 //	outbox.go      frames on their way out
 //	account.go     what a release costs, and the ledger
-//	durable.go     what survives the process
+//	durable.go     what survives the process, with journal.go
 //	secrets.go     what two neighbors share
 //	prove.go       signatures of what is said of releases
 //	quarantine.go  neighbors that the node works with no longer
@@ -116,31 +116,29 @@ func (r *run) loop() error {
 	}
 }
 
-// perform does a machine's duties but for the queries, in their order: it charges the release that is about to be made,
-// keeps the one that has been made and tells of it, and sends.
+// perform does a machine's duties but for the queries, in their order: a release that is about to be made is charged, one
+// that has been made is stored and marked, and only then is anything of it shown or sent.
 func (r *run) perform(duties admm.Ready) error {
+	var err error
 	if duties.Reserve > 0 {
-		if err := r.inherit(); err != nil {
-			return err
+		if err = r.inherit(); err == nil {
+			err = r.keepSecrets()
 		}
-		if err := r.keepSecrets(); err != nil {
-			return err
-		}
-		if err := r.account.reserve(duties.Reserve); err != nil {
-			return err
+		if err == nil {
+			err = r.account.reserve(duties.Reserve)
 		}
 	}
-	if duties.Released > 0 {
-		if err := r.record(); err != nil {
-			return err
+	if err == nil && duties.Released > 0 {
+		if err = r.record(); err == nil {
+			err = r.retireSecrets(duties.Released)
 		}
-		if err := r.retireSecrets(duties.Released); err != nil {
-			return err
-		}
-		if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
-			r.remembered = true
-			r.rememberHeads()
-		}
+	}
+	if err != nil {
+		return err
+	}
+	if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
+		r.remembered = true
+		r.rememberHeads()
 	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {

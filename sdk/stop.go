@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
@@ -64,9 +65,7 @@ func (n *Node) keepStop(s signed.Relayed) error {
 	if !next.Take(s) {
 		return nil
 	}
-	journal := n.journal
-	journal.Stops = next.Known
-	if err := n.keepJournal(&journal); err != nil {
+	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
 		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Round, err)
 	}
 	next.fresh = true

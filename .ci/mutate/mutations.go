@@ -59,7 +59,7 @@ var mutations = []mutation{
 		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {",
 		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil && err == nil {", stops},
 	{"stop: acted on before it is kept", "sdk/stop.go",
-		"	journal.Stops = next.Known\n", "", suite{"./sdk", "StopSurvivesKills"}},
+		"{ j.Stops = next.Known }", "{}", suite{"./sdk", "StopSurvivesKills"}},
 	{"stop: an early end that its state does not have", "sdk/admm/stop.go",
 		"		m.early = m.round + 1\n", "		m.early = max(release, m.begunRound())\n", late},
 	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},

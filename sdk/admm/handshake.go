@@ -55,7 +55,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		// A replacement does not go on from all that is known of the device before it.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 		if m.began(e.index) > 0 && m.round > m.began(e.index) {
-			m.since[e.index] = 0 // see unstarted
+			m.since[e.index] = 0 // see between
 		}
 	}
 	if msg.Held > m.round {

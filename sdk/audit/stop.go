@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -21,11 +20,8 @@ func (x *auditor) stopped() error {
 	var errs []error
 	asked := map[int]bool{}
 	for i, text := range c.Stops {
-		b, err := hex.DecodeString(text)
 		var s signed.Relayed
-		if err == nil {
-			s, err = signed.ParseRelayed(b, signed.Stop)
-		}
+		err := s.UnmarshalText([]byte(text))
 		if err == nil && s.Member >= len(f.Members) {
 			err = fmt.Errorf("it is by member %d, want 0..%d", s.Member, len(f.Members)-1)
 		}

@@ -34,6 +34,15 @@ func (e *Earlier) Append(dst []byte) []byte {
 	return append(e.Statement.Append(append(dst, e.Scope[:]...)), e.Text...)
 }
 
+// MarshalText returns what [Earlier.Append] writes, in hexadecimal digits.
+func (e Earlier) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, e.Append(nil)), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (e *Earlier) UnmarshalText(text []byte) (err error) {
+	*e, err = fromHex(text, ParseEarlier)
+	return err
+}
+
 // ParseEarlier reads what [Earlier.Append] wrote, and checks that the text is the one that was signed. It does not look
 // at the signature. The text is a copy.
 func ParseEarlier(b []byte) (e Earlier, err error) {

@@ -2,6 +2,7 @@ package signed
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 )
@@ -18,6 +19,15 @@ const RelayedSize = 4 + Size
 // Append appends the member in four bytes, big-endian, and the statement to dst.
 func (r *Relayed) Append(dst []byte) []byte {
 	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
+}
+
+// MarshalText returns what [Relayed.Append] writes, in hexadecimal digits.
+func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
+
+// UnmarshalText reads what MarshalText wrote of a [Stop], the one kind that members pass on.
+func (r *Relayed) UnmarshalText(text []byte) (err error) {
+	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b, Stop) })
+	return err
 }
 
 // ParseRelayed reads a statement of one of some kinds as [Relayed.Append] wrote it. It does not look at the signature.

@@ -125,12 +125,20 @@ func (r *Statement) Append(dst []byte) []byte { return append(r.appendBody(dst),
 func (r Statement) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
 
 // UnmarshalText reads what MarshalText wrote, of any kind.
-func (r *Statement) UnmarshalText(text []byte) error {
-	b, err := hex.DecodeString(string(text))
-	if err == nil {
-		*r, err = Parse(b, Release, Offer, Stop, Notice, Checkpoint)
-	}
+func (r *Statement) UnmarshalText(text []byte) (err error) {
+	*r, err = fromHex(text, func(b []byte) (Statement, error) {
+		return Parse(b, Release, Offer, Stop, Notice, Checkpoint)
+	})
 	return err
+}
+
+// fromHex reads what was written in hexadecimal digits.
+func fromHex[T any](text []byte, parse func(b []byte) (T, error)) (v T, err error) {
+	b, err := hex.DecodeString(string(text))
+	if err != nil {
+		return v, err
+	}
+	return parse(b)
 }
 
 // Parse reads a statement of one of some kinds as [Statement.Append] wrote it. It does not look at the signature.

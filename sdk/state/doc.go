@@ -1,6 +1,6 @@
 // Package state keeps what must survive a crash and a power cut: the state behind a node's last two releases, the log
-// of its releases, the evidence it has found and the secrets of its run ([Dir]), the lifetime account of a data set ([Ledger]), what neighbors
-// have signed of their ledgers ([Heads]), and the certificate ([WriteCertificate]).
+// of its releases, the evidence it has found and the secrets of its run ([Dir]), the lifetime account of a data set
+// ([Ledger]), what neighbors have signed of their ledgers ([Heads]), and the certificate ([WriteCertificate]).
 //
 // A release is made in this order: reserve its line in the ledger, draw its noise, save its state, mark it in the
 // ledger, send it. Each step is durable before the next begins. [dpmech.CheckResume] says what a node may do after a

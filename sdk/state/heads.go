@@ -28,11 +28,9 @@ type Heads struct {
 
 // headEntry is one line of the file: the latest release or the latest checkpoint that names a ledger.
 type headEntry struct {
-	Key    hexText `json:"key"`    // of the neighbor that signed
-	Ledger hexText `json:"ledger"` // its id
-	Signed hexText `json:"signed"` // as [signed.Earlier.Append] writes it
-
-	signed signed.Earlier
+	Key    hexText        `json:"key"`    // of the neighbor that signed
+	Ledger hexText        `json:"ledger"` // its id
+	Signed signed.Earlier `json:"signed"`
 }
 
 // hexText is written in hexadecimal digits.
@@ -54,7 +52,7 @@ func OpenHeads(path string) (*Heads, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, named(err)
 	}
-	entries, err := parseLines(text, (*headEntry).parse)
+	entries, err := parseLines(text, (*headEntry).check)
 	if err != nil {
 		return nil, fmt.Errorf("state: %s, %w; bring it back from a copy, or remove it and forget what neighbors have signed",
 			path, err)
@@ -62,15 +60,12 @@ func OpenHeads(path string) (*Heads, error) {
 	return &Heads{path: path, entries: entries}, nil
 }
 
-// parse decodes what was signed and checks the signature.
-func (e *headEntry) parse() (err error) {
-	if e.signed, err = signed.ParseEarlier(e.Signed); err != nil {
-		return err
-	}
-	if id := e.signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
+// check checks the signature.
+func (e *headEntry) check() error {
+	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
 		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
 	}
-	return e.signed.Verify(e.signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
+	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
 // Find returns the latest state of the ledger with an id that one of keys has signed; nil for none, or if it is the one
@@ -112,8 +107,8 @@ func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier
 	for i := range h.entries {
 		e := &h.entries[i]
 		byKey := func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }
-		if slices.ContainsFunc(keys, byKey) && more(&e.signed, found) {
-			one := e.signed
+		if slices.ContainsFunc(keys, byKey) && more(&e.Signed, found) {
+			one := e.Signed
 			found = &one
 		}
 	}
@@ -136,15 +131,15 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	if key == nil {
 		return
 	}
-	e := headEntry{Key: hexText(key), Ledger: s.Ledger.ID[:], Signed: s.Append(nil), signed: s}
+	e := headEntry{Key: hexText(key), Ledger: s.Ledger.ID[:], Signed: s}
 	ofKey, first := 0, -1 // entries of this key, and the one that was learned first
 	for i := range h.entries {
 		old := &h.entries[i]
 		if !bytes.Equal(old.Key, e.Key) {
 			continue
 		}
-		if bytes.Equal(old.Ledger, e.Ledger) && old.signed.Kind == s.Kind {
-			if later(&s, &old.signed) {
+		if bytes.Equal(old.Ledger, e.Ledger) && old.Signed.Kind == s.Kind {
+			if later(&s, &old.Signed) {
 				*old, h.changed = e, true
 			}
 			return

@@ -34,7 +34,7 @@ type journalLine struct {
 	Fleet      hexText          `json:"fleet,omitempty"`
 	Member     string           `json:"member,omitempty"`
 	Evidence   *signed.Evidence `json:"evidence,omitempty"`
-	Stop       hexText          `json:"stop,omitempty"`
+	Stop       *signed.Relayed  `json:"stop,omitempty"`
 	Quarantine *Quarantine      `json:"quarantine,omitempty"`
 }
 
@@ -45,7 +45,7 @@ func (j *Journal) Encode() ([]byte, error) {
 		lines = append(lines, journalLine{Evidence: &j.Evidence[i]})
 	}
 	for i := range j.Stops {
-		lines = append(lines, journalLine{Stop: j.Stops[i].Append(nil)})
+		lines = append(lines, journalLine{Stop: &j.Stops[i]})
 	}
 	for i := range j.Quarantine {
 		lines = append(lines, journalLine{Quarantine: &j.Quarantine[i]})
@@ -70,8 +70,7 @@ func ParseJournal(text []byte) (*Journal, error) {
 		case l.Evidence != nil:
 			j.Evidence = append(j.Evidence, *l.Evidence)
 		case l.Stop != nil:
-			s, _ := signed.ParseRelayed(l.Stop, signed.Stop) // see check
-			j.Stops = append(j.Stops, s)
+			j.Stops = append(j.Stops, *l.Stop)
 		default:
 			j.Quarantine = append(j.Quarantine, *l.Quarantine)
 		}
@@ -94,8 +93,6 @@ func (l *journalLine) check() error {
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:
 		err = l.Evidence.Check()
-	case l.Stop != nil:
-		_, err = signed.ParseRelayed(l.Stop, signed.Stop)
 	case l.Quarantine != nil && (l.Quarantine.Release < 1 || l.Quarantine.Neighbor == ""):
 		err = fmt.Errorf("neighbor %q and release %d, want a name and 1 or more", l.Quarantine.Neighbor, l.Quarantine.Release)
 	}

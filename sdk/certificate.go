@@ -1,0 +1,90 @@
+package sdk
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
+
+// Certificate says what the node's releases so far have leaked at most, and with Config.Ledger what all runs on its
+// data have. With Config.Key it is signed, and countersigned by the neighbors that are done. It fails if the fleet is
+// not private.
+func (n *Node) Certificate() (*dpmech.Certificate, error) {
+	if n.account == nil {
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their " +
+			"data")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	conditions := n.cfg.ConditionalOn
+	var lifetime *dpmech.Lifetime
+	if n.cfg.Ledger != nil {
+		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
+		conditions = append(slices.Clone(conditions), n.inheritance(lifetime)...)
+	}
+	if n.claims.Epoch > 0 {
+		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
+			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
+			n.status.Recovered))
+	}
+	about := dpmech.About{
+		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
+		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
+		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
+		ConditionalOn: conditions, EndedAfter: n.status.End,
+	}
+	if n.status.End > 0 {
+		for _, s := range n.stops.Known {
+			about.Stops = append(about.Stops, hex.EncodeToString(s.Append(nil)))
+		}
+	}
+	n.account.mu.Lock()
+	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	n.account.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range n.status.Evidence {
+		if e.Member == n.cfg.Name {
+			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's "+
+				"key, which its neighbors hold evidence of", e.Round))
+		}
+	}
+	if !n.claims.Signing() {
+		return c, nil
+	}
+	held := make(map[string][]byte)
+	for _, peer := range n.claims.Peers {
+		if len(peer.Countersign) > 0 {
+			held[peer.Name] = peer.Countersign
+		}
+	}
+	if err := signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// inheritance says in words what a certificate of all runs rests on.
+func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
+	for _, in := range life.Inherited {
+		limit := "it had no limit"
+		if in.Limit != nil {
+			limit = "its limit was " + in.Limit.String()
+		}
+		conditions = append(conditions, fmt.Sprintf("the lost ledger %s had spent at least what %q could prove, which is counted; %s",
+			in.Ledger, in.Member, limit))
+	}
+	if n.claims.Beside != "" {
+		conditions = append(conditions, n.claims.Beside)
+	}
+	if n.claims.Epoch > 0 && len(conditions) == 0 {
+		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost one spent in "+
+			"runs without these neighbors is not counted")
+	}
+	return conditions
+}
