@@ -24,6 +24,7 @@ type recordGame struct {
 	form                 func(c *Config)
 	shared               bool // with member 0's last neighbor as a colluder
 	crash                bool // member 0 is restored from its state after a random release
+	lost                 int  // member 0 is lost after so many releases, and another device takes over; 0: it is not
 	loss                 func(world int, x []float32) float64
 	plant                func(m *Machine) // at member 0, when its update is there and not clipped
 }
@@ -43,8 +44,15 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu that all releases together are charged for.
-func (g recordGame) claimed() float64 { return math.Sqrt(2 * g.privacy().Total(auditRounds).Rho) }
+// claimed returns the mu that all releases together are charged for. Where a device takes over, it is what the adversary's test
+// can show if the releases after it hold no data: the test adds up those of the lost device and, of the rest, all but the one
+// that nobody makes.
+func (g recordGame) claimed() float64 {
+	if g.lost > 0 {
+		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
+	}
+	return math.Sqrt(2 * g.privacy().Total(auditRounds).Rho)
+}
 
 // network makes the machines of one game.
 func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
@@ -66,6 +74,7 @@ func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 		if g.shared {
 			c.PairKey = func(peer, release int) ([32]byte, bool) { return auditKey(seed, i, peer, release), true }
 		}
+		c.Releases, c.Probe = g.lost > 0, g.lost > 0
 		g.form(c)
 	}))
 	return cfgs, newNetwork(t, cfgs)
@@ -115,12 +124,36 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 			before = &state
 		}
 	}
-	for range auditRounds {
+	last := auditRounds
+	if g.lost > 0 {
+		last = g.lost
+	}
+	for net.machines[0].round < last {
 		if err := net.round(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if g.lost > 0 {
+		g.takeOver(t, cfgs[0], net)
+		if err := net.run(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return sum
+}
+
+// takeOver puts another device in the place of member 0, which has nothing but its data.
+func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
+	cfg.Epoch, cfg.Incarnation = 1, 77
+	var list []Standing
+	for _, j := range cfg.Neighbors {
+		list = append(list, net.machines[j].Standing(0))
+	}
+	m, err := TakeOver(cfg, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net.machines[0] = m
 }
 
 // weight returns the share of a member's release in the likelihood ratio: the column of member 0 in the inverse of the
@@ -215,6 +248,7 @@ func TestRecordAudit(t *testing.T) {
 		"tracking d=2 hostile":  {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
 		"centered d=2":          {recordGame{members: 3, dim: 2, form: func(c *Config) { c.Estimator.Kind = zoest.Centered }, loss: steep, crash: true}, false},
 		"paper d=1 off grid":    {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
+		"takeover":              {recordGame{members: 3, dim: 1, form: tracking, loss: steep, lost: 2}, true},
 		"persons":               {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
 		"shared noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
 		"shared noise, hostile": {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},

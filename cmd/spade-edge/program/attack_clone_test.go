@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A member's folder is copied, and both copies run at once, in fleets of two, three and four, 3 times or as often as SPADE_CLONES says: a neighbor has
+// A member's folder is copied, and both copies run at once, in fleets of two, three and four and in both units of privacy, 6 times or as often as SPADE_CLONES says: a neighbor has
 // evidence if it saw two releases of a round, both copies hear of it, and neither comes to the end of the rounds that cost something beside
 // the other.
 func TestAttackClones(t *testing.T) {
@@ -30,8 +30,8 @@ func TestAttackClones(t *testing.T) {
 	chance := rng.New(6, rng.Address{Purpose: rng.Fault})
 	fleets := []string{"ab", "ab bc ca", "ab bc cd da"}
 	var doubles, evident, late int
-	for n := range times(t, "SPADE_CLONES", len(fleets)) {
-		two, proved := cloneOnce(t, fleets[n%len(fleets)], &chance)
+	for n := range times(t, "SPADE_CLONES", 2*len(fleets)) {
+		two, proved := cloneOnce(t, fleets[n/2%len(fleets)], n%2 == 1, &chance)
 		if two {
 			doubles++
 		}
@@ -57,12 +57,22 @@ func TestAttackClones(t *testing.T) {
 
 // cloneOnce copies member a of a fleet after some rounds and runs both copies. It reports whether both made a release of one round, and whether a
 // neighbor has evidence of it.
-func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool) {
+func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, proved bool) {
 	t.Helper()
 	tr := newAttacked(t, edges, func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 8, 2, []float64{0.01}
 		f.Method.Tau, f.Method.Batch = 1500, 400 // a round lasts long enough for both to begin it
+		if each {
+			perRecord(f)
+			f.Method.Tau = 500
+			for i := range f.Records[1:] {
+				f.Records[1+i] = 3200 / 400
+			}
+		}
 	})
+	if each {
+		tr.givenTask(t)
+	}
 	var others []*process
 	for _, m := range tr.file.Members[1:] {
 		tr.edit(t, m.Name+".json", "dirichlet:0.3", "iid", fmt.Sprintf(`"of": %d`, len(tr.file.Members)), `"of": 400`) // theirs are short
@@ -118,7 +128,7 @@ func cloneOnce(t *testing.T, edges string, chance *rng.Stream) (two, proved bool
 		codes[i] = p.cmd.ProcessState.ExitCode()
 	}
 	report := func(text string) {
-		t.Errorf("fleet %q: %s: %d and %d releases, %d before, %d pieces of evidence, exit codes %d:\n%s\n%s", edges, text,
+		t.Errorf("fleet %q, each record %v: %s: %d and %d releases, %d before, %d pieces of evidence, exit codes %d:\n%s\n%s", edges, each, text,
 			len(both[0]), len(both[1]), before, len(found), codes, copies[0].log, copies[1].log)
 	}
 	if len(both[0]) >= 8 && len(both[1]) >= 12 && len(found) == 0 {

@@ -25,20 +25,34 @@ func perRecord(f *sdk.Fleet) {
 		panic(err)
 	}
 	f.Task = text
-	f.Records = slices.Repeat([]int{400}, len(f.Members))
+	f.Records = slices.Repeat([]int{3200 / len(f.Members)}, len(f.Members))
 	f.Privacy.Unit, f.Privacy.Clip = sdk.UnitRecord, 0.002
 	f.Method.Batch, f.Method.Estimator, f.Method.Directions = 0, sdk.EstimatorTracking, zoest.Walsh
+}
+
+// givenTask makes the nodes of a trial prepare their data as the fleet file says.
+func (tr *trial) givenTask(t *testing.T) {
+	t.Helper()
+	for _, m := range tr.file.Members {
+		tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "")
+	}
+}
+
+// inBothUnits runs a test for each unit of privacy: with whether each record is protected.
+func inBothUnits(t *testing.T, test func(t *testing.T, each bool)) {
+	for _, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
+		t.Run(unit.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, unit == sdk.UnitRecord)
+		})
+	}
 }
 
 // Eight processes of a fleet that protects each record are killed at random moments; the models are those of the quiet run,
 // to the bit, with own noise and with noise that neighbors share.
 func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()
-	given := func(tr *trial) {
-		for _, m := range tr.file.Members {
-			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "")
-		}
-	}
+	given := func(tr *trial) { tr.givenTask(t) }
 	for name, change := range map[string][]func(f *sdk.Fleet){"own noise": {perRecord}, "shared noise": {perRecord, sharing}} {
 		if name == "shared noise" && !long {
 			continue
