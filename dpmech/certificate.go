@@ -54,6 +54,9 @@ type About struct {
 	// EndedAfter is the last round with data if the run has ended early, and Stops shows who asked for that: package signed
 	// makes and reads them. The package does not look into them.
 	EndedAfter int      `json:"ended_after_round,omitempty"`
+	// TookOverAfter is the release after which this device took the place of a lost one. Then all planned rounds are counted,
+	// as the lost device may have made any of them.
+	TookOverAfter int `json:"took_over_after,omitempty"`
 	Stops      []string `json:"stops,omitempty"`
 	// ConditionalOn names what was taken as public, though data may have shaped it: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
@@ -250,11 +253,12 @@ func (c *Certificate) Verify() error {
 	f.at("run", c.validate())
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
-	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter),
+	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter || c.TookOverAfter > 0),
 		"ended_after_round: is %d, want 0, or %d, the releases, to %d", c.EndedAfter, c.Rounds, maxRound)
 	for i, s := range c.Stops {
 		f.at(fmt.Sprintf("stops[%d]", i), validText("the text", s, maxText))
 	}
+	f.want(c.TookOverAfter >= 0 && c.TookOverAfter <= maxRound, "took_over_after: is %d, want 0..%d", c.TookOverAfter, maxRound)
 	f.want(c.Mixing >= 0 && c.Mixing <= maxRound, "mixing_rounds: is %d, want 0..%d", c.Mixing, maxRound)
 	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {

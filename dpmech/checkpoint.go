@@ -59,6 +59,8 @@ type Checkpoint struct {
 	// Elsewhere is what other runs have cost, and what those that this ledger knows to be open may cost to their planned end.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // what the run in which the member says so costs to its planned end
+	// From are the ids of lost ledgers whose cost is in Elsewhere, the latest four.
+	From []string `json:"from,omitempty"`
 }
 
 // MaxCheckpoint bounds the length of [Checkpoint.Encode] in bytes.
@@ -90,6 +92,9 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	}
 	f.at("elsewhere", c.Elsewhere.validate())
 	f.at("run", c.Run.validate())
+	for _, id := range c.From {
+		f.at("from", validHex("lost ledger", id, 16))
+	}
 	return c, within("checkpoint", errors.Join(f...))
 }
 
@@ -118,6 +123,11 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 		elsewhere = elsewhere.plus(cost)
 	}
 	check.Elsewhere = elsewhere.Amount(unit)
+	for i := len(c.inherited) - 1; i >= 0 && len(check.From) < 4; i-- {
+		if id := c.inherited[i].Ledger; !slices.Contains(check.From, id) {
+			check.From = append(check.From, id)
+		}
+	}
 	return check
 }
 
@@ -138,16 +148,21 @@ func (in Inherited) validate() error {
 	return within("inherited", errors.Join(f...))
 }
 
-// Inherit counts what a lost ledger had spent, whether or not the limit covers it: the releases were made.
-func (c *Composition) Inherit(in Inherited) error {
+// CheckInherit reports what keeps [Composition.Inherit] from counting what a lost ledger had spent.
+func (c *Composition) CheckInherit(in Inherited) error {
 	if err := in.validate(); err != nil {
 		return err
 	}
-	if err := bounded(c.totalWith(RunID{}, Total{}).plus(in.Total()).All); err != nil {
-		return within("inherited", err)
+	return within("inherited", bounded(c.totalWith(RunID{}, Total{}).plus(in.Total()).All))
+}
+
+// Inherit counts what a lost ledger had spent, whether or not the limit covers it: the releases were made.
+func (c *Composition) Inherit(in Inherited) error {
+	err := c.CheckInherit(in)
+	if err == nil {
+		c.inherited = append(c.inherited, in)
 	}
-	c.inherited = append(c.inherited, in)
-	return nil
+	return err
 }
 
 // Unknown returns what of a lost ledger's cost the account does not count yet; zero for nothing.

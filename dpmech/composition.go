@@ -222,7 +222,7 @@ func (life *Lifetime) spends(id RunID) []Spend {
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	all := sumInherited(life.Inherited)
+	all, runs := sumInherited(life.Inherited), Total{}
 	rounds := int64(len(life.Inherited)) // each is a line of the ledger
 	for i, in := range life.Inherited {
 		f.at(fmt.Sprintf("inherited[%d]", i), in.validate())
@@ -242,16 +242,17 @@ func (life *Lifetime) verify(c *Certificate) error {
 		if r.RunID == c.RunID {
 			f.at(where, c.verifyReserved(r.Spends))
 		}
-		all = all.plus(sum)
+		all, runs = all.plus(sum), runs.plus(sum)
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
-	f.want(life.Limit == nil || life.Limit.Unit >= life.Unit(), "limit: it is %v, and what is counted protects each %v", life.Limit,
-		life.Unit())
+	own := Lifetime{Runs: life.Runs} // what was inherited may exceed the limit: it refuses what comes after
+	f.want(life.Limit == nil || life.Limit.Unit >= own.Unit(), "limit: it is %v, and what is counted protects each %v", life.Limit,
+		own.Unit())
 	f.want(life.Delta == c.Delta, "delta is %v, and %v for this run", life.Delta, c.Delta)
 	if err := errors.Join(f...); err != nil {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(all), life.Cost.withinLimit(life.Limit.lifelong()))...)
+	return errors.Join(append(f, life.Cost.verify(all), CostOf(runs, life.Delta).withinLimit(life.Limit.lifelong()))...)
 }

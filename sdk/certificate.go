@@ -35,7 +35,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
 		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
-		ConditionalOn: conditions, EndedAfter: n.status.End,
+		ConditionalOn: conditions, EndedAfter: n.status.End, TookOverAfter: n.status.Recovered,
 	}
 	if n.status.End > 0 {
 		for _, s := range n.stops.Known {
@@ -71,17 +71,21 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 
 // inheritance says in words what a certificate of all runs rests on.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
+	seen := map[string]bool{}
 	for _, in := range life.Inherited {
+		if seen[in.Ledger+in.Member] {
+			continue
+		}
+		seen[in.Ledger+in.Member] = true
 		limit := "it had no limit"
 		if in.Limit != nil {
 			limit = "its limit was " + in.Limit.String()
 		}
-		conditions = append(conditions, fmt.Sprintf("the lost ledger %s had spent at least what %q could prove, which is counted; %s",
+		conditions = append(conditions, fmt.Sprintf("of the lost ledger %s is counted what %q could prove: what it had spent, and what "+
+			"runs that it had open might spend; runs that no neighbor knows of are not counted; %s",
 			in.Ledger, in.Member, limit))
 	}
-	if n.claims.Beside != "" {
-		conditions = append(conditions, n.claims.Beside)
-	}
+	conditions = append(conditions, n.claims.Beside...)
 	if n.claims.Epoch > 0 && len(conditions) == 0 {
 		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost one spent in "+
 			"runs without these neighbors is not counted")

@@ -1,8 +1,12 @@
 package sdk
 
 import (
+	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
@@ -36,8 +40,8 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		err = e.Verify(e.Scope, keys)
 	}
 	if err == nil && e.Scope == peer.Scope && e.Kind == signed.Checkpoint {
-		first := peer.Shown == (signed.Head{})
-		peer.Shown = e.Ledger
+		first := !peer.Learned
+		peer.Shown, peer.Learned = e.Ledger, true
 		peer.Earlier = r.claims.Earlier(peer) // before what it says takes the place of what it has said
 		r.claims.Heads.Learn(keys, e)
 		if first { // later ones are saved at a tick: a neighbor may send many
@@ -47,6 +51,19 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	if err != nil {
 		r.log.Warn("a neighbor's checkpoint is not kept", "neighbor", peer.Name, "err", err)
 	}
+}
+
+// checkLedgers looks at what a standing shows of this member's ledgers: the state of the lost device's, and a checkpoint.
+func (r *run) checkLedgers(by string, m *admm.Message) error {
+	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // it was checked
+		if err := r.compareLedger(by, shown.Ledger); err != nil {
+			return ending{err}
+		}
+	}
+	if len(m.Signed.Other) == 0 {
+		return nil
+	}
+	return r.checkEarlier(by, m.Signed.Other)
 }
 
 // checkEarlier looks at what a neighbor remembers of this member's ledgers. A signature that is by none of the node's
@@ -67,43 +84,48 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	if l := r.cfg.Ledger; l == nil || e.Kind != signed.Checkpoint || e.LedgerID() == l.Head().ID {
 		return nil
 	}
-	cost, _ := e.Spent(r.claims.Scope)
-	unit := cost.Unit
-	if known := r.claims.Lost; known != nil {
-		unit = max(unit, known.Unit)
-		if most, _ := known.Spent(r.claims.Scope); cost.All <= most.All {
-			known.Unit = unit
-			return nil
-		}
-	}
-	r.claims.Lost = &trust.Lost{Earlier: e, By: by, Unit: unit}
+	r.claims.Loses(e, by)
 	return nil
 }
 
-// inherit makes the ledger begin with what a lost one had spent, before a release is charged. By now every neighbor in
-// use has shown what it knows.
+// inherit makes the ledger begin with what lost ones had spent, before a release is charged. By now every neighbor in use
+// has shown what it knows.
 func (r *run) inherit() error {
-	l, lost := r.cfg.Ledger, r.claims.Lost
-	if l == nil || lost == nil {
+	l, shown := r.cfg.Ledger, r.claims.Lost
+	if l == nil || len(shown) == 0 {
 		return nil
 	}
 	r.claims.Lost = nil
-	id := lost.LedgerID()
-	cost, limit := lost.Spent(r.claims.Scope)
-	cost.Unit = max(cost.Unit, lost.Unit)
-	if !l.Inherits(id) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.claims.Beside = fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, counts other data", id, lost.By)
+	var list []*trust.Lost
+	for _, id := range slices.Sorted(maps.Keys(shown)) {
+		if lost := shown[id]; l.Inherits(id) { // asked of all before one is counted
+			list = append(list, lost)
+		} else {
+			r.beside(id, lost.By)
+		}
+	}
+	for _, lost := range list {
+		if slices.ContainsFunc(list, func(other *trust.Lost) bool { return other.Includes(lost.LedgerID()) }) {
+			continue
+		}
+		but := r.claims.Scope
+		if r.counts(lost.Scope) { // as the run was taken over, with the whole of it charged
+			but = lost.Scope
+		}
+		cost, limit := lost.Spent(but)
+		cost.Unit = max(cost.Unit, lost.Unit)
+		if err := l.Inherit(lost.LedgerID(), lost.By, cost, limit); err != nil {
+			return fmt.Errorf("sdk: %q shows what a lost ledger of this member had spent: %w", lost.By, err)
+		}
+		r.log.Warn("the ledger begins with what a lost one of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
+			lost.By, "rho", cost.Rho, "rho_all", cost.All)
+	}
+	if len(list) == 0 {
 		return nil
 	}
-	if err := l.Inherit(id, lost.By, cost, limit); err != nil {
-		return fmt.Errorf("sdk: %q shows what a lost ledger of this member had spent: %w", lost.By, err)
-	}
-	r.log.Warn("the ledger begins with what a lost one of this member had spent", "lost_ledger", id, "proved_by", lost.By,
-		"rho", cost.Rho, "rho_all", cost.All)
 	if err := r.account.covers(); err != nil {
-		return fmt.Errorf("sdk: with what the lost ledger %s had spent, as %q proves: %w", id, lost.By, err)
+		return fmt.Errorf("sdk: with what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
+			list[0].By, err)
 	}
 	if err := r.checkpoint(); err != nil {
 		return err
@@ -114,4 +136,30 @@ func (r *run) inherit() error {
 		}
 	}
 	return nil
+}
+
+// beside notes, for certificates, a ledger of this member that is not counted.
+func (r *run) beside(id, by string) {
+	text := fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, may count the same data and is not counted here: "+
+		"this ledger was at work before it was heard of", id, by)
+	if r.cfg.Ledger.NeverUsed() {
+		text = fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, counts other data: the operator has declared that "+
+			"no run had used these before", id, by)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.claims.Beside, text) {
+		r.claims.Beside = append(r.claims.Beside, text)
+	}
+}
+
+// counts reports whether the ledger has releases of the run of a scope.
+func (r *run) counts(scope signed.Scope) bool {
+	for _, of := range r.cfg.Ledger.Lifetime(r.cfg.Fleet.Privacy.Delta).Runs {
+		var fleet [32]byte
+		if _, err := hex.Decode(fleet[:], []byte(of.Fleet)); err == nil && signed.NewScope(of.Run, fleet, of.Member) == scope {
+			return true
+		}
+	}
+	return false
 }

@@ -41,17 +41,46 @@ func (n *Node) loadJournal() error {
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)
-	if n.cfg.Store != nil {
-		text, err := j.Encode()
-		if err == nil {
-			err = n.cfg.Store.Keep(state.JournalName, text)
-		}
-		if err != nil {
-			return err
-		}
+	if err := n.writeJournal(&j); err != nil {
+		return err
 	}
-	n.journal = j
+	n.journal, n.unkept = j, false
 	return nil
+}
+
+func (n *Node) writeJournal(j *state.Journal) error {
+	if n.cfg.Store == nil {
+		return nil
+	}
+	text, err := j.Encode()
+	if err == nil {
+		err = n.cfg.Store.Keep(state.JournalName, text)
+	}
+	return err
+}
+
+// note puts into the journal what is known in any case, and makes it durable now or, after an error, at a later tick.
+func (n *Node) note(what string, change func(j *state.Journal)) {
+	n.mu.Lock()
+	change(&n.journal)
+	n.unkept = true
+	n.mu.Unlock()
+	n.keepNotes(what)
+}
+
+// keepNotes makes durable what [Node.note] could not, and reports whether nothing is left of it.
+func (n *Node) keepNotes(what string) bool {
+	n.mu.Lock()
+	var err error
+	if n.unkept {
+		err = n.writeJournal(&n.journal)
+		n.unkept = err != nil
+	}
+	n.mu.Unlock() // before the log: its handler may ask for the status
+	if err != nil {
+		n.log.Error("what is known of neighbors cannot be stored, and is tried again", "what", what, "err", err)
+	}
+	return err == nil
 }
 
 func (n *Node) loadEvidence() error {
@@ -76,13 +105,10 @@ func (n *Node) loadEvidence() error {
 
 // keepEvidence notes evidence in the status and in the journal.
 func (r *run) keepEvidence(e signed.Evidence) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status.Evidence = append(r.status.Evidence, e)
-	err := r.keepJournal(func(j *state.Journal) { j.Evidence = append(slices.Clone(j.Evidence), e) })
-	if err != nil {
-		r.log.Error("evidence cannot be stored", "evidence", e.String(), "err", err)
-	}
+	r.note(e.String(), func(j *state.Journal) {
+		r.status.Evidence = append(r.status.Evidence, e)
+		j.Evidence = append(slices.Clone(j.Evidence), e)
+	})
 }
 
 // convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. What

@@ -47,6 +47,7 @@ type Node struct {
 
 	mu       sync.Mutex // guards what follows
 	journal  state.Journal
+	unkept   bool // the journal has what the store has not
 	stops    stops
 	model    []float32
 	averaged []float32
@@ -94,6 +95,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	if err := cfg.Fleet.affordable(); err != nil {
 		return nil, err
+	}
+	if cfg.Store != nil {
+		cfg.Store = &store{Store: cfg.Store}
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	cfg.Retries = cmp.Or(cfg.Retries, 2)

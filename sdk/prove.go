@@ -99,10 +99,13 @@ func (r *run) confront(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	if shown.Epoch < r.claims.Epoch { // of the lost device, with a ledger of its own: all that it made is charged
+	behind := r.compareLedger(by, shown.Ledger)
+	if shown.Epoch < r.claims.Epoch { // of the lost device: all that it made is charged, unless this is a copy of its ledger
+		if behind != nil {
+			return ending{behind}
+		}
 		return nil
 	}
-	behind := r.compareLedger(by, shown.Ledger)
 	// what was signed was released, and counts, whatever ledger this is
 	if at := r.machine.Status().Round; shown.Round > at {
 		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
@@ -121,8 +124,8 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w", by,
-			state.ErrRollback, err)
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w; if there is no "+
+			"newer copy, make a new ledger: it begins with what neighbors prove", by, state.ErrRollback, err)
 	}
 	return nil
 }

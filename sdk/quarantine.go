@@ -74,19 +74,16 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 			r.status.Neighbors[i].Quarantine = r.quarantined(j)
 		}
 	}
-	err := r.keepJournal(func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.mu.Unlock()
-	if err != nil {
-		r.log.Error("what speaks for a quarantine cannot be stored", "neighbor", q.Neighbor, "err", err)
-	}
+	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
 		"why", q.Why)
 	r.tell(j)
 }
 
-// tell says to a neighbor that it is in quarantine, at most once between two ticks.
+// tell says to a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
 func (r *run) tell(j int) {
-	if q, peer := r.cases[j], r.claims.Peers[j]; q != nil && peer.First(trust.SayQuarantine) {
+	if q, peer := r.cases[j], r.claims.Peers[j]; q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
 		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // it is within its limits
 	}
 }

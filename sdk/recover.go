@@ -122,8 +122,8 @@ func (r *run) hearStanding(m *admm.Message) error {
 	if err != nil {
 		return err
 	}
-	if r.claims.Signing() && len(m.Signed.Other) > 0 {
-		if err := r.checkEarlier(peer.Name, m.Signed.Other); err != nil {
+	if r.claims.Signing() {
+		if err := r.checkLedgers(peer.Name, m); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,9 @@ func (r *run) takeOver() error {
 	if err := n.account.chargeAll(); err != nil {
 		return err
 	}
-	n.machine, n.claims.Epoch, n.toRecover = m, cfg.Epoch, nil
+	n.mu.Lock()
+	n.machine, n.claims.Epoch, n.toRecover, n.status.Recovered = m, cfg.Epoch, nil, m.Status().Round
+	n.mu.Unlock()
 	if err := n.newSecrets(m.Status().Round + 1); err != nil {
 		return n.fatal(err)
 	}

@@ -59,14 +59,17 @@ func (n *Node) loadStops() {
 	n.showStops()
 }
 
-// keepStop takes in a stop that was checked, durably. n.mu is held.
-func (n *Node) keepStop(s signed.Relayed) error {
-	next := n.stops
-	if !next.Take(s) {
+// keepStops takes in stops that were checked, durably. n.mu is held.
+func (n *Node) keepStops(list ...signed.Relayed) error {
+	next, more := n.stops, false
+	for _, s := range list {
+		more = next.Take(s) || more
+	}
+	if !more {
 		return nil
 	}
 	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
-		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", s.Round, err)
+		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", list[0].Round, err)
 	}
 	next.fresh = true
 	n.stops = next
@@ -87,7 +90,7 @@ var ErrStop = errors.New("the run cannot be ended early")
 
 // Stop asks, in the member's name, that a round be the run's last with data, or an earlier one if others ask for it; 0
 // is the earliest that everybody can hear of in time. It returns the round that this member has asked for. The cool-down
-// follows as planned, and what was not released stays unspent. The wish is signed, stored if the Store can, and cannot
+// follows as planned, and what was not released stays unspent. The wish is signed, stored, and cannot
 // be taken back. It counts once [Stop.Members] have asked.
 //
 // When a run ends is public. The guarantee covers an end that follows from what is public or was released, such as
@@ -126,7 +129,7 @@ func (n *Node) Stop(last int) (int, error) {
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
-	return last, n.keepStop(s)
+	return last, n.keepStops(s)
 }
 
 // eccentricity returns how many edges away from a member the farthest one is.
@@ -155,46 +158,54 @@ func (n *Node) attachStops(m *admm.Message) {
 // hear takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
 // message taken.
 func (r *run) hear(from string, m *admm.Message) {
+	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
-		if err := r.hearStop(m, b); err != nil {
+		if s, err := r.hearStop(m, b); err != nil {
 			r.refuse(from, err)
+		} else if s != nil {
+			list = append(list, *s)
 		}
+	}
+	r.mu.Lock()
+	err := r.keepStops(list...) // once for all of a frame
+	r.mu.Unlock()
+	if err != nil {
+		r.refuse(from, err)
 	}
 	r.stopEarly()
 }
 
-func (r *run) hearStop(m *admm.Message, b []byte) error {
+// hearStop checks a stop; nil is one that is known or does not count.
+func (r *run) hearStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
 	s, err := signed.ParseRelayed(b, signed.Stop)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
+		return nil, errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
 	case s.Member >= len(f.Members):
-		return fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
+		return nil, fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
-		return fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
+		return nil, fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops
 	r.mu.Unlock()
 	if !next.Take(s) {
-		return nil
+		return nil, nil
 	}
 	name := f.Members[s.Member]
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
-		return err
+		return nil, err
 	}
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // which has missed what went before
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
+		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
 			name, m.Round, s.Round)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.keepStop(s)
+	return &s, nil
 }
 
 // stopEarly tells the machine, or the one that a takeover will make, of a round that enough members have asked for.

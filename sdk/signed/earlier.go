@@ -60,6 +60,9 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 		}
 		return e, err
 	}
+	if e.Ledger == (Head{}) {
+		return e, errors.New("signed: checkpoint: it names no ledger")
+	}
 	if e.Text = append([]byte(nil), b[text:]...); sha256.Sum256(e.Text) != e.Value {
 		return e, errors.New("signed: checkpoint: its text is not the one that was signed")
 	}

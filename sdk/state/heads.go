@@ -140,7 +140,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 		}
 		if bytes.Equal(old.Ledger, e.Ledger) && old.Signed.Kind == s.Kind {
 			if later(&s, &old.Signed) {
-				*old, h.changed = e, true
+				h.entries, h.changed = append(slices.Delete(h.entries, i, i+1), e), true // the oldest are first
 			}
 			return
 		}
@@ -154,18 +154,16 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	h.entries, h.changed = append(h.entries, e), true
 }
 
-// later reports whether s takes the place of what was learned of the same ledger before.
+// later reports whether s takes the place of what was learned of the same ledger before. Of checkpoints that is the one
+// with the larger cost: what open runs may spend is in it, and nobody can make it smaller.
 func later(s, old *signed.Earlier) bool {
-	switch {
-	case s.Ledger.Seq != old.Ledger.Seq:
-		// A device that took over from a lost one may continue with an older copy of its ledger.
-		return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
-	case s.Kind == signed.Checkpoint: // of two runs that started with the same state, one knows of both
+	if s.Kind == signed.Checkpoint {
 		have, _ := s.Spent(signed.Scope{})
 		most, _ := old.Spent(signed.Scope{})
-		return have.All > most.All
+		return have.All > most.All || have.All == most.All && s.Ledger.Seq > old.Ledger.Seq
 	}
-	return s.Scope == old.Scope && s.Epoch > old.Epoch
+	// A device that took over from a lost one may continue with an older copy of its ledger.
+	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 
 // Save writes the file if something has changed: after a crash it has the old content or the new one.

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -41,8 +42,11 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 	if err := l.writable(); err != nil {
 		return err
 	}
+	known := slices.ContainsFunc(l.log.lines, func(line ledgerLine) bool {
+		return line.inherited != nil && line.inherited.Ledger == lost
+	})
 	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Amount{}) {
+	if cost == (dpmech.Amount{}) && known { // the first line is there even if it costs nothing: more may be proved later
 		return nil
 	}
 	in := &dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
@@ -50,13 +54,20 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 	if err != nil {
 		return l.fault(err)
 	}
-	at := l.log.size()
-	if err := l.log.inherit(in, line); err != nil { // it refuses what is above every total
+	if err := l.log.spent.CheckInherit(*in); err != nil { // it refuses what is above every total
 		return l.fault(err)
 	}
-	l.broken = l.append(append(line, '\n'), at)
-	if l.broken == nil {
-		l.broken = l.acknowledge()
+	if l.broken = l.append(append(line, '\n'), l.log.size()); l.broken == nil {
+		if l.broken = l.log.inherit(in, line); l.broken == nil {
+			l.broken = l.acknowledge()
+		}
 	}
 	return l.fault(l.broken)
+}
+
+// NeverUsed reports whether the operator has declared that no run used the data before, see [NeverUsed].
+func (l *Ledger) NeverUsed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.header.NeverUsed
 }

@@ -150,6 +150,8 @@ func (d *Dir) Kept(name string) ([]byte, error) {
 // Keep implements [Store]: it replaces the file of that name, or removes it with what a crash has left of an earlier Keep.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
+	case d.err != nil:
+		return d.err
 	case name != JournalName && name != SecretsName:
 		return fmt.Errorf("state: keeping %q, want %q or %q", name, JournalName, SecretsName)
 	case data == nil:

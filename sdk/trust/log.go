@@ -24,8 +24,9 @@ type Log struct {
 	Heads  *state.Heads  // nil: what neighbors have signed is forgotten with the run
 
 	Checkpoint []byte // of the node's ledger, as neighbors are told; nil if there is none
-	Lost       *Lost  // the largest checkpoint of another ledger that a neighbor has shown, until it is dealt with
-	Beside     string // a ledger that was not inherited, in words
+	// Lost are the largest checkpoints of other ledgers, by their ids, that neighbors have shown, until they are dealt with.
+	Lost   map[string]*Lost
+	Beside []string // ledgers that were not inherited, in words
 
 	Epoch       uint16 // how many devices of this name were lost before this one
 	Incarnation uint64
@@ -40,6 +41,7 @@ type Peer struct {
 	Scope       signed.Scope
 	Held        signed.Chain
 	Shown       signed.Head      // the ledger that it named when it started last, zero for none
+	Learned     bool             // a checkpoint of it was saved since the node was made
 	Earlier     []byte           // what its probe is answered with, see [Log.Earlier]
 	Countersign []byte           // of this node's last release
 	Evidence    *signed.Evidence // of a double of it
@@ -54,6 +56,30 @@ type Lost struct {
 	signed.Earlier
 	By   string      // the neighbor that has shown it
 	Unit dpmech.Unit // the weakest that any checkpoint of another ledger had
+}
+
+// Includes reports whether the cost of another lost ledger is in what the checkpoint states.
+func (l *Lost) Includes(id string) bool {
+	c, err := dpmech.ParseCheckpoint(l.Text)
+	return err == nil && slices.Contains(c.From, id)
+}
+
+// Loses takes in a checkpoint of another ledger, which was verified: of each ledger the one with the largest cost stays,
+// and the weakest unit.
+func (l *Log) Loses(e signed.Earlier, by string) {
+	cost, _ := e.Spent(l.Scope)
+	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
+	if known := l.Lost[e.LedgerID()]; known != nil {
+		most, _ := known.Spent(l.Scope)
+		if one.Unit = max(one.Unit, known.Unit); cost.All <= most.All {
+			known.Unit = one.Unit
+			return
+		}
+	}
+	if l.Lost == nil {
+		l.Lost = make(map[string]*Lost)
+	}
+	l.Lost[e.LedgerID()] = one
 }
 
 // NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.
@@ -181,7 +207,7 @@ func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)
 	newest := peer.Held.Last()
-	if e == nil || newest != nil && e.Ledger.Seq <= newest.Ledger.Seq {
+	if e == nil || newest != nil && e.Ledger.ID == newest.Ledger.ID && e.Ledger.Seq <= newest.Ledger.Seq {
 		if e = l.Heads.Lost(keys, ledger, peer.Scope); e == nil {
 			return nil
 		}
