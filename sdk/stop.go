@@ -152,18 +152,18 @@ func (n *Node) attachStops(m *admm.Message) {
 	m.Signed.Stops = n.stops.Text
 }
 
-// hear takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
-// message taken.
-func (r *run) hear(from string, m *admm.Message) {
+// receiveStops takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest
+// of the message taken.
+func (r *run) receiveStops(from string, m *admm.Message) {
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
-		if err := r.hearStop(m, b); err != nil {
+		if err := r.receiveStop(m, b); err != nil {
 			r.refuse(from, err)
 		}
 	}
 	r.stopEarly()
 }
 
-func (r *run) hearStop(m *admm.Message, b []byte) error {
+func (r *run) receiveStop(m *admm.Message, b []byte) error {
 	f := r.cfg.Fleet
 	s, err := signed.ParseRelayed(b, signed.Stop)
 	switch {
