@@ -111,11 +111,11 @@ func (r *run) reportWaiting() {
 	}
 }
 
-// hasty is how many frames are taken at once from neighbors without whom the node does not get on. With each further one
+// burst is how many frames are taken at once from neighbors without whom the node does not get on. With each further one
 // it waits for the time pause: a flood of them leaves the processor to others, and a frame that helps is late by a few
 // pauses.
 const (
-	hasty = 1000
+	burst = 1000
 	pause = time.Millisecond
 )
 
@@ -131,7 +131,7 @@ func (r *run) take(in received) error {
 		r.loses(in.from)
 		return nil
 	}
-	if r.idle++; r.idle > hasty {
+	if r.idle++; r.idle > burst {
 		time.Sleep(pause)
 	}
 	err := r.deliver(in)
@@ -139,7 +139,7 @@ func (r *run) take(in received) error {
 	if errors.As(err, &end) {
 		return r.fatal(end.error)
 	}
-	r.condemn(in, err)
+	r.quarantineSender(in, err)
 	if err != nil {
 		r.refuse(in.from, err)
 	}

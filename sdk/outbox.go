@@ -110,6 +110,6 @@ func (r *run) reached(name string) {
 		}
 		r.show(j, peer)
 	}
-	r.tell(j)
+	r.sendNotice(j)
 	r.machine.Reached(j)
 }

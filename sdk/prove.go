@@ -71,7 +71,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	if err != nil || shown == nil {
 		return err
 	}
-	if err := r.confront(m.From, peer.Name, shown); err != nil {
+	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
 	}
 	if shown.Round < m.Held {
@@ -85,8 +85,8 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// confront compares a release that this node's key has signed with what the node knows of itself.
-func (r *run) confront(from int, by string, shown *signed.Statement) error {
+// verifyHeld compares a release that this node's key has signed with what the node knows of itself.
+func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
@@ -143,7 +143,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
 	}
-	if err := r.confront(m.From, peer.Name, shown); err != nil {
+	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
 	}
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
@@ -166,7 +166,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		return err
 	case peer != nil:
 		r.accuse(of, peer, e)
-		r.condemn(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{First: e.First, Second: e.Second})
+		r.quarantineSender(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{First: e.First, Second: e.Second})
 		return nil
 	case e.First.Epoch < r.claims.Epoch: // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
@@ -234,11 +234,11 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
 }
 
-// wonder asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
+// query asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
 // can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
-// What its answer shows decides, see [run.confront]. A replaced device whose neighbor has gone on with another one will
+// What its answer shows decides, see [run.verifyHeld]. A replaced device whose neighbor has gone on with another one will
 // never get what it waits for: their edge is dropped.
-func (r *run) wonder(m *admm.Message) error {
+func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
 	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || !peer.First(trust.AskHeld) {

@@ -78,11 +78,11 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
 		"why", q.Why)
-	r.tell(j)
+	r.sendNotice(j)
 }
 
-// tell says to a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
-func (r *run) tell(j int) {
+// sendNotice says to a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
+func (r *run) sendNotice(j int) {
 	if q, peer := r.cases[j], r.claims.Peers[j]; q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
 		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // it is within its limits
 	}
@@ -136,13 +136,13 @@ func (r *run) outside(m *admm.Message) error {
 		}
 	}
 	if !trust.IsNotice(m) { // two that have ended with each other would talk for ever
-		r.tell(m.From)
+		r.sendNotice(m.From)
 	}
 	return admm.ErrQuarantine
 }
 
-// condemn puts the sender of a refused frame in quarantine, if what it has signed cannot be right.
-func (r *run) condemn(in received, err error) {
+// quarantineSender puts the sender of a refused frame in quarantine, if what it has signed cannot be right.
+func (r *run) quarantineSender(in received, err error) {
 	j, member := r.number[in.from]
 	peer := r.claims.Peers[j]
 	if err == nil || !member || peer == nil || !r.claims.Signing() || r.joining != nil {

@@ -105,9 +105,9 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// hearStanding takes a neighbor's answer. In a fleet with keys the neighbor proves what it says: with its own signature
+// receiveStanding takes a neighbor's answer. In a fleet with keys the neighbor proves what it says: with its own signature
 // how far it is, and with the lost device's how far that one was and how often it was replaced.
-func (r *run) hearStanding(m *admm.Message) error {
+func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
 		return nil // the neighbor will send it again

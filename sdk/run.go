@@ -159,7 +159,7 @@ func (r *run) deliver(in received) error {
 	}
 	m.From = from
 	if len(m.Signed.Stops) > 0 {
-		r.hear(in.from, m)
+		r.receiveStops(in.from, m)
 	}
 	switch {
 	case r.cases[from] != nil:
@@ -169,14 +169,14 @@ func (r *run) deliver(in received) error {
 	case m.Kind == admm.Join:
 		return r.respond(m, in.from)
 	case r.joining != nil:
-		return r.hearStanding(m)
+		return r.receiveStanding(m)
 	case m.Kind == admm.Stand: // too late: this node has what it asked for
 		return nil
 	}
 	if outdated, err := r.check(m); err != nil || outdated || m.Kind == admm.Conflict {
 		return err
 	}
-	if err := r.wonder(m); err != nil {
+	if err := r.query(m); err != nil {
 		return err
 	}
 	offer, err := r.offered(m)

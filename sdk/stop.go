@@ -155,12 +155,12 @@ func (n *Node) attachStops(m *admm.Message) {
 	m.Signed.Stops = n.stops.Text
 }
 
-// hear takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
+// receiveStops takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
 // message taken.
-func (r *run) hear(from string, m *admm.Message) {
+func (r *run) receiveStops(from string, m *admm.Message) {
 	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
-		if s, err := r.hearStop(m, b); err != nil {
+		if s, err := r.receiveStop(m, b); err != nil {
 			r.refuse(from, err)
 		} else if s != nil {
 			list = append(list, *s)
@@ -175,8 +175,8 @@ func (r *run) hear(from string, m *admm.Message) {
 	r.stopEarly()
 }
 
-// hearStop checks a stop; nil is one that is known or does not count.
-func (r *run) hearStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
+// receiveStop checks a stop; nil is one that is known or does not count.
+func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
 	s, err := signed.ParseRelayed(b, signed.Stop)
 	switch {

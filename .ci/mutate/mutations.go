@@ -67,7 +67,7 @@ var mutations = []mutation{
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
 	{"flood: what is beside frames is free", "transport/ws/meter.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
 	{"flood: what is in frames counts", "transport/ws/conn.go", "c.tcp.meter.count(-got - got/16)", "c.tcp.meter.count(0)", floods},
-	{"flood: no pause for a node that waits", "sdk/inbox.go", "r.idle > hasty", "r.idle < 0",
+	{"flood: no pause for a node that waits", "sdk/inbox.go", "r.idle > burst", "r.idle < 0",
 		suite{"./sdk", "FloodOfWaiting"}},
 	{"quarantine: z of a dropped edge in the penalty", "sdk/admm/round.go",
 		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},

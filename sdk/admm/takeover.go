@@ -33,9 +33,9 @@ type Standing struct {
 }
 
 // Standing returns what a neighbor's replacement device needs to know of this client. From here on the client takes no
-// release of the lost device, so that it does not get farther than it has said, until a device of that name starts,
-// [Machine.Reached] reports a new connection, or the third Tick: the replacement asks again as long as it waits for
-// others. The slices are the machine's, and valid until its next call.
+// release of the lost device and sends it none, so that it does not get farther than it has said, until a device of that
+// name starts, [Machine.Reached] reports a new connection, or the third Tick: the replacement asks again as long as it
+// waits for others. The slices are the machine's, and valid until its next call.
 func (m *Machine) Standing(peer int) Standing {
 	s := Standing{Round: m.round, At: m.place(m.round)}
 	if e := m.edge(peer); e != nil {
