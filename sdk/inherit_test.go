@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,58 +130,82 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 		t.Fatal(errs)
 	}
 	one, _ := lifetimeOf(t, nodes[1])
-	cfgs := configsOfTwo(t, dir, "two", true)
-	defer cfgs[0].Ledger.Close()
-	var all []*sdk.Node
-	for i := range cfgs {
-		if i == 1 {
-			ctx, stop := context.WithCancel(t.Context())
-			cfgs[i].Observer.Released = func(round int, _ []float32) {
-				if round == 3 {
-					stop()
-				}
-			}
-			n, err := sdk.New(cfgs[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := n.Run(ctx); !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
-			}
-			// The device is gone. Another one takes its place, with nothing but the key.
-			err1 := cfgs[i].Ledger.Close()
-			renewLedger(t, dir, nil)
-			c := &cfgs[i]
-			c.Recover, c.Observer.Released = true, nil
-			var err2, err3 error
-			c.Store, err2 = tinytest.MemStore()()
-			c.Ledger, err3 = state.OpenLedger(filepath.Join(dir, "b.ledger"))
-			if err := errors.Join(err1, err2, err3); err != nil {
-				t.Fatal(err)
-			}
-			defer c.Ledger.Close()
-		}
-		n, err := sdk.New(cfgs[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, n)
-		over := make(chan error, 1)
-		go func() { over <- n.Run(t.Context()) }()
-		defer func() {
-			if err := <-over; err != nil {
-				t.Error(err)
-			}
-		}()
+	all, err := lostIn(t, dir, "two", func() { renewLedger(t, dir, nil) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	for !all[1].Status().Done {
-		time.Sleep(time.Millisecond)
-	}
-	two, conditions := lifetimeOf(t, all[1])
+	two, conditions := lifetimeOf(t, all)
 	if len(two.Inherited) != 1 || two.Inherited[0].Rho != one.Rho || two.Rho < 2*one.Rho || two.Rho > 2*one.Rho*(1+1e-12) {
 		t.Errorf("after one run with %v: %+v", one.Rho, two)
 	}
 	if !strings.Contains(conditions, "this device took the place of a lost one") {
 		t.Errorf("conditional on %q", conditions)
+	}
+	// The neighbor's checkpoint is of run two: the whole of it is charged already.
+	nodes, errs = runOfTwo(t, dir, "three", true, func(int, *sdk.Config) {})
+	if errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	if three, _ := lifetimeOf(t, nodes[1]); three.Rho < 3*one.Rho || three.Rho > 3*one.Rho*(1+1e-12) {
+		t.Errorf("after three runs: %v, want 3 times %v", three.Rho, one.Rho)
+	}
+}
+
+// lostIn plays a run of two members in which b's device is lost at release 3, and another one takes its place with a new
+// store and the ledger that replace leaves. It returns the replacement.
+func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
+	t.Helper()
+	cfgs := configsOfTwo(t, dir, name, true)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	gone, lose := context.WithCancel(ctx)
+	defer lose()
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	for i := range cfgs {
+		c := &cfgs[i]
+		defer c.Transport.Close()
+		c.Observer.Released = func(round int, _ []float32) {
+			if i == 1 && round == 3 {
+				lose()
+			}
+		}
+		n, err := sdk.New(*c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			all.Go(func() { _ = n.Run(ctx); _ = c.Ledger.Close() })
+		} else if err := n.Run(gone); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	c := &cfgs[1]
+	err1 := c.Ledger.Close()
+	replace()
+	c.Recover = true
+	var err2, err3 error
+	c.Store, err2 = tinytest.MemStore()()
+	c.Ledger, err3 = state.OpenLedger(filepath.Join(dir, "b.ledger"))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Ledger.Close()
+	n, err := sdk.New(*c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = n.Run(ctx)
+	return n, err
+}
+
+// An older copy of the lost device's ledger is refused: it lacks what a neighbor has signed of it.
+func TestTakeoverWithACopyOfTheLedger(t *testing.T) {
+	dir, aside := newLedgers(t, privateRing()), t.TempDir()
+	copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")
+	n, err := lostIn(t, dir, "one", func() { copyFiles(t, aside, dir, "b.ledger", "b.ledger.mark") })
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "make a new ledger") || n.Status().Round != 0 {
+		t.Errorf("%v, %d releases", err, n.Status().Round)
 	}
 }

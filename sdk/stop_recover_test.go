@@ -106,3 +106,21 @@ func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.N
 	wg.Wait()
 	return all, took
 }
+
+// A device that took over in a run that ends early has a certificate: all planned rounds are counted.
+func TestReplacementInAShortRunHasACertificate(t *testing.T) {
+	f := stoppable(privateRing(), 1)
+	all, _ := playLoss(t, f, 3, 4, func(n *sdk.Node, made int) {
+		if made == 2 {
+			if _, err := n.Stop(5); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for i, n := range all {
+		c, err := n.Certificate()
+		if err != nil || (c.TookOverAfter > 0) != (i == 3) || i == 3 && c.Rounds != f.Method.Rounds {
+			t.Errorf("node %d: %+v, %v", i, c, err)
+		}
+	}
+}
