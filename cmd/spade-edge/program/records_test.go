@@ -38,12 +38,12 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// inBothUnits runs a test for each unit of privacy: with whether each record is protected.
-func inBothUnits(t *testing.T, test func(t *testing.T, each bool)) {
-	for _, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
+// inBothUnits runs a test for each unit of privacy, with what makes a fleet one of that unit.
+func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fleet))) {
+	for unit, change := range map[sdk.Unit][]func(f *sdk.Fleet){sdk.UnitClient: nil, sdk.UnitRecord: {perRecord}} {
 		t.Run(unit.String(), func(t *testing.T) {
 			t.Parallel()
-			test(t, unit == sdk.UnitRecord)
+			test(t, change...)
 		})
 	}
 }
