@@ -177,8 +177,8 @@ var mutations = []mutation{
 	{"noise rounded down", "dpmech/normal.go",
 		"((half+1)>>1 ^ -negative) + negative)", "((half+negative)>>1 ^ -negative) + negative)", privacy},
 	{"release rounded down to the wire grid", "dpmech/mechanism.go",
-		"math.RoundToEven(float64(onGrid(x, scale)+m.noise[i]) * ratio)",
-		"math.Floor(float64(onGrid(x, scale)+m.noise[i]) * ratio)", privacy},
+		"math.RoundToEven(float64(sum)*ratio)",
+		"math.Floor(float64(sum)*ratio)", privacy},
 	{"factor 2 missing in what a release costs", "dpmech/gaussian.go",
 		"SetMantExp(clip, 1)", "SetMantExp(clip, 0)", privacy},
 
