@@ -61,6 +61,19 @@ func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
+// checkPersons reports places without persons in a task, and the other way round.
+func checkPersons(recipe *task.Recipe, places int) error {
+	switch {
+	case recipe.Person != "" && places < 2:
+		return fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the task in the "+
+			"fleet file says whose each row is: person is %q", recipe.Person)
+	case recipe.Person == "" && places > 1:
+		return fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that says whose "+
+			"each row is: person is missing", places)
+	}
+	return nil
+}
+
 // open builds the model over a node's data.
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
@@ -112,18 +125,13 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
 	}
 	oracle := model.New(train)
-	if fleet.Fleet.Privacy.Unit == sdk.UnitRecord {
-		places := fleet.Fleet.Privacy.Places
-		switch person := train.Person != nil; {
-		case person && places < 2:
-			return nil, fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+
-				"task in the fleet file says whose each row is: person is %q", recipe.Person)
-		case !person && places > 1:
-			return nil, fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that "+
-				"says whose each row is: person is missing", places)
-		case person:
-			oracle = oracle.InPlaces(places)
-			given = append(given, OfPersons(recipe.Person, places))
+	if private := fleet.Fleet.Privacy; private.Unit == sdk.UnitRecord {
+		if err := checkPersons(recipe, private.Places); err != nil {
+			return nil, err
+		}
+		if recipe.Person != "" {
+			oracle = oracle.InPlaces(private.Places)
+			given = append(given, OfPersons(recipe.Person, private.Places))
 		}
 	}
 	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {

@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -108,14 +109,8 @@ func TestAttackCertificates(t *testing.T) {
 	inBothUnits(t, forgeCertificates)
 }
 
-func forgeCertificates(t *testing.T, each bool) {
-	var tr *trial
-	if each {
-		tr = newLonger(t, "ab bc ca cd", 4, perRecord)
-		tr.givenTask(t)
-	} else {
-		tr = newLonger(t, "ab bc ca cd", 4)
-	}
+func forgeCertificates(t *testing.T, change ...func(f *sdk.Fleet)) {
+	tr := newLonger(t, "ab bc ca cd", 4, change...)
 	around := map[string][]string{"a": {"b", "c"}, "b": {"a", "c"}, "c": {"a", "b", "d"}, "d": {"c"}}
 	for n := 1; n <= 2; n++ {
 		if n > 1 {

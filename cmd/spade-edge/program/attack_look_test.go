@@ -63,12 +63,16 @@ func newOneRound(t *testing.T) *trial {
 // newLonger is a private trial with so many rounds, and two without data.
 func newLonger(t *testing.T, edges string, rounds int, more ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
-	return newAttacked(t, edges, func(f *sdk.Fleet) {
+	tr := newAttacked(t, edges, func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, 2, []float64{1}
 		for _, change := range more {
 			change(f)
 		}
 	})
+	if tr.file.Fleet.Task != nil {
+		tr.givenTask(t)
+	}
+	return tr
 }
 
 // Two members make their one release, all that they remember of it is deleted, and they are told to make it once more, 2 times or as often

@@ -38,12 +38,12 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// inBothUnits runs a test for each unit of privacy: with whether each record is protected.
-func inBothUnits(t *testing.T, test func(t *testing.T, each bool)) {
-	for _, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
+// inBothUnits runs a test for each unit of privacy, with what makes a fleet one of that unit.
+func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fleet))) {
+	for unit, change := range map[sdk.Unit][]func(f *sdk.Fleet){sdk.UnitClient: nil, sdk.UnitRecord: {perRecord}} {
 		t.Run(unit.String(), func(t *testing.T) {
 			t.Parallel()
-			test(t, unit == sdk.UnitRecord)
+			test(t, change...)
 		})
 	}
 }
@@ -257,5 +257,50 @@ func TestFleetOfRecordsChanges(t *testing.T) {
 	if code, text := said("fleet", "add", dir, "-line", line, "-edges", "a", "-run", "x", "-records", "5"); code != cli.ExitUsage ||
 		!strings.Contains(text, "-records is 5, but the fleet protects each client's") {
 		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
+// What does not go with a guarantee for each record is refused with one error that says so.
+func TestWrongRecords(t *testing.T) {
+	dir := t.TempDir()
+	each := func(more ...string) []string {
+		return append([]string{"simulate", "-unit", "record", "-nodes", "3"}, more...)
+	}
+	wrongUse(t, dir, []mistake{
+		{cli.ExitUsage, "-table seeded with -unit record", each("-table", "seeded")},
+		{cli.ExitUsage, "-batch is 5, want 0, as privacy.unit is record", each("-batch", "5")},
+		{cli.ExitUsage, "-momentum is 0.5, want 0, as privacy.unit is record", each("-momentum", "0.5")},
+		{cli.ExitUsage, "want client or record", each("-unit", "person")},
+		{cli.ExitUsage, "-unit record without -task", []string{"init", "x", "-n", "2", "-deal=false", "-data", "synthetic:clinical", "-dim", "6",
+			"-unit", "record", "-samples", "100"}},
+	})
+	trial := filepath.Join(dir, "trial")
+	if code, text := said("init", trial, "-n", "2", "-unit", "record", "-epsilon", "1"); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	path := filepath.Join(trial, "node-0", "node.json")
+	good := readFile(t, path)
+	for want, change := range map[string][2]string{
+		`oracle.builtin.fit is "own", want it left out`: {`"builtin": {`, `"builtin": {"fit": "own", "model": "softmax",`},
+		`want 1600, the records of "node-0"`:            {`"of": 2`, `"of": 3`},
+		"its rows cannot be computed again":             {`"state"`, `"table": "seeded", "state"`},
+	} {
+		writeFile(t, filepath.Dir(path), "node.json", strings.Replace(good, change[0], change[1], 1))
+		if code, text := said("check", path); code == cli.ExitDone || strings.Count(text, want) != 1 {
+			t.Errorf("exit code %d, want %q once in\n%s", code, want, text)
+		}
+	}
+	writeFile(t, filepath.Dir(path), "node.json", good)
+	ledger := filepath.Join(trial, "node-0", "ledger.json")
+	for _, old := range []string{ledger, ledger + ".mark"} {
+		if err := os.RemoveAll(old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "x", "-epsilon", "9"); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	if code, text := said("check", path); code != cli.ExitRefused || strings.Count(text, "want a limit for each record") != 1 {
+		t.Errorf("exit code %d:\n%s", code, text)
 	}
 }

@@ -272,6 +272,8 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit does not
 	f.When(protects && !each && o.Given["person"], "-person without -unit record: there each client's whole data set is protected, "+
 		"whoever its rows are of")
+	f.When(protects && each && o.Table == "seeded", "-table seeded with -unit record, want dense: a seeded table holds one query a "+
+		"row, and there each record has many")
 	f.When(protects && !each && o.Given["places"], "-places without -unit record: there a person has as many records as there are")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
