@@ -61,19 +61,36 @@ func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
+// checkPlaces refuses a number of places that does not go with the column of persons, which is empty if there is none.
+func checkPlaces(places int, person string) error {
+	if person != "" && places < 2 {
+		return fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+
+			"task in the fleet file says whose each row is: person is %q", person)
+	}
+	if person == "" && places > 1 {
+		return fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that "+
+			"says whose each row is: person is missing", places)
+	}
+	return nil
+}
+
 // open builds the model over a node's data.
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
 	if err != nil {
 		return nil, fleetfile.Mismatchf("%w", err)
 	}
-	model := o.Model
+	model, spec := o.Model, o.Spec
+	spec.Records = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
 	var set *task.Set
 	var given []string
 	switch {
-	case o.FitOwn && fleet.Fleet.Privacy.Unit == sdk.UnitRecord:
+	case o.FitOwn && spec.Records:
 		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file, as privacy.unit ` +
 			`is record: what is fitted on this node's records changes what every one of them is turned into`)
+	case spec.Records && o.Share != nil && o.Share.Partition != (task.Partition{}):
+		return nil, fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid, as privacy.unit is record: by labels, one "+
+			"record would decide which others this node has", o.Share.Partition)
 	case recipe == nil && !o.FitOwn:
 		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
 			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
@@ -90,7 +107,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		set, err = recipe.Apply(o.Spec)
+		set, err = recipe.Apply(spec)
 	default:
 		if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
 			err = notOwn(err)
@@ -112,16 +129,12 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
 	}
 	oracle := model.New(train)
-	if fleet.Fleet.Privacy.Unit == sdk.UnitRecord {
+	if spec.Records {
 		places := fleet.Fleet.Privacy.Places
-		switch person := train.Person != nil; {
-		case person && places < 2:
-			return nil, fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+
-				"task in the fleet file says whose each row is: person is %q", recipe.Person)
-		case !person && places > 1:
-			return nil, fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that "+
-				"says whose each row is: person is missing", places)
-		case person:
+		if err := checkPlaces(places, recipe.Person); err != nil {
+			return nil, err
+		}
+		if train.Person != nil {
 			oracle = oracle.InPlaces(places)
 			given = append(given, OfPersons(recipe.Person, places))
 		}
@@ -141,7 +154,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()),
 		ConditionalOn: given, Close: func() error { return nil },
 	}
-	if !o.Spec.Whole || set.Test.Len() > 0 {
+	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
 	}
 	return src, nil
