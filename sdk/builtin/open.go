@@ -61,6 +61,15 @@ func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
+// of returns this node's part of a common data set.
+func (s *Share) of(all *task.Data, seed uint64) (*task.Data, error) {
+	parts, err := s.Partition.Deal(all, s.Of, seed)
+	if err != nil {
+		return nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
+	}
+	return all.Select(parts[s.Number]), nil
+}
+
 // checkPlaces refuses a number of places that does not go with the column of persons, which is empty if there is none.
 func checkPlaces(places int, person string) error {
 	if person != "" && places < 2 {
@@ -121,11 +130,9 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	train := set.Train
 	if s := o.Share; s != nil {
-		parts, err := s.Partition.Deal(train, s.Of, o.Spec.Seed)
-		if err != nil {
-			return nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
+		if train, err = s.of(train, o.Spec.Seed); err != nil {
+			return nil, err
 		}
-		train = train.Select(parts[s.Number])
 		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
 	}
 	oracle := model.New(train)
@@ -150,10 +157,8 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if standsStill(model, fleet.Fleet.X0) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
-	src := &fleetfile.Source{
-		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()),
-		ConditionalOn: given, Close: func() error { return nil },
-	}
+	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), ConditionalOn: given,
+		Close: func() error { return nil }}
 	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
 	}
