@@ -56,18 +56,26 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
+// ofTrial says in a certificate that one of the other conditions does not hold.
+const ofTrial = "a trial: if the preprocessing was fitted on the data that are dealt out, it was fitted on these records, and the " +
+	"guarantee does not hold for them"
+
 // OfPersons says in a certificate what the record is in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set.
-func (s *Share) of(all *task.Data, seed uint64) (*task.Data, error) {
-	parts, err := s.Partition.Deal(all, s.Of, seed)
+// of returns this node's part of a common data set, and what that makes a guarantee conditional on.
+func (s *Share) of(all *task.Data, spec task.Spec) (part *task.Data, given []string, err error) {
+	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
-		return nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
+		return nil, nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
 	}
-	return all.Select(parts[s.Number]), nil
+	given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
+	if spec.Records {
+		given = append(given, ofTrial)
+	}
+	return all.Select(parts[s.Number]), given, nil
 }
 
 // checkPlaces refuses a number of places that does not go with the column of persons, which is empty if there is none.
@@ -129,11 +137,12 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, "uncharged, by own data: "+what)
 	}
 	train := set.Train
-	if s := o.Share; s != nil {
-		if train, err = s.of(train, o.Spec.Seed); err != nil {
+	if o.Share != nil {
+		var what []string
+		if train, what, err = o.Share.of(train, spec); err != nil {
 			return nil, err
 		}
-		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
+		given = append(given, what...)
 	}
 	oracle := model.New(train)
 	if spec.Records {
@@ -158,7 +167,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
 	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), ConditionalOn: given,
-		Close: func() error { return nil }}
+		Unread: set.Unread, Close: func() error { return nil }}
 	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
 	}
