@@ -65,8 +65,8 @@ func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set, and what that makes a guarantee conditional on.
-func (s *Share) of(all *task.Data, spec task.Spec) (part *task.Data, given []string, err error) {
+// of returns this node's part of a common data set, and adds what that makes a guarantee conditional on.
+func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
 		return nil, nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
@@ -138,11 +138,9 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	train := set.Train
 	if o.Share != nil {
-		var what []string
-		if train, what, err = o.Share.of(train, spec); err != nil {
+		if train, given, err = o.Share.of(train, spec, given); err != nil {
 			return nil, err
 		}
-		given = append(given, what...)
 	}
 	oracle := model.New(train)
 	if spec.Records {

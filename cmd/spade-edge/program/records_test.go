@@ -34,7 +34,7 @@ func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()
 	given := func(tr *trial) {
 		for _, m := range tr.file.Members {
-			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "")
+			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "", "dirichlet:0.1", "iid")
 		}
 	}
 	for name, change := range map[string][]func(f *sdk.Fleet){"own noise": {perRecord}, "shared noise": {perRecord, sharing}} {
