@@ -56,20 +56,37 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
+// ofTrial says in a certificate that one of the other conditions does not hold.
+const ofTrial = "a trial: if the preprocessing was fitted on the data that are dealt out, it was fitted on these records, and the " +
+	"guarantee does not hold for them"
+
 // OfPersons says in a certificate what the record is in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// checkPersons reports places without persons in a task, and the other way round.
-func checkPersons(recipe *task.Recipe, places int) error {
-	switch {
-	case recipe.Person != "" && places < 2:
-		return fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the task in the "+
-			"fleet file says whose each row is: person is %q", recipe.Person)
-	case recipe.Person == "" && places > 1:
-		return fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that says whose "+
-			"each row is: person is missing", places)
+// of returns this node's part of a common data set, and adds what that makes a guarantee conditional on.
+func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
+	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
+	if err != nil {
+		return nil, nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
+	}
+	given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
+	if spec.Records {
+		given = append(given, ofTrial)
+	}
+	return all.Select(parts[s.Number]), given, nil
+}
+
+// checkPlaces refuses a number of places that does not go with the column of persons, which is empty if there is none.
+func checkPlaces(places int, person string) error {
+	if person != "" && places < 2 {
+		return fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+
+			"task in the fleet file says whose each row is: person is %q", person)
+	}
+	if person == "" && places > 1 {
+		return fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that "+
+			"says whose each row is: person is missing", places)
 	}
 	return nil
 }
@@ -80,13 +97,17 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err != nil {
 		return nil, fleetfile.Mismatchf("%w", err)
 	}
-	model := o.Model
+	model, spec := o.Model, o.Spec
+	spec.Records = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
 	var set *task.Set
 	var given []string
 	switch {
-	case o.FitOwn && fleet.Fleet.Privacy.Unit == sdk.UnitRecord:
+	case o.FitOwn && spec.Records:
 		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file, as privacy.unit ` +
 			`is record: what is fitted on this node's records changes what every one of them is turned into`)
+	case spec.Records && o.Share != nil && o.Share.Partition != (task.Partition{}):
+		return nil, fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid, as privacy.unit is record: by labels, one "+
+			"record would decide which others this node has", o.Share.Partition)
 	case recipe == nil && !o.FitOwn:
 		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
 			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
@@ -103,7 +124,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		set, err = recipe.Apply(o.Spec)
+		set, err = recipe.Apply(spec)
 	default:
 		if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
 			err = notOwn(err)
@@ -116,22 +137,20 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, "uncharged, by own data: "+what)
 	}
 	train := set.Train
-	if s := o.Share; s != nil {
-		parts, err := s.Partition.Deal(train, s.Of, o.Spec.Seed)
-		if err != nil {
-			return nil, fleetfile.Mismatchf("oracle.builtin.share: %w", err)
+	if o.Share != nil {
+		if train, given, err = o.Share.of(train, spec, given); err != nil {
+			return nil, err
 		}
-		train = train.Select(parts[s.Number])
-		given = append(given, fmt.Sprintf("part %d of %d of a common data set, dealt out as %s", s.Number, s.Of, s.Partition))
 	}
 	oracle := model.New(train)
-	if private := fleet.Fleet.Privacy; private.Unit == sdk.UnitRecord {
-		if err := checkPersons(recipe, private.Places); err != nil {
+	if spec.Records {
+		places := fleet.Fleet.Privacy.Places
+		if err := checkPlaces(places, recipe.Person); err != nil {
 			return nil, err
 		}
 		if recipe.Person != "" {
-			oracle = oracle.InPlaces(private.Places)
-			given = append(given, OfPersons(recipe.Person, private.Places))
+			oracle = oracle.InPlaces(places)
+			given = append(given, OfPersons(recipe.Person, places))
 		}
 	}
 	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
@@ -145,11 +164,9 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if standsStill(model, fleet.Fleet.X0) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
-	src := &fleetfile.Source{
-		Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()),
-		ConditionalOn: given, Close: func() error { return nil },
-	}
-	if !o.Spec.Whole || set.Test.Len() > 0 {
+	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), ConditionalOn: given,
+		Unread: set.Unread, Close: func() error { return nil }}
+	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
 	}
 	return src, nil

@@ -107,9 +107,9 @@ func checkTask(fleet *sdk.Fleet) error {
 	}
 	dim := recipe.Dim()
 	errs.want(dim == fleet.Dim, "task is for a model of %d parameters, want the %d of dim", dim, fleet.Dim)
-	errs.want(fleet.Privacy.Unit != sdk.UnitRecord || recipe.Missing == nil || recipe.Missing.Rule != "drop",
-		`task.missing.rule is "drop", want indicator, mean or median, as privacy.unit is record: a record that is left out `+
-			"changes the number of records, which is public and fixed")
+	if fleet.Privacy.Unit == sdk.UnitRecord {
+		errs.at("task, as privacy.unit is record", recipe.ForRecords())
+	}
 	if standsStill(recipe.Model, fleet.X0) {
 		errs = append(errs, ErrZeroStart)
 	}

@@ -22,6 +22,9 @@ type Source struct {
 	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
 	// say. It comes from the data directly.
 	Asked func() float64
+	// Unread says of records that could not be read what is wrong with them, for whoever runs the node and nobody else. They
+	// count as records, and their losses are NaN.
+	Unread []error
 	// Failure returns why the newest query that failed has no loss, nil if none has; nil where nobody says so.
 	Failure func() error
 

@@ -29,6 +29,9 @@ func blank(cell string, number bool) bool {
 // shows at the end: 1,234 alone may be either.
 type numbers struct {
 	point, comma, doubt place
+
+	alone  bool // each cell decides for itself: 1,234 cannot be read
+	commas bool // with alone: a comma is a decimal comma, in 1,234 as well
 }
 
 // place is the first cell of a kind.
@@ -54,8 +57,12 @@ func (n *numbers) parse(cell string, line int, column string) (_ float32, fault 
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
 		return 0, wrongNumber(cell)
 	}
+	doubtful := comma >= 0 && grouped(cell) && !strings.HasPrefix(strings.TrimLeft(cell, "+-"), "0")
 	switch {
-	case comma >= 0 && grouped(cell) && !strings.HasPrefix(strings.TrimLeft(cell, "+-"), "0"):
+	case n.alone && doubtful && !n.commas:
+		return 0, "has a decimal comma or a thousands separator: write it with a decimal point, or without a separator"
+	case n.alone:
+	case doubtful:
 		n.doubt.note(line, column, cell)
 	case comma >= 0:
 		n.comma.note(line, column, cell)

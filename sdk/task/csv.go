@@ -93,6 +93,8 @@ type header struct {
 	person   *column        // says whose a row is; nil for none
 	known    map[string]int // the number of each person
 	people   []int          // whose each row is
+	lost     []bool         // which rows could not be read, with everyLine; else nil
+	unread   []error        // why, for the first of them
 }
 
 // newHeader reads the names of columns, up to the last one that is not empty. A column without a name before it is called
@@ -173,25 +175,29 @@ type reading struct {
 	count   int // of faults
 
 	hinted bool // one of them says what to do with missing cells
+	bad    bool // the present row has one
+
+	at   int    // the line of the present row; 0 if the Reader knows it
+	lost []bool // with at: which rows could not be read
 }
 
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
 // one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
 // number that a float32 can hold. What separates cells, and decimals, is found out. Rows without anything in them are
 // passed over, and so are empty cells behind the last column with a name.
-func readCSV(r io.Reader, name string, l layout) (*table, error) {
-	h, cells, err := readCells(r, name, l)
+func readCSV(r io.Reader, name string, rule rowRule, l layout) (*table, error) {
+	h, cells, err := readCells(r, name, rule, l)
 	if err != nil {
 		return nil, err
 	}
 	t := csvTable(name, h.features, h.label, cells)
-	t.person = h.people
+	t.person, t.lost, t.unread = h.people, h.lost, h.unread
 	return t, nil
 }
 
 // readCells returns what readCSV makes a table of: numbers, row by row.
-func readCells(r io.Reader, name string, l layout) (*header, []float32, error) {
-	cr, h, err := openCSV(r, name, l)
+func readCells(r io.Reader, name string, rule rowRule, l layout) (*header, []float32, error) {
+	cr, h, below, err := openCSV(r, name, rule, l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,26 +208,43 @@ func readCells(r io.Reader, name string, l layout) (*header, []float32, error) {
 		return nil, nil, errors.Join(h.faults...)
 	}
 	rd := &reading{header: h, Reader: cr, columns: append(slices.Clone(h.features), h.label)}
-	for {
-		record, err := cr.Read()
-		if err != nil {
-			if err != io.EOF {
-				rd.found = append(rd.found, fmt.Errorf("task: %s: %w", name, err))
-			}
-			break
-		}
-		if err := rd.row(record); err != nil {
-			return nil, nil, errors.Join(append(rd.found, err)...)
-		}
+	if rule == byRecord {
+		err = rd.records()
+	} else {
+		err = rd.lines(below)
 	}
-	if err := rd.end(); err != nil {
-		return nil, nil, err
+	if err != nil {
+		return nil, nil, errors.Join(append(rd.found, err)...)
+	}
+	faults := rd.end()
+	if rule == everyLine && len(rd.cells) > 0 {
+		h.lost, h.unread, faults = rd.lost, faults, nil
+	}
+	if faults != nil {
+		return nil, nil, errors.Join(faults...)
 	}
 	return h, rd.cells, nil
 }
 
+// records reads the rows of a file as CSV has them. The error is for what makes it pointless to go on.
+func (r *reading) records() error {
+	for {
+		record, err := r.Read()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			r.found = append(r.found, fmt.Errorf("task: %s: %w", r.file, err))
+			return nil
+		}
+		if err := r.row(record); err != nil {
+			return err
+		}
+	}
+}
+
 // fault notes a fault of a cell of the present row.
 func (r *reading) fault(cell int, format string, args ...any) {
+	r.bad = true
 	if r.count++; r.count <= maxFaults {
 		r.found = append(r.found, fmt.Errorf("task: %s: line %d: %s", r.file, r.line(cell), fmt.Sprintf(format, args...)))
 	}
@@ -229,6 +252,9 @@ func (r *reading) fault(cell int, format string, args ...any) {
 
 // line returns where a cell of the present row is, or would be.
 func (r *reading) line(cell int) int {
+	if r.at > 0 {
+		return r.at
+	}
 	line, _ := r.FieldPos(min(cell, r.width-1))
 	return line
 }
@@ -255,7 +281,7 @@ func (r *reading) row(record []string) error {
 	}
 	if !whole {
 		r.cells = r.cells[:before]
-	} else if r.person != nil {
+	} else if r.person != nil && r.at == 0 {
 		r.whose(strings.TrimSpace(record[r.person.at]))
 	}
 	return nil
@@ -300,6 +326,7 @@ func (r *reading) cell(c *column, cell string) (v float32, err error) {
 		wrong = noNumber
 	}
 	r.hinted = r.hinted || wrong == blankFault
+	r.bad = r.bad || wrong != ""
 	if wrong != "" && (wrong != timeFault || !c.timed) {
 		r.fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
 		c.timed = wrong == timeFault
@@ -316,7 +343,7 @@ func (r *reading) cell(c *column, cell string) (v float32, err error) {
 }
 
 // end returns all faults of a file that has been read.
-func (r *reading) end() error {
+func (r *reading) end() []error {
 	if r.count > maxFaults {
 		r.found = append(r.found, fmt.Errorf("task: %s: %d more faults", r.file, r.count-maxFaults))
 	}
@@ -329,7 +356,7 @@ func (r *reading) end() error {
 		r.found = append(r.found, fmt.Errorf("task: %s: no rows below the header with what is needed: a label, or with the "+
 			"rule drop all of it", r.file))
 	}
-	return errors.Join(r.found...)
+	return r.found
 }
 
 // csvTable makes one column of each category, in the order that is fixed, or sorted.

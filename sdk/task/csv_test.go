@@ -17,7 +17,7 @@ const patients = "\ufeffid, age,ward,  score ,class\n" +
 
 func load(t *testing.T, content string, s Spec) (*table, error) {
 	t.Helper()
-	return readCSV(strings.NewReader(content), "p.csv", s.columns)
+	return readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 }
 
 func TestReadCSV(t *testing.T) {

@@ -25,6 +25,8 @@ type Data struct {
 	Range  *Range    // of the targets
 
 	Person []int // whose each sample is, a number for each person; nil if nothing says so
+
+	lost []bool // which records could not be read; nil for none
 }
 
 // Len returns the number of samples.
@@ -44,7 +46,11 @@ func (d *Data) Select(idx []int) *Data {
 	if s.Person != nil {
 		s.Person = make([]int, 0, len(idx))
 	}
+	s.lost = nil
 	for _, i := range idx {
+		if d.lost != nil {
+			s.lost = append(s.lost, d.lost[i])
+		}
 		if d.Person != nil {
 			s.Person = append(s.Person, d.Person[i])
 		}
@@ -129,28 +135,34 @@ type table struct {
 	targets  []float32 // in place of labels
 	scale    *Range    // of the targets
 	person   []int     // whose each row is; nil if nothing says so
+	lost     []bool    // rows that could not be read, which stay; nil if there can be none
+	unread   []error   // why, for the first of them
 	dim      int
 	features []string
 	columns  []Column                   // where the features come from; nil for pixels
 	fill     func(row []float32, i int) // stores row i in a row of zeros; safe for concurrent use
 }
 
-// data returns the rows whose label is one of the classes.
+// data returns the rows whose label is one of the classes. Where rows can be lost it returns all, and the others are.
 func (t *table) data(classes []string) *Data {
 	d := &Data{Dim: t.dim, Classes: len(classes), Features: t.features, ClassNames: classes}
 	class := numbered(classes)
 	var rows []int
 	for i, l := range t.labels {
-		if c, ok := class[l]; ok {
+		c, ok := class[l]
+		if ok || t.lost != nil {
 			rows = append(rows, i)
 			d.Y = append(d.Y, c)
+		}
+		if !ok && t.lost != nil {
+			t.lost[i] = true
 		}
 	}
 	for i, y := range t.targets {
 		rows = append(rows, i)
 		d.Y = append(d.Y, t.scale.side(y))
 	}
-	d.Target, d.Range = t.targets, t.scale
+	d.Target, d.Range, d.lost = t.targets, t.scale, t.lost
 	if t.person != nil {
 		d.Person = make([]int, len(rows))
 		for k, row := range rows {

@@ -15,16 +15,20 @@ const (
 )
 
 // openCSV finds the separator of a file and reads its header: the first separator with which the header has all columns
-// that the layout asks for, and otherwise the one that makes most columns of it. The reader stands below the header.
-func openCSV(r io.Reader, name string, l layout) (*csv.Reader, *header, error) {
-	br := bufio.NewReaderSize(r, headerBytes)
-	start, _ := br.Peek(headerBytes)
-	if what := foreign(start); what != "" {
-		return nil, nil, fmt.Errorf("task: %s %s", name, what)
+// that the layout asks for, and otherwise the one that makes most columns of it. The reader stands below the header. If
+// rows are lines, it depends on the lines of the header alone, and all lines after them are in below.
+func openCSV(r io.Reader, name string, rule rowRule, l layout) (cr *csv.Reader, h *header, below *bufio.Reader, err error) {
+	below = bufio.NewReaderSize(r, headerBytes)
+	start, _ := below.Peek(headerBytes)
+	if rule != byRecord {
+		start = start[:headerLength(start)]
 	}
-	if bytes.HasPrefix(start, []byte("\ufeff")) {
-		br.Discard(3) // the byte order mark that some programs put in front of UTF-8
-		start = start[3:]
+	if what := foreign(start); what != "" {
+		return nil, nil, nil, fmt.Errorf("task: %s %s", name, what)
+	}
+	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
+		below.Discard(len(byteOrderMark))
+		start = start[len(byteOrderMark):]
 	}
 	comma, most := ',', 0
 	for _, sep := range separators {
@@ -40,9 +44,34 @@ func openCSV(r io.Reader, name string, l layout) (*csv.Reader, *header, error) {
 			comma, most = sep, len(h.names)
 		}
 	}
-	cr := newReader(br, comma)
-	h, err := readHeader(cr, name, l)
-	return cr, h, err
+	cr = newReader(below, comma)
+	if rule != byRecord {
+		cr = newReader(bytes.NewReader(bytes.Clone(start)), comma)
+		below.Discard(len(start))
+	}
+	h, err = readHeader(cr, name, l)
+	return cr, h, below, err
+}
+
+const byteOrderMark = "\ufeff" // some programs put it in front of UTF-8
+
+// headerLength returns the length of the lines that hold the header: the first one that is not empty, or the next one if
+// that names the separator.
+func headerLength(start []byte) (length int) {
+	for named := false; ; {
+		line, _, more := bytes.Cut(start[length:], []byte("\n"))
+		length += len(line)
+		if !more {
+			return length
+		}
+		length++
+		text := strings.ToLower(strings.TrimPrefix(strings.TrimRight(string(line), "\r"), byteOrderMark))
+		names := !named && strings.HasPrefix(text, "sep=") && len(text) <= len("sep=;")
+		if text != "" && !names {
+			return length
+		}
+		named = named || names
+	}
 }
 
 func newReader(r io.Reader, separator rune) *csv.Reader {

@@ -95,7 +95,9 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 			return nil, nil, err
 		}
 	}
-	all.fitted("test split of %v of each file, stratified by label, seed %d", s.TestFraction, s.Seed)
+	if !s.Records {
+		all.fitted("test split of %v of each file, stratified by label, seed %d", s.TestFraction, s.Seed)
+	}
 	return all, each, nil
 }
 
@@ -177,7 +179,7 @@ func (m *merge) read(file string) ([]float32, error) {
 		return nil, fmt.Errorf("task: %w", err)
 	}
 	defer f.Close()
-	h, cells, err := readCells(f, file, m.columns)
+	h, cells, err := readCells(f, file, m.spec.rows(), m.columns)
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,12 @@ type Spec struct {
 	// has set some aside already, and for [Fit] on a small table that is all public.
 	Whole bool `json:"-"`
 
+	// Records says that each record is protected by itself, or each Person: no other record, and neither the number of
+	// records nor their places, may depend on what is in one. Each line of a CSV file below its header is then a row, and
+	// the test split depends on the number of rows, or persons, and on Seed alone. See [Recipe.Apply] for what becomes of
+	// a row that cannot be read; for Load it is an error.
+	Records bool `json:"-"`
+
 	// Seed picks the test samples and generates synthetic data.
 	Seed uint64 `json:"seed"`
 }
@@ -109,6 +115,7 @@ func (s Spec) Validate() error {
 	for i, l := range s.Labels {
 		want(!slices.Contains(s.Labels[:i], l), "labels", "%s: %q is there twice", strings.Join(s.Labels, ","), l)
 	}
+	want(!s.Records || missing != dropRows, "missing", "%q, want indicator, mean or median: "+noDrop, s.Missing)
 	want(s.PCA >= 0, "pca", "%d, want a number of components, or 0 for none", s.PCA)
 	return errors.Join(faults...)
 }
@@ -201,6 +208,10 @@ type Set struct {
 	// Fitted lists what was taken from the data. A privacy guarantee of a run is conditional on these.
 	Fitted []string
 
+	// Unread says of each line that could not be read with Spec.Records what is wrong with it: of the first ten, and how
+	// many more there are. It is for whoever has the data, and nobody else.
+	Unread []error
+
 	recipe Recipe // what was done; without FittedOn and Model
 }
 
@@ -210,7 +221,7 @@ func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	train, test, err := readSource(s.Source, s.Seed, s.columns)
+	train, test, err := readSource(s.Source, s.Seed, s.rows(), s.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +286,7 @@ func (set *Set) finish(train *table, names []string) error {
 
 // readSource opens a source whose name is valid. l is for a CSV file and seed for generated data. test is nil if the
 // source has no test set of its own.
-func readSource(source string, seed uint64, l layout) (train, test *table, err error) {
+func readSource(source string, seed uint64, rule rowRule, l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(source, ":")
 	switch kind {
 	case "idx":
@@ -286,7 +297,7 @@ func readSource(source string, seed uint64, l layout) (train, test *table, err e
 			return nil, nil, fmt.Errorf("task: %w", err)
 		}
 		defer f.Close()
-		train, err = readCSV(f, arg, l)
+		train, err = readCSV(f, arg, rule, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, seed)
@@ -313,7 +324,7 @@ func (set *Set) split(train, test *table, names []string) error {
 		set.Test = set.Train.Select(nil)
 		return nil
 	}
-	learn, hold, err := set.Train.split(s.TestFraction, s.Seed)
+	learn, hold, err := set.Train.split(s.TestFraction, s.Seed, s.Records)
 	if err != nil {
 		return fmt.Errorf("%w in %s", err, s.Source)
 	}
@@ -321,6 +332,9 @@ func (set *Set) split(train, test *table, names []string) error {
 	by := ""
 	if s.Person != "" {
 		by = " by person"
+	}
+	if s.Records {
+		return nil // it was taken from no record
 	}
 	set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	return nil

@@ -99,7 +99,7 @@ var numbered21 = func() string {
 
 // rows reads a file as Load does, and returns what its rows hold, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
-	t, err := readCSV(strings.NewReader(content), "p.csv", s.columns)
+	t, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 	if err != nil {
 		return "", err
 	}

@@ -42,14 +42,19 @@ func samplesOf(each [][]int, persons []int) (all []int) {
 	return all
 }
 
-// split is [Split], in which all samples of a person go to the same part: the class of the first one counts.
-func (d *Data) split(fraction float64, seed uint64) (train, test []int, err error) {
-	if d.Person == nil {
-		return Split(d.Y, d.Classes, fraction, seed)
-	}
+// split is [Split], in which all samples of a person go to the same part: the class of the first one counts. If records
+// are protected, classes do not count.
+func (d *Data) split(fraction float64, seed uint64, records bool) (train, test []int, err error) {
+	y := d.Y
 	each, first := d.persons()
-	if train, test, err = Split(first, d.Classes, fraction, seed); err != nil {
-		return nil, nil, err
+	if d.Person != nil {
+		y = first
+	}
+	if records {
+		y = make([]int, len(y))
+	}
+	if train, test, err = Split(y, d.Classes, fraction, seed); err != nil || d.Person == nil {
+		return train, test, err
 	}
 	return samplesOf(each, train), samplesOf(each, test), nil
 }

@@ -156,7 +156,7 @@ func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	if err := csv.NewWriter(&text).WriteAll([][]string{names, row}); err != nil {
 		return nil, err
 	}
-	t, err := readCSV(&text, "the row", p.layout(false))
+	t, err := readCSV(&text, "the row", byRecord, p.layout(false))
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +178,9 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	}
 	l := p.layout(labels)
 	if kind == "csv" && arg == "-" && stdin != nil {
-		return readCSV(stdin, "standard input", l)
+		return readCSV(stdin, "standard input", byRecord, l)
 	}
-	train, test, err := readSource(source, seed, l)
+	train, test, err := readSource(source, seed, byRecord, l)
 	if test != nil {
 		train = test
 	}

@@ -117,13 +117,28 @@ func (r *Recipe) Start(seed uint64) []float32 {
 // Apply loads a device's own data, from a source of the recipe's kind, and prepares them. Of s only Source, TestFraction,
 // Whole and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted on the
 // result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
+//
+// With s.Records each line of a CSV file below the header is a record, whatever is in it: it stays in its place, and nothing
+// that is read of another one depends on it. A line is lost that has nothing in it, another number of cells than the
+// header, a stray or open quote, a cell that is no number or none of the column's categories, a missing cell without a rule
+// for it, or a label that is missing or none of the classes, even if the recipe has a Subset. Its loss is NaN in Train,
+// whatever the parameters; Test is without it. A comma in a number is a decimal comma, but in a file whose cells are not
+// separated by semicolons 1,234 may be either, and the line is lost. A line that does not say whose it is counts as a person
+// of its own. See [Recipe.ForRecords] for what is refused.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
 	}
+	rule, reader := byRecord, *r
+	if s.Records {
+		if err := r.ForRecords(); err != nil {
+			return nil, err
+		}
+		rule, reader.Subset = everyLine, false
+	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
-		Source: s.Source, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed,
+		Source: s.Source, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if s.kind() != r.Source {
@@ -144,12 +159,16 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if r.Missing != nil {
 		s.Missing = r.Missing.Rule
 	}
-	train, test, err := readSource(s.Source, s.Seed, r.layout)
+	train, test, err := readSource(s.Source, s.Seed, rule, reader.layout)
 	if err != nil {
 		return nil, err
 	}
+	if s.Records {
+		train.canLose()
+		test.canLose()
+	}
 	train.scale = r.Target
-	set := &Set{Spec: s.filled(test != nil), recipe: *r}
+	set := &Set{Spec: s.filled(test != nil), Unread: train.unread, recipe: *r}
 	err = errors.Join(r.checkTable(train), r.checkTable(test))
 	if err == nil {
 		err = set.split(train, test, names)
@@ -158,11 +177,13 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 		err = fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
 	}
 	if err == nil {
+		set.Test = set.Test.keep()
 		err = set.transform()
 	}
 	if err != nil {
 		return nil, err
 	}
+	set.Train.spoil()
 	return set, nil
 }
 
@@ -197,7 +218,7 @@ func (r *Recipe) checkTable(t *table) error {
 		return fmt.Errorf("task: %s has the columns %s, which are not those of the recipe", t.name, quoted(t.features))
 	}
 	for i, l := range t.labels {
-		if !r.Subset && !slices.Contains(r.Classes, l) {
+		if !r.Subset && t.lost == nil && !slices.Contains(r.Classes, l) {
 			return fmt.Errorf("task: %s: sample %d has the label %q, none of the classes, which are %s",
 				t.name, i, l, quoted(r.Classes))
 		}

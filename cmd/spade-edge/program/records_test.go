@@ -34,7 +34,7 @@ func perRecord(f *sdk.Fleet) {
 func (tr *trial) givenTask(t *testing.T) {
 	t.Helper()
 	for _, m := range tr.file.Members {
-		tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "")
+		tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "", "dirichlet:0.1", "iid")
 	}
 }
 

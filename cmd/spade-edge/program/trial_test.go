@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -109,7 +110,16 @@ func (tr *trial) write(t *testing.T, name, text string) {
 // clients returns what a simulation needs of every member, with the patients dealt out in the given way.
 func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
-	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
+	spec := task.Spec{Source: "synthetic:clinical", Seed: 5}
+	set, err := task.Load(spec)
+	if tr.file.Fleet.Privacy.Unit == sdk.UnitRecord {
+		var recipe *task.Recipe
+		if recipe, err = builtin.Task(tr.file.Fleet); err != nil {
+			t.Fatal(err)
+		}
+		spec.Records, partition = true, "iid"
+		set, err = recipe.Apply(spec)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,10 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"person count is public; rows beyond that are not learned from", person)
 	f.When(each && places > 1 && !o.deal && o.builtin() && o.recipe != nil && person == "", "-places without persons: -task has no column "+
 		"that says whose a row is; fit it with -person COLUMN")
+	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid, as -unit is record: by labels, one record would decide "+
+		"which others a node has", o.Partition)
+	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels does not go with -deal -unit record: samples that are "+
+		"left out change the number of records, which is public and fixed; name data that have these classes only")
 	f.When(each && !o.deal && o.builtin() && o.recipe == nil, "-unit record without -task: what nodes fit on their own records "+
 		"changes what every one of them is turned into")
 }

@@ -169,6 +169,9 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
 	}
 	var errLedger error
+	if own != nil && own.Unread != nil {
+		c.warn("records", "some lines cannot be read, count as records and say nothing: %v", errors.Join(own.Unread...))
+	}
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
 		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}

@@ -291,6 +291,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 func (o *Options) DataSpec() task.Spec {
 	s := o.Spec
 	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
+	s.Records = o.Asked.Privacy.Unit == sdk.UnitRecord
 	return s
 }
 

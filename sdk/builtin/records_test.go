@@ -1,0 +1,207 @@
+package builtin
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// hostileCells are what a cell of one record is replaced by.
+var hostileCells = []string{
+	"", "NA", "abc", `"`, `a"b`, `"open`, `"1,234"`, `"3,5"`, "1,234", ",", ";", ",,,,,,", "\t|", "no\x00\xff", "other", "yes", "2",
+	"1.5", "1e38", "-1e39", "NaN", "Inf", "2020-01-01", "12:30", "-", "\r", "\ufeff", "sep=;", strings.Repeat("9", 500),
+}
+
+// fleetOf returns a fleet that protects each record, with a recipe.
+func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
+	t.Helper()
+	text, err := MarshalTask(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Places: places}}
+	if err := checkTask(f); err != nil {
+		t.Fatal(err)
+	}
+	return &fleetfile.File{Fleet: f}
+}
+
+// writeLines writes a file with a line for each text.
+func writeLines(t *testing.T, lines ...string) (source string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "own.csv")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "csv:" + path
+}
+
+// losses returns the bits of all losses of a node at two models, asked one by one, which are those of a batch.
+func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
+	t.Helper()
+	s, err := o.Open(t.Context(), fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := s.Oracle.(*task.Model)
+	all = make([][2]uint64, s.Samples)
+	for k := range 2 {
+		x := make([]float32, m.Dim())
+		for i := range x {
+			x[i] = float32(i%5-1-k) * .3
+		}
+		queries, batch := make([]zoest.Query, s.Samples), make([]float64, s.Samples)
+		for h := range queries {
+			queries[h] = zoest.Query{Point: x, Sample: h}
+		}
+		if err := m.Losses(t.Context(), queries, batch); err != nil {
+			t.Fatal(err)
+		}
+		for h := range all {
+			loss, err := m.Loss(t.Context(), x, h)
+			if err != nil || math.Float64bits(loss) != math.Float64bits(batch[h]) && loss == loss {
+				t.Fatalf("sample %d: %v, in a batch %v, %v", h, loss, batch[h], err)
+			}
+			all[h][k] = math.Float64bits(loss)
+		}
+	}
+	return all
+}
+
+// recordCase is a kind of task for TestReplacedRecordMovesNoOther.
+type recordCase struct {
+	name string
+	spec task.Spec
+	sep  string
+}
+
+// lines returns a header and n rows: whose a row is, two numbers, a category, and the label or target.
+func (c recordCase) lines(n int) []string {
+	all := []string{strings.Join([]string{"who", "a", "b", "c", "y"}, c.sep)}
+	for i := range n {
+		label := []string{"no", "yes", "2"}[i*i%7%3]
+		if c.spec.Target != "" {
+			label = fmt.Sprint(i * 5 % 11)
+		}
+		all = append(all, strings.Join([]string{fmt.Sprintf("p%d", i*3%10), fmt.Sprintf("%d.5", i), fmt.Sprint(i * 7 % 19),
+			[]string{"x", "z"}[i%2], label}, c.sep))
+	}
+	return all
+}
+
+// Whatever one cell of one record, or its whole line, is replaced by: no other record of the node changes by a bit, or moves.
+func TestReplacedRecordMovesNoOther(t *testing.T) {
+	for _, c := range []recordCase{
+		{"plain", task.Spec{Label: "y"}, ","},
+		{"semicolons", task.Spec{Label: "y"}, ";"},
+		{"indicator", task.Spec{Label: "y", Missing: "indicator:*", PCA: 3}, ","},
+		{"mean and subset", task.Spec{Label: "y", Missing: "mean", Labels: []string{"yes", "no"}}, ","},
+		{"target", task.Spec{Target: "y"}, ","},
+		{"persons", task.Spec{Label: "y", Person: "who"}, ","},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.replace(t) })
+	}
+}
+
+func (c recordCase) replace(t *testing.T) {
+	spec, model, places, first := c.spec, task.ModelSpec{Name: task.SoftmaxModel}, 0, 0
+	if spec.Target != "" {
+		model.Name = task.LinearModel
+	}
+	if spec.OneHot = []string{"c"}; spec.Person == "" {
+		spec.Drop = []string{"who"}
+	} else {
+		places, first = 2, 1 // another person is no replaced record
+	}
+	base := c.lines(20)
+	spec.Source, spec.Whole = writeLines(t, base...), true
+	recipe, err := task.Fit(spec, model, "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := fleetOf(t, recipe, places)
+	for _, whole := range []bool{true, false} {
+		o := &Oracle{Spec: task.Spec{Source: spec.Source, Whole: whole, Seed: 3}}
+		want := losses(t, o, fleet)
+		_, path, _ := strings.Cut(writeLines(t, base...), ":")
+		o.Spec.Source = "csv:" + path
+		try := func(row int, line string) {
+			lines := slices.Clone(base)
+			lines[row] = line
+			if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := losses(t, o, fleet)
+			if len(got) != len(want) {
+				t.Fatalf("line %q: %d samples, want %d", line, len(got), len(want))
+			}
+			moved := make(map[int]bool)
+			for h := range got {
+				if got[h] != want[h] {
+					moved[h/max(1, places)] = true
+				}
+			}
+			if len(moved) > 1 || whole && places == 0 && len(moved) == 1 && !moved[row-1] {
+				t.Fatalf("line %d as %q: records %v changed", row, line, moved)
+			}
+		}
+		for row := 1; row < len(base); row += 3 {
+			for at := first; at < 5; at++ {
+				for _, hostile := range hostileCells {
+					cells := strings.Split(base[row], c.sep)
+					cells[at] = hostile
+					try(row, strings.Join(cells, c.sep))
+				}
+			}
+			if first == 0 {
+				for _, line := range append(hostileCells, ",,,,", ";;;;") {
+					try(row, line)
+				}
+			}
+		}
+	}
+}
+
+// A share of a common data set is dealt without a look at labels, and a task that would leave records out is refused.
+func TestRecordsShare(t *testing.T) {
+	source := writeLines(t, recordCase{sep: ","}.lines(20)...)
+	recipe, err := task.Fit(task.Spec{Source: source, Label: "y", Drop: []string{"who", "c"}, Whole: true},
+		task.ModelSpec{Name: task.SoftmaxModel}, "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := fleetOf(t, recipe, 0)
+	for kind, want := range map[string]string{
+		"iid": "", "dirichlet:0.5": "share.partition is dirichlet:0.5, want iid", "pathological:2": "want iid",
+		"dirichlet:1,unbalanced": "want iid",
+	} {
+		partition, err := task.ParsePartition(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &Oracle{Spec: task.Spec{Source: source, Whole: true}, Share: &Share{Partition: partition, Of: 3, Number: 1}}
+		s, err := o.Open(t.Context(), fleet)
+		if (err == nil) != (want == "") || err == nil && !slices.Contains(s.ConditionalOn, ofTrial) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", kind, err, want)
+		}
+	}
+	images := &task.Recipe{FittedOn: "x", Source: "idx", Pixels: 4, Classes: []string{"6", "7"}, Subset: true,
+		Model: task.ModelSpec{Name: task.SoftmaxModel}}
+	text, err := MarshalTask(images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &sdk.Fleet{Dim: images.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord}}
+	if err := checkTask(f); err == nil || !strings.Contains(err.Error(), "subset is true") {
+		t.Errorf("images of some classes: %v", err)
+	}
+}
