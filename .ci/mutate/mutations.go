@@ -208,7 +208,7 @@ var mutations = []mutation{
 		"return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)",
 		"_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
 	{"releases not counted by the last one signed", "sdk/audit/audit.go",
-		"n != c.Rounds {", "n < c.Rounds {", audits},
+		"n != c.Rounds && (c.TookOverAfter == 0 || n > c.Rounds)", "n < c.Rounds", audits},
 	{"the public check after the reservation", "sdk/admm/machine.go",
 		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
 		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n" +

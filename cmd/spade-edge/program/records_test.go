@@ -34,7 +34,11 @@ func perRecord(f *sdk.Fleet) {
 func (tr *trial) givenTask(t *testing.T) {
 	t.Helper()
 	for _, m := range tr.file.Members {
-		tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", `, "", "dirichlet:0.1", "iid")
+		text := readFile(t, tr.path(m.Name+".json"))
+		for _, kind := range []string{"dirichlet:0.1", "dirichlet:0.3"} {
+			text = strings.Replace(text, kind, "iid", 1)
+		}
+		tr.write(t, m.Name+".json", strings.Replace(text, `"fit": "own", "model": "softmax", `, "", 1))
 	}
 }
 
