@@ -110,9 +110,16 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	w.nodes[i] = start(t, "run", tr.path(name+".json"), "-recover", "-json")
 	if comesBack {
 		w.nodes[i].log.await(t, "this device takes the place of the lost one")
+		// Its first release after that shows that its neighbors have heard of it: before, the lost one may go on.
+		began := -1
 		for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
-			if kept, err := state.ReadSnapshot(tr.path("spare.state")); err == nil && kept.Round >= min(len(made)+1, w.rounds()) {
-				break
+			if kept, err := state.ReadSnapshot(tr.path("spare.state")); err == nil {
+				if began < 0 {
+					began = kept.Round
+				}
+				if kept.Round >= min(began+1, w.rounds()) {
+					break
+				}
 			}
 			if time.Now().After(deadline) {
 				t.Fatalf("the spare device does not go on:\n%s", w.nodes[i].log)
