@@ -24,7 +24,7 @@ type PreflightReport struct {
 	Answered time.Duration   // how long the query took
 }
 
-// Preflight applies the rules of [New], and asks the oracle once, until ctx ends. It writes nothing: the node may be
+// Preflight applies the rules of [New], and asks the oracle once, until ctx ends (for up to 16 records, if the first ones cannot be read). It writes nothing: the node may be
 // running. Only Fleet and Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
@@ -52,7 +52,10 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 	}
 	if cfg.Oracle != nil {
 		began := time.Now()
-		r.Oracle = tryOracle(ctx, cfg.Oracle, f)
+		r.Oracle = tryOracle(ctx, cfg.Oracle, f, 0)
+		for h := 1; r.Oracle != nil && f.Privacy.Unit == UnitRecord && h < min(cfg.Samples, 16); h++ {
+			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // a record that cannot be read has no loss
+		}
 		r.Answered = time.Since(began)
 	}
 	return r
@@ -84,8 +87,8 @@ func (r *PreflightReport) checkLedger(cfg *Config, hash [32]byte, read func() (*
 	return a.covers()
 }
 
-// tryOracle asks for one loss at the start, and waits for it no longer than ctx lasts.
-func tryOracle(ctx context.Context, oracle Oracle, f *Fleet) error {
+// tryOracle asks for the loss of a sample at the start, and waits for it no longer than ctx lasts.
+func tryOracle(ctx context.Context, oracle Oracle, f *Fleet, sample int) error {
 	x := f.X0
 	if x == nil {
 		x = make([]float32, f.Dim)
@@ -97,7 +100,7 @@ func tryOracle(ctx context.Context, oracle Oracle, f *Fleet) error {
 				done <- fmt.Errorf("it has panicked: %v", p)
 			}
 		}()
-		loss, err := oracle.Loss(ctx, x, 0)
+		loss, err := oracle.Loss(ctx, x, sample)
 		if err == nil && !zoest.Usable(loss) {
 			err = fmt.Errorf("the loss at the start is %v, want a number of size at most 1e30", loss)
 		}
