@@ -53,11 +53,11 @@ type About struct {
 	Averaged bool `json:"averaged_model"`
 	// EndedAfter is the last round with data if the run has ended early, and Stops shows who asked for that: package signed
 	// makes and reads them. The package does not look into them.
-	EndedAfter int      `json:"ended_after_round,omitempty"`
+	EndedAfter int `json:"ended_after_round,omitempty"`
 	// TookOverAfter is the release after which this device took the place of a lost one. Then all planned rounds are counted,
 	// as the lost device may have made any of them.
-	TookOverAfter int `json:"took_over_after,omitempty"`
-	Stops      []string `json:"stops,omitempty"`
+	TookOverAfter int      `json:"took_over_after,omitempty"`
+	Stops         []string `json:"stops,omitempty"`
 	// ConditionalOn names what was taken as public, though data may have shaped it: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
