@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -15,24 +14,6 @@ import (
 // build names the arithmetic behind a stored state. It changes with every change of the bits that a round computes: a
 // run must not be continued by a program that would have computed something else.
 const build = "spade-edge arithmetic 1"
-
-// store is a [state.Store] for several goroutines: [Node.Stop] may keep something while Run saves.
-type store struct {
-	mu sync.Mutex
-	state.Store
-}
-
-func (s *store) Save(r state.Record) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Store.Save(r)
-}
-
-func (s *store) Keep(name string, data []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Store.Keep(name, data)
-}
 
 // StateSize returns the length in bytes of a member's largest state, or 0 if the fleet is not valid or has no such
 // member.

@@ -97,7 +97,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if cfg.Store != nil {
-		cfg.Store = &store{Store: cfg.Store}
+		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	cfg.Retries = cmp.Or(cfg.Retries, 2)

@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first,
@@ -35,6 +36,26 @@ type Store interface {
 
 	// Close closes the store. Further calls do nothing and return nil.
 	Close() error
+}
+
+// Serial returns a store of which one method at a time is at work.
+func Serial(s Store) Store { return &serial{Store: s} }
+
+type serial struct {
+	mu sync.Mutex
+	Store
+}
+
+func (s *serial) Save(r Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Store.Save(r)
+}
+
+func (s *serial) Keep(name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Store.Keep(name, data)
 }
 
 // Record is one commit of a [Store].
