@@ -75,7 +75,10 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 	}
 	var others []*process
 	for _, m := range tr.file.Members[1:] {
-		tr.edit(t, m.Name+".json", "dirichlet:0.3", "iid", fmt.Sprintf(`"of": %d`, len(tr.file.Members)), `"of": 400`) // theirs are short
+		if !each {
+			tr.edit(t, m.Name+".json", "dirichlet:0.3", "iid")
+		}
+		tr.edit(t, m.Name+".json", fmt.Sprintf(`"of": %d`, len(tr.file.Members)), `"of": 400`) // theirs are short
 		others = append(others, start(t, "run", tr.path(m.Name+".json"), "-json"))
 	}
 	a := start(t, "run", tr.path("a.json"), "-json")
