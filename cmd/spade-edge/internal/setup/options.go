@@ -289,7 +289,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 func (o *Options) DataSpec() task.Spec {
 	s := o.Spec
 	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
-	s.Records = o.Asked.Privacy.Unit == sdk.UnitRecord
+	s.Records = o.Asked.Privacy.Unit == sdk.UnitRecord && !o.Asked.Privacy.NonPrivate
 	return s
 }
 
