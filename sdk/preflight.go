@@ -24,8 +24,8 @@ type PreflightReport struct {
 	Answered time.Duration   // how long the query took
 }
 
-// Preflight applies the rules of [New], and asks the oracle once, until ctx ends (for up to 16 records, if the first ones cannot be read). It writes nothing: the node may be
-// running. Only Fleet and Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
+// Preflight applies the rules of [New], and asks the oracle once, until ctx ends; where each record is protected, for up to
+// 16 records, as the first ones may have no loss. It writes nothing: the node may be running. Only Fleet and Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
 	if _, r.Config = cfg.validate(false); cfg.Fleet == nil {
