@@ -187,22 +187,31 @@ func (r *run) judged() {
 // alone ends a node that has nobody left to work with, before its next release. As long as neighbors may expect to be
 // served they are: a device that has a double hears of it.
 func (r *run) alone() error {
-	tick := time.NewTicker(min(r.cfg.ResendAfter, r.cfg.Linger))
+	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
+		return err
+	}
+	r.dropSecrets()
+	first := r.neighbors[0]
+	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases[first].Why))
+}
+
+// serveOutsiders tells neighbors in quarantine of it for a time.
+func (r *run) serveOutsiders(long time.Duration) error {
+	tick := time.NewTicker(min(r.cfg.ResendAfter, long))
 	defer tick.Stop()
-	for over := time.Now().Add(r.cfg.Linger); ; {
+	for over := time.Now().Add(long); time.Now().Before(over); {
 		ticked, err := r.wait(tick.C)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !ticked:
-		case time.Now().Before(over):
+		}
+		if ticked {
 			r.showAgain()
-		default:
-			r.dropSecrets()
-			first := r.neighbors[0]
-			return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases[first].Why))
+			for _, j := range r.neighbors {
+				r.sendNotice(j)
+			}
 		}
 	}
+	return nil
 }
 
 // spread shows the others the evidence against a neighbor: they may wait for it, and it has ended.

@@ -72,6 +72,7 @@ func (r *run) loop() error {
 	p.tick = time.NewTimer(p.wait)
 	defer p.tick.Stop()
 	r.giveUp()
+	again := r.status.Done
 	for {
 		if p.moved && p.wait > r.cfg.ResendAfter {
 			p.wait = r.cfg.ResendAfter
@@ -95,6 +96,9 @@ func (r *run) loop() error {
 		switch {
 		case duties.Finished:
 			r.dropSecrets()
+			if again && len(r.cases) > 0 { // who waits for this node may not have heard that it is outside
+				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
+			}
 			return nil
 		case duties.Reserve > 0:
 			continue
