@@ -57,7 +57,7 @@ done 2>/dev/null
 cat "$work/members.txt"
 
 step 'one fleet file'
-(cd "$work" && "$edge" init study -members members.txt -graph ring -data synthetic:clinical -deal -partition dirichlet:0.5 \
+(cd "$work" && "$edge" init study -members members.txt -graph ring -data synthetic:clinical -deal -partition iid \
 	-rounds 150 -cooldown 40 -unit record -epsilon 1)
 rounds=190
 for name in $names; do

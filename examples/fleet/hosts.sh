@@ -173,7 +173,7 @@ for fleet in $fleets; do
 	private=-non-private
 	[ "$fleet" = open ] || private='-unit record -epsilon 1'
 	# shellcheck disable=SC2086 # several words
-	(cd "$work/$fleet" && "$edge" init study -run "$fleet" -members members.txt -graph ring -data synthetic:clinical -deal -partition dirichlet:0.5 \
+	(cd "$work/$fleet" && "$edge" init study -run "$fleet" -members members.txt -graph ring -data synthetic:clinical -deal -partition iid \
 		-rounds $((rounds - 40)) -cooldown 40 $private) | grep -v ^node
 	for i in $hosts; do
 		cp "$work/$fleet/study/fleet.json" "$work/$fleet/study/ward-$i/node.json" "$work/$fleet/ward-$i/"
