@@ -132,7 +132,7 @@ func (m *Mechanism) prepare(s []float32, g Gaussian, pairs []Pair) (gamma, scale
 	return gamma, clip(s, g.Clip, gamma), nil
 }
 
-// draw draws all noise of a release, in units of gamma. If it fails, there is none.
+// draw draws all noise of a release, in units of gamma. After an error the mechanism holds no noise.
 func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 	shift := gridBits(g, len(m.noise))
 	err = m.normal.fill(m.noise, shift)

@@ -20,14 +20,14 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	conditions := n.cfg.ConditionalOn
+	conditions := slices.Clone(n.cfg.ConditionalOn)
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
-		conditions = append(slices.Clone(conditions), n.inheritance(lifetime)...)
+		conditions = append(conditions, n.inheritance(lifetime)...)
 	}
 	if n.claims.Epoch > 0 {
-		conditions = append(slices.Clone(conditions), fmt.Sprintf("this device took the place of a lost one after release %d: "+
+		conditions = append(conditions, fmt.Sprintf("this device took the place of a lost one after release %d: "+
 			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
 			n.status.Recovered))
 	}

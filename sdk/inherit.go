@@ -104,12 +104,16 @@ func (r *run) inherit() error {
 			r.beside(id, lost.By)
 		}
 	}
+	if len(list) == 0 {
+		return nil
+	}
+	charged := r.charged()
 	for _, lost := range list {
 		if slices.ContainsFunc(list, func(other *trust.Lost) bool { return other.Includes(lost.LedgerID()) }) {
 			continue
 		}
 		but := r.claims.Scope
-		if r.counts(lost.Scope) { // as the run was taken over, with the whole of it charged
+		if slices.Contains(charged, lost.Scope) { // as the run was taken over, with the whole of it charged
 			but = lost.Scope
 		}
 		cost, limit := lost.Spent(but)
@@ -119,9 +123,6 @@ func (r *run) inherit() error {
 		}
 		r.log.Warn("the ledger begins with what a lost one of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
 			lost.By, "rho", cost.Rho, "rho_all", cost.All)
-	}
-	if len(list) == 0 {
-		return nil
 	}
 	if err := r.account.covers(); err != nil {
 		return fmt.Errorf("sdk: with what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
@@ -153,13 +154,13 @@ func (r *run) beside(id, by string) {
 	}
 }
 
-// counts reports whether the ledger has releases of the run of a scope.
-func (r *run) counts(scope signed.Scope) bool {
+// charged returns the scopes of the runs that the ledger has releases of.
+func (r *run) charged() (scopes []signed.Scope) {
 	for _, of := range r.cfg.Ledger.Lifetime(r.cfg.Fleet.Privacy.Delta).Runs {
 		var fleet [32]byte
-		if _, err := hex.Decode(fleet[:], []byte(of.Fleet)); err == nil && signed.NewScope(of.Run, fleet, of.Member) == scope {
-			return true
+		if _, err := hex.Decode(fleet[:], []byte(of.Fleet)); err == nil {
+			scopes = append(scopes, signed.NewScope(of.Run, fleet, of.Member))
 		}
 	}
-	return false
+	return scopes
 }

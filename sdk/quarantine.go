@@ -135,7 +135,7 @@ func (r *run) outside(m *admm.Message) error {
 			return err
 		}
 	}
-	if !trust.IsNotice(m) { // two that have ended with each other would talk for ever
+	if !trust.IsNotice(m) { // two nodes that have each other in quarantine would exchange notices forever
 		r.sendNotice(m.From)
 	}
 	return admm.ErrQuarantine

@@ -145,15 +145,7 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 // takeOver puts another device in the place of member 0, which has nothing but its data.
 func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 	cfg.Epoch, cfg.Incarnation = 1, 77
-	var list []Standing
-	for _, j := range cfg.Neighbors {
-		list = append(list, net.machines[j].Standing(0))
-	}
-	m, err := TakeOver(cfg, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	net.machines[0] = m
+	net.machines[0] = replacement(t, cfg, net, 0)
 }
 
 // weight returns the share of a member's release in the likelihood ratio: the column of member 0 in the inverse of the

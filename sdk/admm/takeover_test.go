@@ -450,6 +450,20 @@ func TestTakeovers(t *testing.T) {
 	}
 }
 
+// replacement returns the machine of a device that takes the place of a member's, by what all of its neighbors say.
+func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
+	t.Helper()
+	var list []Standing
+	for _, j := range cfg.Neighbors {
+		list = append(list, net.machines[j].Standing(member))
+	}
+	m, err := TakeOver(cfg, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // The mean of a replaced device's models begins where it started; it makes every release that is left, without a query,
 // and shares noise by the keys that it is given.
 func TestReplacedDevice(t *testing.T) {
@@ -458,14 +472,7 @@ func TestReplacedDevice(t *testing.T) {
 	clear(keys)
 	cfg := configs(4, kite, keys.sharing(replaceable))[2]
 	cfg.Epoch, cfg.Incarnation = 1, 77
-	var list []Standing
-	for _, j := range cfg.Neighbors {
-		list = append(list, net.machines[j].Standing(2))
-	}
-	m, err := TakeOver(cfg, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := replacement(t, cfg, net, 2)
 	if m.round != 5 || m.Status().Complete {
 		t.Fatalf("it takes over after release %d, want 5", m.round)
 	}

@@ -78,7 +78,8 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces refuses a number of places that does not go with the column of persons, which is empty if there is none.
+// checkPlaces checks that a run has two or more places exactly if its task names the column of persons. An empty name
+// means that the task names none.
 func checkPlaces(places int, person string) error {
 	if person != "" && places < 2 {
 		return fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+

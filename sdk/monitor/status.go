@@ -235,7 +235,7 @@ type Lifetime struct {
 	Runs      int      `json:"runs"`
 	Adversary string   `json:"adversary"`     // against whom Epsilon holds
 	Epsilon   Value    `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
-	Limit     Value    `json:"epsilon_limit"` // at a delta and accounting of its own; unknown if there is none
+	Limit     Value    `json:"epsilon_limit"` // at a delta and accounting of its own; unknown without a limit
 
 	// AgainstAll is the same against all other members together; the JSON leaves it out where no run has shared noise.
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"`

@@ -24,14 +24,8 @@ func (l *Ledger) Inherits(lost string) bool {
 	if l.log.header.NeverUsed || lost == l.log.header.ID {
 		return false
 	}
-	fresh := true
-	for _, line := range l.log.lines[1:] {
-		if line.inherited != nil && line.inherited.Ledger == lost {
-			return true
-		}
-		fresh = fresh && line.inherited != nil
-	}
-	return fresh
+	released := func(line ledgerLine) bool { return line.inherited == nil }
+	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
 // Inherit counts what a lost ledger of the same data had spent, durably: what is new of it. The limit is not asked, for
@@ -42,11 +36,8 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 	if err := l.writable(); err != nil {
 		return err
 	}
-	known := slices.ContainsFunc(l.log.lines, func(line ledgerLine) bool {
-		return line.inherited != nil && line.inherited.Ledger == lost
-	})
 	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Amount{}) && known { // the first line is there even if it costs nothing: more may be proved later
+	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // the first line is there even if it costs nothing: more may be proved later
 		return nil
 	}
 	in := &dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}

@@ -46,10 +46,10 @@ type Ledger struct {
 }
 
 // Declaration is what an operator vouches for when a ledger is made.
-type Declaration struct{ name string }
+type Declaration string
 
 // NeverUsed declares that no run has used the data before, though this member had another ledger: for other data.
-var NeverUsed = Declaration{"never used"}
+const NeverUsed Declaration = "never used"
 
 // neverAfresh ends the errors about a ledger that does not exist.
 const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"

@@ -156,6 +156,11 @@ func (l *ledgerLog) enter(id dpmech.RunID, round int, g dpmech.Gaussian, line []
 	return nil
 }
 
+// inheritsFrom reports whether a line says what a lost ledger had spent.
+func (l *ledgerLog) inheritsFrom(lost string) bool {
+	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
+}
+
 // inherit counts what a line says of a lost ledger.
 func (l *ledgerLog) inherit(in *dpmech.Inherited, line []byte) error {
 	if err := l.spent.Inherit(*in); err != nil {

@@ -25,15 +25,11 @@ type Verification struct {
 }
 
 func (o *privacyOptions) verifyCertificate() error {
-	text, err := fleetfile.ReadFile(o.verify, MaxForeign, "a certificate")
+	text, cert, err := CertificateIn(o.verify)
 	if err != nil {
-		return err
-	}
-	if j, err := state.ParseJournal(text); err == nil && len(j.Evidence) > 0 {
-		return o.verifyEvidence(j.Evidence)
-	}
-	_, cert, err := CertificateIn(o.verify)
-	if err != nil {
+		if j, other := state.ParseJournal(text); other == nil && len(j.Evidence) > 0 {
+			return o.verifyEvidence(j.Evidence)
+		}
 		return err
 	}
 	v := Verification{
@@ -57,7 +53,7 @@ func (o *privacyOptions) verifyCertificate() error {
 	return o.Print(v, func(t cli.Table) { fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)) })
 }
 
-// CertificateIn reads a certificate, and its text, without judging it.
+// CertificateIn reads a certificate, and the text of the file, without judging it. The text is there also if it is none.
 func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
 	if err != nil {
@@ -65,7 +61,7 @@ func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	}
 	c, err := dpmech.ParseCertificate(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return text, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return text, c, nil
 }
