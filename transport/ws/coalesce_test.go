@@ -33,7 +33,6 @@ func (s *sink) Write(p []byte) (int, error) {
 // Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in
 // full blocks.
 func TestCoalescerKeepsEverything(t *testing.T) {
-	t.Parallel()
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink
 	tcp := newTCP(&below)

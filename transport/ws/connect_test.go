@@ -36,7 +36,6 @@ func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *
 // Whatever a proxy does, there is one clear error, which is a warning once, and the node goes on trying: it is connected as
 // soon as the proxy has come to its senses.
 func TestProxyThatRefuses(t *testing.T) {
-	t.Parallel()
 	says := func(text string) func(net.Conn) error {
 		return func(in net.Conn) error {
 			_, err := io.WriteString(in, text)

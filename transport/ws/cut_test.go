@@ -43,7 +43,6 @@ func (c cutter) Read(p []byte) (int, error) {
 // Under load both ways the connection is cut again and again, anywhere: in handshakes, between and inside frames.
 // Frames may be lost and may come twice, but not more often, not out of order, and never other than they were sent.
 func TestCutsAnywhere(t *testing.T) {
-	t.Parallel()
 	cuts := int64(300)
 	switch {
 	case testing.Short():

@@ -85,7 +85,6 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 // A member that fills the line with what is in no frame loses the connection, whichever end has dialed. It is told why,
 // and the next connection is as good as any.
 func TestUselessTraffic(t *testing.T) {
-	t.Parallel()
 	ping := wsFrame(nil, fin|ping, 0, nil)
 	piece := func(n int) []byte { return wsFrame(nil, continuation, uint64(n), make([]byte, n)) }
 	header := putHeader(kindFrame, 1_000_000)
@@ -169,7 +168,6 @@ func (m *meter) used() int {
 // A proper peer uses little of what it may say: not with short frames one way, long ones, some that are cut, many
 // connections, or many probes.
 func TestProperTrafficIsNotUseless(t *testing.T) {
-	t.Parallel()
 	hello := func(c *Config) {
 		c.Hello = func(string) []byte { return make([]byte, 60<<10) }
 		c.MaxFrame = 32 << 20

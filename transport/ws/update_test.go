@@ -143,7 +143,6 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 // Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that
 // may come twice, and when it is over everything flows again.
 func TestUpdateUnderLoad(t *testing.T) {
-	t.Parallel()
 	a, b := pair(t, nil, nil)
 	ctx, cancel := context.WithCancel(patient(t))
 	var wg sync.WaitGroup
