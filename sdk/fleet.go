@@ -63,6 +63,10 @@ type Method struct {
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
+	// Shrink, from 0 to 16, is how many standard deviations of the noise in the members' mean each coordinate of the final
+	// model is moved back towards X0, but not beyond: see [admm.Machine.Model]. It has no effect in a run without noise.
+	Shrink float64 `json:"shrink,omitempty"`
+
 	// Robust, if not 0, is 1 or more, and bounds what a neighbor can do to a member: see [admm.Config]. Where all follow
 	// the method and nobody goes that far, it changes no bit.
 	Robust float64 `json:"robust,omitempty"`
@@ -423,6 +427,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	if !f.Privacy.NonPrivate {
 		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
+		cfg.Shrink = m.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
 		}

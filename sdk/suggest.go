@@ -19,12 +19,13 @@ type Known struct {
 	Dim     int   // d, at least 1
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
+	Columns bool  // each parameter is the weight of a column of a table, and many columns may tell nothing
 
 	// Either sets Rounds, and with Tau open chooses the paper's non-private schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown or Mixing is none
+	Method  Method  // a negative Cooldown, Mixing or Shrink is none
 	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
@@ -41,7 +42,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // DefaultMemoryLimit. Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
 // and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta
 // with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
-// budget covers no release.
+// budget covers no release. Shrink: with Columns and Unit record 0.5, else 0.
 //
 // With Graph, Tau spends about 4096 queries a round, as queries leave nothing, Mixing and Cooldown follow from how fast
 // disagreement shrinks on the graph, and Clip from signal against noise. sdk/DEFAULTS.md says what was tried.
@@ -107,7 +108,7 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
-	m.Mixing, m.Cooldown = max(0, m.Mixing), max(0, m.Cooldown)
+	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
 }
 

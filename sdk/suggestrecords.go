@@ -30,6 +30,9 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	if open {
 		def(&p.EpsilonLimit, 8)
 	}
+	if k.Columns {
+		def(&m.Shrink, 0.5) // of 0.5, 0.75, 1 and 1.5 the one that costs dense models least, see DEFAULTS.md
+	}
 	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), unit.Radius(m.Mu[0], k.Dim)
 	if len(m.Eta) == 0 && err == nil {
 		one := p
@@ -50,6 +53,6 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	if k.Graph != nil {
 		m.settle(p, k.Graph)
 	}
-	m.Mixing, m.Cooldown = max(0, m.Mixing), max(0, m.Cooldown)
+	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
 }

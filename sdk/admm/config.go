@@ -67,6 +67,10 @@ type Config struct {
 	// post-processing, with much less noise than the last release.
 	Average bool
 
+	// Shrink is the threshold that the model of the last release is shrunk by, for each coordinate and each root of the
+	// rounds with data, at least 0: see [Machine.Model].
+	Shrink float64
+
 	// Robust, if not 0, is 1 or more: a neighbor moves this client, over the whole run so far, no farther from the median
 	// of all neighbors than so many times the median of their distances from it. Where nobody goes that far, it changes
 	// no bit. With b of n neighbors that do what they like, 2b < n+1, it bounds what they do by what the honest ones do, and
@@ -154,6 +158,8 @@ func (c Config) Validate() error {
 			"GridStep is %v, want sigma/2^12..sigma, and sigma is %v, and %v without shared noise", c.GridStep, g.Sigma,
 			g.Alone().Sigma)
 	}
+	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
+	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	refuse(!zoest.Usable(c.FallbackLoss), "FallbackLoss is %v, want a finite number", c.FallbackLoss)
 	return errors.Join(errs...)

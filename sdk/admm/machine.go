@@ -3,6 +3,7 @@ package admm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -249,11 +250,27 @@ func (m *Machine) Answer(losses ...float64) error {
 	return nil
 }
 
-// Model returns a copy of the released model x_i: what the client has told its neighbors, noise included.
-func (m *Machine) Model() []float32 { return slices.Clone(m.x) }
+// Model returns a copy of the client's model: the released x_i, noise included. After the last release, each coordinate of
+// it is closer to X0 by Config.Shrink*sqrt(K), with K the rounds with data, but not beyond X0: soft thresholding of what
+// noise alone explains (Donoho and Johnstone, Biometrika 1994). That is post-processing, free of privacy cost.
+func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
-// AppendModel appends the released model to dst and returns the extended slice.
-func (m *Machine) AppendModel(dst []float32) []float32 { return append(dst, m.x...) }
+// AppendModel appends [Machine.Model] to dst and returns the extended slice.
+func (m *Machine) AppendModel(dst []float32) []float32 {
+	dst = append(dst, m.x...)
+	if m.cfg.Shrink > 0 && m.round == m.last() {
+		most := float32(m.cfg.Shrink * math.Sqrt(float64(m.cfg.Data(m.round))))
+		for i, x := range dst[len(dst)-len(m.x):] {
+			start := float32(0)
+			if m.cfg.X0 != nil {
+				start = m.cfg.X0[i]
+			}
+			moved := x - start
+			dst[len(dst)-len(m.x)+i] = start + max(moved-most, min(moved+most, 0))
+		}
+	}
+	return dst
+}
 
 // Posted returns the message that carries one of the last two releases to the i-th of Config.Neighbors. Its slices are
 // the machine's. They stay as they are until the second release after that one begins, and until then Posted may be

@@ -63,6 +63,12 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
+	if spec := o.DataSpec(); !k.Hidden && spec.PCA == 0 && !strings.HasPrefix(spec.Source, "idx:") {
+		k.Columns = true
+	}
+	if o.Given["shrink"] && k.Method.Shrink == 0 {
+		k.Method.Shrink = -1
+	}
 	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
 		k.Method.Directions = zoest.Walsh
 	}
