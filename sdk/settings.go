@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"encoding"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -135,19 +134,7 @@ func (s Setting) Check(f *Fleet) error {
 	case *float64:
 		return s.Range.Check(pkg, s.Name, *x)
 	case *admm.Schedule:
-		if n := len(*x); n != 1 && n != f.Method.Rounds {
-			return &FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("a list of %d values", n),
-				Want: fmt.Sprintf("one number, or one for each of %d rounds", f.Method.Rounds)}
-		}
-		var errs []error
-		for k, v := range *x {
-			name := s.Name
-			if len(*x) > 1 {
-				name = fmt.Sprintf("%s[%d]", s.Name, k)
-			}
-			errs = append(errs, s.Range.Check(pkg, name, v))
-		}
-		return errors.Join(errs...)
+		return x.Check(pkg, s.Name, f.Method.Rounds)
 	case encoding.TextMarshaler:
 		if _, err := x.MarshalText(); err != nil {
 			return &FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("%q", x), Want: setting.Choice{Names: s.Names}.String()}

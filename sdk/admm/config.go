@@ -1,6 +1,7 @@
 package admm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,57 +37,49 @@ type Config struct {
 	Privacy    dpmech.Gaussian // R and sigma of every round with data
 	Records    Records         // what is public of the records, if Privacy protects each of them
 	Noise      io.Reader       // uniform random bytes of the release noise; nil exactly if NonPrivate
-	// PairKey returns the key of the noise that this client shares with a neighbor in a release, which only the two of them
-	// know; see [dpmech.Pair]. The one with the lower number adds the noise. If a key of one neighbor is missing, the
-	// release shares noise with none, and has more of its own: [dpmech.Gaussian.Alone]. It is nil exactly if Privacy shares
-	// none.
+	// PairKey returns the key of the noise that this client and a neighbor share in a release; see [dpmech.Pair]. The end
+	// with the lower number adds the noise. If any key is missing, the release has local noise only:
+	// [dpmech.Gaussian.Alone]. PairKey is nil exactly if Privacy shares no noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
 
-	// Releases makes messages carry the released state itself in place of m_ij of eq. (9). Each end then stores both z_ij
-	// and z_ji and takes the steps of both, so that the models are the same to the bit, for one vector that all neighbors
-	// get.
+	// Releases makes messages carry the released state, the same for all neighbors, in place of m_ij of eq. (9). Each end
+	// then stores both z_ij and z_ji and updates both, so the models have the same bits.
 	Releases bool
-	// GridStep, if not 0, puts the releases of a private run on a grid: the noised update and the public part that it is
-	// added to are each rounded to multiples of it. It lies between sigma/2^12 and sigma.
-	// Cool-down releases are not on it: a grid would freeze disagreement at its step.
+	// GridStep, if not 0, rounds the noised update and the public part of each private release to multiples of it:
+	// sigma/2^12 to sigma. Cool-down releases are not rounded, as a grid would freeze disagreement at its step.
 	GridStep float64
 
-	// Probe makes the client ask every neighbor, before its first release, which release of this client it holds. A
-	// neighbor that holds a later one than this client knows of ends the run with a [RollbackError]. A simulation does not
-	// need it.
+	// Probe makes the client ask every neighbor, before its first release, which release of this client it holds. A later
+	// one than this client knows of ends the machine with a [RollbackError]. A simulation does not need it.
 	Probe bool
-	// Incarnation is, with Probe, a number below 2^48 that no earlier process of this client had, such as a random one. A
-	// neighbor's reply to an earlier incarnation may arrive in this one and is out of date.
+	// Incarnation, with Probe, is a number below 2^48 that no earlier process of this client had, such as a random one.
+	// Replies to other incarnations are ignored.
 	Incarnation uint64
-	// Epoch counts the devices of this client that were lost for good and replaced by another, at most
-	// [MaxTakeovers]: 0 at the first. A neighbor that has heard of a later epoch answers the probe of an earlier one
-	// so that it ends with a [RollbackError]. In a private run no release of an epoch other than 0 touches data: the
-	// lost device may have made it.
+	// Epoch is how many devices of this client were replaced before this one, 0..[MaxTakeovers]. A neighbor that knows a
+	// later epoch answers a probe so that the machine ends with a [RollbackError]. In a private run only epoch 0 makes
+	// releases with data: later ones may have been made by a lost device.
 	Epoch uint16
-	// Average computes the mean of all releases so far (after a takeover: from State.Recovered on). This is
-	// post-processing, with much less noise than the last release.
+	// Average computes the mean of all releases so far (after a takeover: from State.Recovered on).
 	Average bool
 
 	// Shrink is the threshold that the model of the last release is shrunk by, for each coordinate and each root of the
 	// rounds with data, at least 0: see [Machine.Model].
 	Shrink float64
 
-	// Robust, if not 0, is 1 or more: a neighbor moves this client, over the whole run so far, no farther from the median
-	// of all neighbors than so many times the median of their distances from it. Where nobody goes that far, it changes
-	// no bit. With b of n neighbors that do what they like, 2b < n+1, it bounds what they do by what the honest ones do, and
-	// not by a public number; one neighbor alone is not bounded. See sdk/ROBUST.md.
+	// Robust, if not 0, is 1 or more: over the whole run so far, a neighbor moves this client no farther from the median of
+	// all neighbors than Robust times the median of their distances from it. Where nobody exceeds that, no bit changes. With
+	// b malicious ones of n neighbors, 2b < n+1, their influence is bounded by that of the honest ones. See sdk/ROBUST.md.
 	Robust float64
-	// Members, if not 0, is N. With Robust or Quarantine it tells which releases no member's noise explains; see
-	// [Outside].
+	// Members, if not 0, is N, from which follows how far noise can move a member; see [Outside].
 	Members int
 
 	// Quarantine lets the machine drop a neighbor whose release cannot be right, see [Machine.Verdicts].
 	Quarantine bool
-
-	// FallbackLoss replaces, in a private run, a loss that could not be had: falling silent would tell the neighbors
-	// something about the data. It is a public constant.
-	FallbackLoss float64
 }
+
+// fallbackLoss replaces a loss that is unavailable in a private run. It is a public constant: a client that fell silent
+// would tell its neighbors something about the data.
+const fallbackLoss = 0.0
 
 // Learning returns how many releases there are up to the last one with data and the mixing rounds after it:
 // K*(1+Mixing), or End*(1+Mixing).
@@ -104,15 +97,32 @@ type Schedule []float64
 // At returns the value of round k; rounds past the end have the last one.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
-// validate checks that there is one value or one a round, each positive and finite.
-func (s Schedule) validate(name string, rounds int) error {
+// Check returns a [setting.FieldError] for each value of a field that is not positive and finite, joined, or for a list
+// that has neither one value nor one for each round.
+func (s Schedule) Check(pkg, field string, rounds int) error {
 	if len(s) != 1 && len(s) != rounds {
-		return fmt.Errorf("admm: %s has %d values, want 1 or one for each of %d rounds", name, len(s), rounds)
+		return &setting.FieldError{Package: pkg, Field: field, Found: fmt.Sprintf("a list of %d values", len(s)),
+			Want: fmt.Sprintf("one number, or one for each of %d rounds", rounds)}
 	}
+	if len(s) == 1 {
+		return setting.Step.Check(pkg, field, s[0])
+	}
+	var errs []error
 	for k, x := range s {
-		if err := setting.Step.Check("admm", fmt.Sprintf("%s of round %d", name, k), x); err != nil {
-			return err
-		}
+		errs = append(errs, setting.Step.Check(pkg, fmt.Sprintf("%s[%d]", field, k), x))
+	}
+	return errors.Join(errs...)
+}
+
+// UnmarshalJSON reads one number for all rounds, or an array of one for each.
+func (s *Schedule) UnmarshalJSON(text []byte) error {
+	one := make(Schedule, 1)
+	if json.Unmarshal(text, &one[0]) == nil {
+		*s = one
+		return nil
+	}
+	if json.Unmarshal(text, (*[]float64)(s)) != nil {
+		return errors.New("eta or mu is not a number, nor an array of one number for each round")
 	}
 	return nil
 }
@@ -124,7 +134,7 @@ func (c Config) Validate() error {
 		c.Estimator.Validate(), check("Rho", setting.Rho, c.Rho), check("Rounds", setting.Rounds, float64(c.Rounds)),
 		check("Cooldown", setting.Cooldown, float64(c.Cooldown)), check("Mixing", setting.Mixing, float64(c.Mixing)),
 		check("Tau", setting.Tau, float64(c.Tau)), check("Beta", setting.Step, c.Beta),
-		c.Eta.validate("Eta", c.Rounds), c.Mu.validate("Mu", c.Rounds), check("Robust", setting.Robust, c.Robust),
+		c.Eta.Check("admm", "Eta", c.Rounds), c.Mu.Check("admm", "Mu", c.Rounds), check("Robust", setting.Robust, c.Robust),
 	}
 	refuse := func(is bool, format string, args ...any) {
 		if is {
@@ -161,28 +171,26 @@ func (c Config) Validate() error {
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
-	refuse(!zoest.Usable(c.FallbackLoss), "FallbackLoss is %v, want a finite number", c.FallbackLoss)
 	return errors.Join(errs...)
 }
 
 // onGrid reports whether a release lies on the grid.
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
-// limit bounds the size of every coordinate that a client takes in or sends: no run that learns gets anywhere near it,
-// and what is computed from one stays finite.
+// limit bounds every coordinate that a client receives or sends, so that what is computed from one stays finite. It is far
+// beyond any model that learns.
 const limit = 1e30
 
-// small reports whether the sum of the squares shows that no number is NaN or as large as 2e18, far below all limits. The
-// sum only grows with each square, however it is rounded.
+// small reports whether no number is NaN or as large as 2e18, far below all limits, by the sum of squares.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
-// beyond returns the index of the first NaN and of what is larger than most, or -1. It takes a most of 2e18 or more.
+// beyond returns the index of the first NaN or number of size above most, or -1. most is 2e18 or more.
 func beyond(v []float32, most float32) int {
 	if small(v) {
 		return -1
 	}
 	top := math.Float32bits(most)
-	for i, x := range v { // one comparison: those of absolute values as numbers and as bits agree, and NaN has higher ones
+	for i, x := range v { // bits of absolute values are ordered like the numbers, and NaN is above all
 		if math.Float32bits(x)&^(1<<31) > top {
 			return i
 		}

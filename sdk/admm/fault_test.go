@@ -155,11 +155,8 @@ func TestBadLossNonPrivate(t *testing.T) {
 
 // The same in a private run: nobody outside may notice, so the public constant takes its place.
 func TestBadLossPrivate(t *testing.T) {
-	run := func(loss, fallback float64) (*network, Status) {
-		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
-			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-			c.FallbackLoss = fallback
-		}))
+	run := func(loss float64) (*network, Status) {
+		net := newNetwork(t, configs(4, kite, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})))
 		net.loss = func(client int, x []float32, sample int) float64 {
 			if client == 1 && sample == 2 {
 				return loss
@@ -171,12 +168,12 @@ func TestBadLossPrivate(t *testing.T) {
 		}
 		return net, net.machines[1].Status()
 	}
-	want, st := run(0.5, 0)
+	want, st := run(fallbackLoss)
 	if st.Failed != 0 {
 		t.Errorf("%d failed queries, want none", st.Failed)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), -1e39} {
-		got, st := run(bad, 0.5)
+		got, st := run(bad)
 		if !sameBits(got.models(), want.models()) {
 			t.Errorf("loss %v leaves a trace", bad)
 		}
@@ -263,11 +260,11 @@ func TestConfigValidate(t *testing.T) {
 		{"Rho is 0", func(c *Config) { c.Rho = 0 }},
 		{"Rho is 1e+38", func(c *Config) { c.Rho = 1e38 }},
 		{"Beta is -1", func(c *Config) { c.Beta = -1 }},
-		{"Eta has 0 values", func(c *Config) { c.Eta = nil }},
-		{"Eta of round 1 is NaN", func(c *Config) { c.Eta = Schedule{1, math.NaN(), 1, 1, 1, 1} }},
-		{"Mu has 2 values, want 1 or one for each of 6", func(c *Config) { c.Mu = Schedule{1, 1} }},
-		{"Mu of round 0 is 0", func(c *Config) { c.Mu = Schedule{0} }},
-		{"Mu of round 0 is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
+		{"Eta is a list of 0 values", func(c *Config) { c.Eta = nil }},
+		{"Eta[1] is NaN", func(c *Config) { c.Eta = Schedule{1, math.NaN(), 1, 1, 1, 1} }},
+		{"Mu is a list of 2 values, want one number, or one for each of 6 rounds", func(c *Config) { c.Mu = Schedule{1, 1} }},
+		{"Mu is 0", func(c *Config) { c.Mu = Schedule{0} }},
+		{"Mu is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
 		{"NonPrivate together with", func(c *Config) { c.Noise = bytes.NewReader(nil) }},
 		{"NonPrivate together with", func(c *Config) { c.Privacy = dpmech.Gaussian{Clip: 1, Sigma: 1} }},
 		{"Privacy: dpmech: clip is 0", func(c *Config) { c.NonPrivate, c.Noise = false, bytes.NewReader(nil) }},
@@ -275,7 +272,6 @@ func TestConfigValidate(t *testing.T) {
 		{"sigma is 0", func(c *Config) {
 			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), dpmech.Gaussian{Clip: 1}
 		}},
-		{"FallbackLoss is NaN", func(c *Config) { c.FallbackLoss = math.NaN() }},
 	} {
 		cfg := base()
 		c.change(&cfg)

@@ -2,13 +2,9 @@ package admm
 
 import "fmt"
 
-// With Config.Probe a client that starts asks every neighbor which release of this client it holds, and makes no
-// release and no answer before it knows: its state may have been set back, or its device replaced by another.
-
-// RollbackError is the end of a machine of which a neighbor holds a later release than it knows of: its state was set
-// back, by a disk that lost what it had confirmed, a backup, or a second device of the same name. Another release for
-// the same round would be a second look at the same data, so there is none. The releases up to Held have been seen and
-// count as spent.
+// RollbackError ends a machine of which a neighbor holds a later release than it knows of: its state was set back, by a
+// disk that lost what it had confirmed, a backup, or a second device of the same name. Another release of that round would
+// look at the data again. The releases up to Held have been seen and count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers: whose state, and the neighbor that knows better
 	Held         int // the release that the neighbor holds
@@ -54,7 +50,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		}
 		// A replacement does not go on from all that is known of the device before it.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
-		if m.began(e.index) > 0 && m.round > m.began(e.index) {
+		if m.since[e.index] > 0 && m.round > m.since[e.index] {
 			m.since[e.index] = 0 // see between
 		}
 	}
@@ -62,13 +58,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return m.rolledBack(e, msg.Held)
 	}
 	if reply && msg.Round <= e.lost && msg.Held < e.lost {
-		err := fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: neither can go on",
-			msg.From, e.lost)
-		if e.probed {
-			return err
-		}
-		m.err = err
-		return nil
+		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: "+
+			"neither can go on", msg.From, e.lost))
 	}
 	if reply {
 		e.probed, e.announce = true, false
@@ -97,15 +88,19 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 
 // rolledBack takes a neighbor's word that it holds a release which this client does not know of.
 func (m *Machine) rolledBack(e *edge, held int) error {
-	err := &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round}
-	if e.probed { // a machine that has been asked about its past before knows it better than a neighbor
+	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
+}
+
+// endUnless ends the machine with an error that a neighbor's word shows. A machine that the neighbor has answered before
+// knows its past better, and refuses the word.
+func (m *Machine) endUnless(probed bool, err error) error {
+	if probed {
 		return err
 	}
 	m.err = err
 	return nil
 }
 
-// suppressed reports whether a neighbor is sent nothing but probes: this device has just started, may have been
-// replaced, and releases that it has stored and never sent may no longer be those of its rounds. The neighbor's reply
-// settles that.
+// suppressed reports whether a neighbor is sent nothing but probes: until it answers, this device may have been replaced,
+// and what it has stored and never sent may not be the releases of its rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

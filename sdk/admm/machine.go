@@ -14,8 +14,7 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
-// and 2d more once, on a grid d more each, and with Robust d more each and once), and d 64-bit integers if the run is private. It allocates them once,
-// those of all neighbors together.
+// and 2d more once, on a grid d more each, with Robust d more each and once), and d 64-bit integers in a private run.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -45,16 +44,14 @@ type Machine struct {
 	begun  bool          // a release has been made since the start
 	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
 
-	cut       []int     // by edge: the first release without it, 0 while it is in use; nil if all are
-	verdicts  []Verdict // not yet handed over
-	recovered int       // the release after which this device took over from a lost one, 0 if none was lost
-	// by edge: the release after which it begins, or began, anew at both ends, 0 if it never did; nil if none did
-	since  []int
-	starts map[int]start // by edge: where a neighbor stands after that release; until the edge begins
-	stop   int           // the least round that Stop was told; 0 for none
-	early  int           // the last release, if a neighbor's end brings it forward; 0 otherwise
-	// by edge: the release with which a neighbor has ended before this client's last one, 0 if it has not; nil if none has
-	endings []int
+	cut       map[int]int   // by edge: the first release without it, 0 while it is in use
+	verdicts  []Verdict     // not yet handed over
+	recovered int           // the release after which this device took over from a lost one, 0 if none was lost
+	since     map[int]int   // by edge: the release after which it begins, or began, anew at both ends, 0 if it never did
+	starts    map[int]start // by edge: where a neighbor stands after that release; until the edge begins
+	stop      int           // the least round that Stop was told; 0 for none
+	early     int           // the last release, if a neighbor's end brings it forward; 0 otherwise
+	endings   map[int]int   // by edge: the release with which a neighbor has ended before this client's last one, or 0
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
@@ -71,18 +68,16 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Reserve is the number of a private release, of the K ones that touch data, that is about to be made, or 0. Its cost
-	// has to be charged, durably, before Ready is called again: the noise is drawn then. A driver that may not afford it
-	// never calls the machine again. All that is public has been checked: from here to Released only the source of noise can fail.
+	// Reserve is the number, of the K releases that touch data, of a private release about to be made, or 0. Charge its
+	// cost, durably, before the next call of Ready, which draws the noise; without the budget, never call the machine
+	// again. From here to Released only the source of noise can fail.
 	Reserve int
-	// Released is the number of a release that has just been made (Model returns it), or 0. A driver that wants to survive
-	// a crash stores State, durably, and then marks the release as one that may be seen, before it sends or shows anything
-	// of it.
+	// Released is the number of a release that has just been made (Model returns it), or 0. Store State, durably, then
+	// mark the release as one that may be seen, and only then send or show anything of it.
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
-	// Queries are the questions for the oracle, at most Estimator.Window of them. They stay the same until Answer has
-	// taken their losses.
+	// Queries are the questions for the oracle, at most Estimator.Window, the same until Answer has taken their losses.
 	Queries []zoest.Query
 	// Finished is true once all rounds are over and every neighbor has said that it is done.
 	Finished bool
@@ -91,7 +86,7 @@ type Ready struct {
 // Status is where a machine stands.
 type Status struct {
 	Round int // releases made so far, cool-down rounds included
-	// neighbors whose message is missing, or who have not been heard of yet, if that is what holds the round up
+	// Waiting are the neighbors that hold the round up: their message is missing, or they have not been heard of.
 	Waiting  []int
 	Queries  int64 // losses asked for
 	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
@@ -101,9 +96,8 @@ type Status struct {
 	// Recovered is the release after which this device took over from a lost one, 0 if none was lost.
 	Recovered int
 
-	// ConsensusError is the mean, over the neighbors, of the squared distance between this client's release and the
-	// neighbor's, in round Compared. Compared is 0 if no round has been compared since the start, and always without
-	// Config.Releases: from messages m_ij a release is known only together with those before it.
+	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|^2 after release Compared. Compared is 0 before the
+	// first comparison, and without Config.Releases.
 	Compared       int
 	ConsensusError float64
 }
@@ -119,12 +113,9 @@ func New(cfg Config) (*Machine, error) {
 	}
 	d := cfg.Estimator.Dim
 	m := &Machine{
-		cfg: cfg,
-		est: est,
-		x:   make([]float32, d),
-		phi: make([]float32, d),
-		s:   make([]float32, d),
-		p:   make([]float32, d),
+		cfg: cfg, est: est,
+		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
+		cut: map[int]int{}, since: map[int]int{}, starts: map[int]start{}, endings: map[int]int{},
 	}
 	m.centre = m.phi
 	if !cfg.NonPrivate {
@@ -176,15 +167,15 @@ func (m *Machine) start() {
 		} else {
 			m.edges[i].probed = true
 		}
-		if since := m.began(i); since > 0 && m.edges[i].heard <= since {
+		if since := m.since[i]; since > 0 && m.edges[i].heard <= since {
 			m.postStart(&m.edges[i])
 		}
 	}
 }
 
-// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. A driver does it
-// and calls Ready again, until nothing is left to do; then it waits for an input. An error is the end of the machine:
-// its source of noise has failed, or the model diverges, which a private run finds before it reserves a release.
+// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. Call it until there
+// is nothing to do, then wait for an input. After an error the machine cannot continue: the source of noise has failed,
+// or the model diverges, which a private run finds before it reserves a release.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -205,8 +196,8 @@ func (m *Machine) Ready() (r Ready, err error) {
 	return r, nil
 }
 
-// Queries goes on with the local work of a round, if that is in progress, and returns the questions that [Machine.Ready]
-// would return. It does nothing else: once it returns none, Ready is to be called.
+// Queries goes on with the local work of a round, if there is any, and returns the questions that [Machine.Ready] would
+// return. Once it returns none, call Ready.
 func (m *Machine) Queries() []zoest.Query {
 	for m.local && m.err == nil {
 		if open := m.est.Next(); len(open) > 0 {
@@ -217,32 +208,24 @@ func (m *Machine) Queries() []zoest.Query {
 	return nil
 }
 
-// Answer takes the losses of the open queries, in their order. In a private run a loss that is not [zoest.Usable] is
-// replaced by Config.FallbackLoss and counted; otherwise it is refused, the queries stay open, and the machine is as it
-// was.
+// Answer takes the losses of the open queries, in their order. In a private run 0 replaces a loss that is not
+// [zoest.Usable], and the failure is counted; in another run the loss is refused, and nothing changes.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
 		return errors.New("admm: an answer without a question")
 	}
 	bad := 0
-	for i, loss := range losses {
-		if m.cfg.NonPrivate {
-			break // the estimator refuses what is not usable
+	if !m.cfg.NonPrivate {
+		m.losses = append(m.losses[:0], losses...)
+		losses = m.losses
+		for i, loss := range losses {
+			if !zoest.Usable(loss) {
+				losses[i] = fallbackLoss
+				bad++
+			}
 		}
-		if zoest.Usable(loss) {
-			continue
-		}
-		if bad == 0 {
-			m.losses = append(m.losses[:0], losses...)
-		}
-		m.losses[i] = m.cfg.FallbackLoss
-		bad++
 	}
-	asked := losses
-	if bad > 0 {
-		asked = m.losses
-	}
-	if err := m.est.Answer(asked...); err != nil {
+	if err := m.est.Answer(losses...); err != nil {
 		return fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
 	}
 	m.queries += int64(len(losses))
@@ -273,8 +256,8 @@ func (m *Machine) AppendModel(dst []float32) []float32 {
 }
 
 // Posted returns the message that carries one of the last two releases to the i-th of Config.Neighbors. Its slices are
-// the machine's. They stay as they are until the second release after that one begins, and until then Posted may be
-// called while the machine is at work elsewhere.
+// the machine's and stay valid until the second release after that one begins. Until then other goroutines may call
+// Posted.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {
@@ -284,9 +267,8 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend gives the machine room for the messages to send and returns what it used before, so that one goroutine needs it
-// only once for all its machines. Messages that wait to be sent move along. The room is the machine's until the next
-// Lend.
+// Lend gives the machine room for the messages to send, until the next Lend, and returns what it used before: one
+// goroutine needs it only once for all its machines. Messages that wait to be sent move along.
 //
 //go:noinline
 func (m *Machine) Lend(room []Message) []Message {
@@ -301,13 +283,10 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 // Status returns where the machine stands.
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
-		Last: m.last(), Recovered: m.recovered,
-		Compared: m.compared, ConsensusError: m.consensusError}
+		Last: m.last(), Recovered: m.recovered, Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
-		if m.dropped(i) {
-			continue
-		}
-		if e := &m.edges[i]; m.due && !m.begun && !e.probed || !m.due && !m.local && !m.arrived(e) {
+		e := &m.edges[i]
+		if !m.dropped(i) && (m.due && !m.begun && !e.probed || !m.due && !m.local && !m.arrived(e)) {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}

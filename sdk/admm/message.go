@@ -249,7 +249,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
 		return err
 	}
-	if since := m.began(e.index); m.between(e) || since > 0 && msg.Round <= since {
+	if since := m.since[e.index]; m.between(e) || since > 0 && msg.Round <= since {
 		return nil // of a device that was replaced, or of a neighbor that does not know yet that this one replaces another
 	}
 	if msg.Round < m.round {
@@ -336,7 +336,7 @@ func (m *Machine) repeat(e *edge) {
 	if m.cfg.Probe && (!e.probed || e.announce) {
 		m.probe(e)
 	}
-	since := m.began(e.index)
+	since := m.since[e.index]
 	if since > 0 && e.heard <= since {
 		m.postStart(e)
 	}
@@ -365,7 +365,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post makes it a duty to send the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.began(e.index) >= round {
+	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.since[e.index] >= round {
 		return
 	}
 	msg := m.Posted(e.index, round)
@@ -379,7 +379,7 @@ func (m *Machine) postDone(e *edge, resent bool) {
 		return
 	}
 	round := m.last()
-	if ended := m.ended(e); ended > 0 {
+	if ended := m.endings[e.index]; ended > 0 {
 		round = ended
 	}
 	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: round, Resent: resent})

@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Verdict is why the machine has put a neighbor in quarantine by itself: its release cannot be one of a member that
-// follows the method.
+// Verdict is why the machine has put a neighbor in quarantine: no member that follows the method makes its release.
 type Verdict struct {
 	Peer    int
 	Round   int     // of the release
@@ -21,28 +20,26 @@ type ImpossibleError struct{ what string }
 
 func (e *ImpossibleError) Error() string { return e.what }
 
+func impossible(format string, args ...any) *ImpossibleError {
+	return &ImpossibleError{fmt.Sprintf(format, args...)}
+}
+
 // ErrQuarantine refuses a message of a neighbor that is in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
 // Quarantine drops the edge to a neighbor for the rest of the run, and returns the first release that is made without
-// it. The neighbor's releases that are here are used; the first that is missing is not waited for, and it is the one
-// after that which is made without. So it depends on what the neighbor has sent, and on the order of that, and not on
-// how far this client's local work is, which depends on data. From now on the client takes nothing of the neighbor and
-// sends it nothing. The penalty of (6) is without z_ij and |N_i| is one less; with Config.Robust all that the neighbor
-// has ever done to the client is taken out again. From then on releases share noise with the other neighbors only, or, once
-// more neighbors are dropped than may vanish ([dpmech.Shared].Absent), with nobody, and have full noise of their own.
+// it; 0 if there is no such neighbor. A second call changes nothing. The neighbor's releases that have arrived are used,
+// and the release after the first missing one is made without it: that depends on what the neighbor has sent, in which
+// order, and not on this client's local work, which depends on data. From now on nothing is received from the neighbor or
+// sent to it. The penalty of eq. (6) is without z_ij, and |N_i| is one less; with Config.Robust all that the neighbor has
+// moved is taken out again. Releases share noise with the other neighbors only, or, once more neighbors are dropped than
+// [dpmech.Shared].Absent, with none, and then have full local noise.
 //
 // The Laplacian of a graph without the edge has no eigenvalue above those with it: step sizes that were stable stay so.
-// A neighbor that has not dropped the edge waits, and makes no release meanwhile that rests on it.
-//
-// It is 0 for who is no neighbor. A second call changes nothing.
 func (m *Machine) Quarantine(peer int) int {
 	e := m.edge(peer)
 	if e == nil {
 		return 0
-	}
-	if m.cut == nil {
-		m.cut = make([]int, len(m.edges))
 	}
 	if m.cut[e.index] == 0 {
 		next := m.round + 1
@@ -77,7 +74,7 @@ func (m *Machine) Verdicts() []Verdict {
 }
 
 // dropped reports whether the i-th edge is in quarantine.
-func (m *Machine) dropped(i int) bool { return m.cut != nil && m.cut[i] > 0 }
+func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
 
 // gone reports whether the release in progress, or the next one, is made without the i-th edge.
 func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
@@ -109,7 +106,7 @@ func (m *Machine) judge() {
 			continue
 		}
 		p := m.held(e, at)
-		if why := m.impossible(i, p, most); why != "" {
+		if why := m.violation(i, p, most); why != "" {
 			m.verdicts = append(m.verdicts, Verdict{Peer: e.peer, Round: m.round, Why: why,
 				Payload: Payload{slices.Clone(p.Vector), slices.Clone(p.Grid)}})
 			m.Quarantine(e.peer)
@@ -118,16 +115,14 @@ func (m *Machine) judge() {
 	}
 }
 
-// runaway is what a client that is a thousand times smaller does not take in one step, in a run without other bounds.
+// runaway bounds what a client a thousand times smaller receives, in a run without other bounds.
 const runaway = limit / (1 << 10)
 
-// impossible says why the release of a neighbor cannot be right, or nothing.
-//
-// A place beyond the grid is impossible: every member stays on it (clamp, lastStep). In a private run both ends lie
-// within farthest of the start, so they are no more than twice that apart; that is compared, and not the distance from
-// the start, because who is towed by a third member keeps near to its neighbors. Where neither is known a number is
-// impossible that is next to the limit while this client is a millionth of it: a run that diverges does so together.
-func (m *Machine) impossible(i int, p Payload, most float64) string {
+// violation says why the release of a neighbor is impossible, or nothing. A point beyond the grid is: every member stays on
+// it (clamp, lastStep). In a private run both ends lie within farthest of the start, so they are at most twice that apart;
+// the distance from the start is not compared, as a third member may tow both. Where neither is known, a number next to the
+// limit is impossible while this client's are a millionth of it: a run that diverges does so together.
+func (m *Machine) violation(i int, p Payload, most float64) string {
 	base := part(m.base, i, len(m.x))
 	for c, change := range p.Grid {
 		to, last := int64(base[c])+int64(change), int64(m.lastStep())

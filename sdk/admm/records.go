@@ -5,15 +5,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Records says what is public of the records of a run that protects each of them ([dpmech.Record]). In such a run
+// Records says what is public of the records of a run that protects each of them ([dpmech.Record]); zero in other runs. In
+// such a run
 //
-//   - all queries of a round are asked at the released model x: phi rests, and Tau is the number of queries of each record
-//     in a round;
-//   - the update is s = -eta/Mean * sum_h a_h over the client's units, where a_h is the unit's slope, an estimate of mu
-//     times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta. The sum is one of integers, and exact;
-//   - so replacing one unit moves s by at most 2*Privacy.Clip and nothing else that is not released.
-//
-// It is the zero value in every other run.
+//   - all queries of a round are asked at the released model x: phi rests, and Tau is the queries of each record a round;
+//   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the unit's slope, an
+//     estimate of mu times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta;
+//   - so replacing one unit moves s by at most 2*Privacy.Clip, and nothing else that is not released.
 type Records struct {
 	Mean   float64 // m_bar, the mean number of units of all members, at least 1: so every unit of the network weighs the same
 	Most   int     // m_max, the number of units of the member that has most of them
@@ -68,16 +66,6 @@ func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 // reach returns the longest update that any member can make, before its noise.
 func (c *Config) reach() float64 { return c.Privacy.Clip * float64(max(1, c.Records.Most)) }
 
-// nextQuery is nextStage in a run that protects each record: phi rests, and no estimate is made of all records together.
-func (m *Machine) nextQuery() {
-	if m.stage == m.cfg.Tau {
-		m.local, m.due = false, true
-		return
-	}
-	m.stage++
-	m.est.Step(m.x)
-}
-
 // rows returns what the release in progress is the sum of; nothing in a round that touches no data.
 func (m *Machine) rows() dpmech.Rows {
 	r := dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Factor: -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean}
@@ -89,22 +77,18 @@ func (m *Machine) rows() dpmech.Rows {
 	return r
 }
 
-// releaseOnGrid sets steps to the data-dependent part of the release, with its noise, in steps of the grid.
-func (m *Machine) releaseOnGrid(steps []int32) error {
+// draw adds noise to the data-dependent part of the release in progress, and sets steps to it, in steps of the grid, or s if
+// steps is nil.
+func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)
-	if m.each() {
+	switch {
+	case m.each() && steps != nil:
 		return m.mech.ReleaseRowsOnGrid(steps, m.rows(), noise, m.cfg.GridStep, pairs...)
-	}
-	return m.mech.ReleaseOnGrid(steps, m.s, noise, m.cfg.GridStep, pairs...)
-}
-
-// releaseVector sets s to the data-dependent part of the release, with its noise.
-func (m *Machine) releaseVector() error {
-	noise, pairs := m.noise()
-	defer clear(pairs)
-	if m.each() {
+	case m.each():
 		return m.mech.ReleaseRows(m.s, m.rows(), noise, pairs...)
+	case steps != nil:
+		return m.mech.ReleaseOnGrid(steps, m.s, noise, m.cfg.GridStep, pairs...)
 	}
 	return m.mech.Release(m.s, noise, pairs...)
 }

@@ -30,8 +30,8 @@ func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 // touchesData reports whether the release in progress is one of the K of Algorithm 1.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
-// blank reports whether the round in progress touches no data, though it gets its noise: the lost device that this one
-// replaces may have made this release.
+// blank reports whether the round in progress has noise and no data: the device that this one replaces may have made its
+// release.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
@@ -48,21 +48,20 @@ func (m *Machine) penalty() {
 	}
 }
 
-// nextStage is called when the estimator has all answers of a stage: a full table, or an estimate for a local step.
+// nextStage is called when the estimator has all answers of a stage: a full table, or an estimate for a local step. In a
+// run that protects each record phi rests, and no estimate is made of all records together.
 func (m *Machine) nextStage() {
-	if m.each() {
-		m.nextQuery()
-		return
-	}
-	if m.stage > 0 {
+	if m.stage > 0 && !m.each() {
 		v := m.est.Estimate()
 		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
 		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
 		vec.Axpy(m.s, 1, v)
 	}
 	if m.stage == m.cfg.Tau {
-		vec.Scale(m.s, float32(-m.cfg.Eta.At(m.k()))) // s = -eta * sum_t v_t
-		m.est.Carry(m.s)
+		if !m.each() {
+			vec.Scale(m.s, float32(-m.cfg.Eta.At(m.k()))) // s = -eta * sum_t v_t
+			m.est.Carry(m.s)
+		}
 		m.local, m.due = false, true
 		return
 	}
@@ -70,13 +69,12 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the public part of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public: a run that
-// diverges ends here, before a private release is reserved and its noise drawn.
+// aim computes the public part of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public: a run that diverges
+// ends before a private release is reserved.
 func (m *Machine) aim() {
 	m.aimed = true
-	gain := m.gain()
 	copy(m.centre, m.x)
-	vec.Axpy(m.centre, -float32(gain), m.p)
+	vec.Axpy(m.centre, -float32(m.gain()), m.p)
 	err := m.inRange(m.centre, m.onGrid(m.round+1))
 	if err == nil {
 		err = m.edgesInRange(m.centre)
@@ -140,8 +138,8 @@ func (m *Machine) commit() {
 		m.fail(err)
 		return
 	}
-	// The new messages take the place of those of two rounds ago. Nobody can need them any more, as all neighbors have
-	// made the release in between; an answer to a late repeat may still wait to be sent.
+	// The new messages replace those of two rounds ago, which no neighbor needs; an answer to a late repeat may still wait
+	// to be sent.
 	m.send = slices.DeleteFunc(m.send,
 		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
@@ -153,7 +151,7 @@ func (m *Machine) commit() {
 		}
 	}
 	for i := range m.edges {
-		if m.began(i) == m.round {
+		if m.since[i] == m.round {
 			m.postStart(&m.edges[i])
 		}
 		m.post(&m.edges[i], m.round, false)
@@ -162,24 +160,19 @@ func (m *Machine) commit() {
 
 // release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
 //
-// What may fail. A neighbor that sees a node die after its noise is drawn must not learn anything from that about data
-// or noise, and it can choose the centre. So a private release fails only if its noise cannot be had, with the update
-// not yet looked at. Its sum with the centre is clamped, and so are the messages: functions of the release, like
-// rounding. Then x and messages are numbers of size at most limit, the mean lies between two such numbers but for its
-// rounding, z and peerZ were found finite by aim and have not changed since, and the estimator's memory is finite after
-// every stage: the state can be encoded whatever was drawn. After that only the driver's disk can fail, and it does not look
-// at what it stores. A run that is not private shows everything, and ends with an error when its update takes it out of
-// range.
+// A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
+// private release fails only if noise is unavailable, before the update is read. Its sum with the centre is clamped, and so
+// are the messages: functions of the release. Then x, messages and mean are within limit, z and peerZ are finite by aim, and
+// the estimator's memory is finite after every stage: the state can be encoded whatever was drawn. A run that is not
+// private ends with an error when its update takes it out of range.
 func (m *Machine) release() error {
 	k := m.round
 	if m.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
 		if !m.private() {
 			clear(steps)
-		} else {
-			if err := m.releaseOnGrid(steps); err != nil {
-				return err
-			}
+		} else if err := m.draw(steps); err != nil {
+			return err
 		}
 		last := m.lastStep()
 		for i, n := range steps {
@@ -190,7 +183,7 @@ func (m *Machine) release() error {
 		return nil
 	}
 	if m.private() {
-		if err := m.releaseVector(); err != nil {
+		if err := m.draw(nil); err != nil {
 			return err
 		}
 	}
@@ -207,8 +200,7 @@ func (m *Machine) release() error {
 }
 
 // noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
-// caller clears. A release that is made without more neighbors than may vanish shares none: it has too little noise
-// otherwise.
+// caller clears. A release without more neighbors than may vanish shares none, as too little noise would be left.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	g = m.cfg.Privacy
 	if m.cfg.PairKey == nil {
@@ -286,18 +278,14 @@ func (m *Machine) message(dst, z, x []float32) {
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// betweenRounds lends the vectors of a round's local work to updateZ, which runs when it is over and before the next
-// one: m_ij, m_ji and x_j lie where p, phi and s were.
-func (m *Machine) betweenRounds() (mij, mji, xj []float32) { return m.p, m.phi, m.s }
-
 // updateZ takes in the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. Where they carry
-// releases, this client forms m_ji from z_ji as the neighbor would have, and takes the neighbor's step of z_ji as well.
+// releases, it forms m_ji from z_ji as the neighbor does, and updates z_ji as well.
 func (m *Machine) updateZ() {
-	mij, mji, fromGrid := m.betweenRounds()
+	mij, mji, fromGrid := m.p, m.phi, m.s // free between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
-		if m.began(i) == m.round && !m.gone(i) {
+		if m.since[i] == m.round && !m.gone(i) {
 			m.begin(e)
 			continue
 		}
@@ -325,14 +313,14 @@ func (m *Machine) updateZ() {
 		m.message(mij, z, m.x)
 		halve(z, mji)
 		halve(peerZ, mij)
-		if m.robust != nil { // one who jumps ever farther does not end this client
+		if m.robust != nil { // a neighbor that jumps ever farther does not end this client
 			clamp(z)
 			clamp(peerZ)
 		}
 	}
 }
 
-// compare measures the consensus error once a round. It is for people to look at: no bit of the run depends on it.
+// compare measures the consensus error once a round. No bit of the run depends on it.
 func (m *Machine) compare() {
 	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round ||
 		!m.all(func(e *edge) bool { return e.holds(m.round) }) {

@@ -169,7 +169,7 @@ func (w *siege) help(d *device) {
 		switch {
 		case !e.probed:
 			msg.Kind, msg.Held = ProbeReply, w.chance.IntN(m.round+1)
-		case m.between(e) && m.round == m.began(e.index):
+		case m.between(e) && m.round == m.since[e.index]:
 			at := w.payload(d, m.onGrid(m.round))
 			msg.Kind, msg.Epoch, msg.Vector, msg.Grid = Start, e.epoch, at.Vector, at.Grid
 		case !m.arrived(e):

@@ -7,7 +7,7 @@ import (
 )
 
 // State is everything that the bits of the rounds to come depend on, beside Config: what a device stores of a release
-// before it sends it. Which release the neighbors have made since is not in it; they say so again.
+// before it sends it.
 type State struct {
 	Round int       // the release that was just made
 	X     []float32 // x_i, length d
@@ -44,8 +44,8 @@ type EdgeState struct {
 	Since      int // the release after which the edge begins, or began, anew at both ends; 0 if it never did
 }
 
-// State returns the state behind the release that Ready has just reported. It must be called at that point and nowhere
-// else. Its slices are the machine's, and valid until the machine's next call.
+// State returns the state behind the release that Ready has just reported, and must be called only then. Its slices are
+// the machine's, and valid until the machine's next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}
@@ -54,12 +54,8 @@ func (m *Machine) State() State {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Epoch: e.epoch,
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Epoch: e.epoch, Quarantine: m.cut[i], Since: m.since[i],
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
-		s.Edges[i].Since = m.began(i)
-		if m.dropped(i) {
-			s.Edges[i].Quarantine = m.cut[i]
-		}
 		if m.robust != nil {
 			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
 			s.Edges[i].Cut, s.Edges[i].Quiet = m.robust.cut[i], m.robust.quiet[i]
@@ -69,8 +65,8 @@ func (m *Machine) State() State {
 }
 
 // Restore returns a machine that goes on after the release of a stored state, with the bits of one that never stopped.
-// before is the state of one release earlier: a neighbor may still need what was sent then. It may be nil if it was
-// lost in a crash while the next state was being stored, since every neighbor has that release then. Both are copied.
+// before is the state of one release earlier, which a neighbor may still need. It may be nil if a crash damaged it while
+// newest was being stored: every neighbor has that release then. Both are copied.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End
@@ -106,7 +102,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	return m, nil
 }
 
-// load takes the place of the machine's state, and makes the messages of its release anew.
+// load sets the machine to a state, and makes the messages of its release anew.
 func (m *Machine) load(s State) {
 	m.round = s.Round
 	copy(m.x, s.X)
@@ -114,10 +110,11 @@ func (m *Machine) load(s State) {
 	copy(m.mean, s.Mean)
 	copy(m.est.Memory(), s.Last)
 	m.queries, m.failed, m.recovered, m.early = s.Queries, s.Failed, s.Recovered, s.Early
-	m.cut, m.since = nil, nil
+	clear(m.cut)
+	clear(m.since)
 	for i, from := range s.Edges {
 		if from.Since > 0 {
-			m.beginAfter(i, from.Since)
+			m.since[i] = from.Since
 		}
 		e := &m.edges[i]
 		e.heard, e.epoch = from.Heard, from.Epoch
@@ -146,12 +143,6 @@ func (m *Machine) load(s State) {
 // check refuses a state that is not one of this client's.
 func (m *Machine) check(s State) error {
 	d := m.cfg.Estimator.Dim
-	only := func(is bool) int {
-		if is {
-			return d
-		}
-		return 0
-	}
 	type bounds struct {
 		format       string
 		n, low, high int
@@ -163,26 +154,28 @@ func (m *Machine) check(s State) error {
 		{"it ends with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
 		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
 	}
-	length := func(what string, n, want int) {
+	length := func(what string, n, want int, is bool) {
+		if !is {
+			want = 0
+		}
 		list = append(list, bounds{what + " has %d numbers, want %d", n, want, want})
 	}
-	length("the model", len(s.X), d)
-	length("the model on the grid", len(s.Grid), only(grid))
-	length("its change", len(s.Delta), only(grid && m.cfg.Releases && m.onGrid(s.Round)))
-	length("the running mean", len(s.Mean), only(m.cfg.Average))
-	length("the memory", len(s.Last), len(m.est.Memory()))
+	length("the model", len(s.X), d, true)
+	length("the model on the grid", len(s.Grid), d, grid)
+	length("its change", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
+	length("the running mean", len(s.Mean), d, m.cfg.Average)
+	length("the memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
+		of := fmt.Sprintf("neighbor %d ", e.Peer)
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
-			bounds{fmt.Sprintf("neighbor %d has made release %%d, want %%d to %%d", e.Peer), e.Heard, 0, m.last()})
-		list = append(list, bounds{fmt.Sprintf("neighbor %d is in quarantine from release %%d on, want %%d to %%d", e.Peer),
-			e.Quarantine, 0, max(0, s.Round) + 3},
-			bounds{fmt.Sprintf("the edge to neighbor %d begins anew after release %%d, want %%d to %%d", e.Peer), e.Since, 0,
-				m.cfg.planned()})
-		length("z", len(e.Z), d)
-		length("the neighbor's z", len(e.PeerZ), only(m.cfg.Releases))
-		length("the neighbor's place on the grid", len(e.Base), only(m.cfg.Releases && grid))
+			bounds{of + "has made release %d, want %d to %d", e.Heard, 0, m.last()},
+			bounds{of + "is in quarantine from release %d on, want %d to %d", e.Quarantine, 0, max(0, s.Round) + 3},
+			bounds{"the edge to " + of + "begins anew after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
+		length("z", len(e.Z), d, true)
+		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
+		length("the neighbor's place on the grid", len(e.Base), d, m.cfg.Releases && grid)
 		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
-			length("what the neighbor has moved", len(e.Moved), only(m.robust != nil))
+			length("what the neighbor has moved", len(e.Moved), d, m.robust != nil)
 		}
 	}
 	var errs []error

@@ -7,22 +7,19 @@ import (
 	"slices"
 )
 
-// A takeover: a device that is lost for good is replaced by another one, which has nothing of its state. The
-// replacement joins the run after a release S that no neighbor has passed, and opens a new epoch of its member.
+// A takeover: another device, without its state, replaces one that is lost for good. The replacement opens a new epoch
+// of its member, and joins the run after a release S that no neighbor has passed.
 //
 //   - It starts from a public place, the median of where its neighbors stand ([TakeOver]).
-//   - Each edge to it begins anew at both ends after release S, with z_ij = z_ji = rho*(x_i + x_j)/2. Both ends compute
-//     this from the same two vectors, which a Start message carries, so the identity z_ij + z_ji = rho*(x_i + x_j) holds
-//     to the bit and sum_i p_i = 0 holds again.
-//   - Until then the neighbor goes on without the lost device: it uses the releases of it that are here, and waits for
-//     none. What it uses depends on what has arrived and in which order, and not on its own local work.
-//   - In a private run the replacement makes no release with data: its updates are zero, its noise is that of any member.
-//     So it does not matter which releases the lost device made, or who saw them.
+//   - Each edge to it begins anew at both ends after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
+//     two vectors, which Start messages carry: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
+//   - Until then the neighbor uses the releases of the lost device that have arrived, in their order, and waits for none.
+//   - In a private run the replacement's updates are zero, with the noise of any member: the lost device may have made any
+//     release.
 //
-// The bits of the releases before S depend on when the device was lost. Those after S depend on them alone.
+// The releases before S depend on when the device was lost. Those after S depend on these alone.
 
-// MaxTakeovers is how often the device of a member may be replaced in one run. Without a limit each takeover would be a
-// free second story for the neighbors.
+// MaxTakeovers is how often the device of a member may be replaced in one run.
 const MaxTakeovers = 2
 
 // Standing is what a neighbor tells a device that takes over.
@@ -32,14 +29,13 @@ type Standing struct {
 	At    Payload // where the neighbor stands: steps of the grid, or a vector
 }
 
-// Standing returns what a neighbor's replacement device needs to know of this client. From here on the client takes no
-// release of the lost device and sends it none, so that it does not get farther than it has said, until a device of that
-// name starts, [Machine.Reached] reports a new connection, or the third Tick: the replacement asks again as long as it
-// waits for others. The slices are the machine's, and valid until its next call.
+// Standing returns what a neighbor's replacement device needs to know of this client. From here on the client exchanges no
+// releases with the lost device, so that it gets no farther than it has said, until a device of that name starts,
+// [Machine.Reached] reports a new connection, or the third Tick. The slices are the machine's, valid until its next call.
 func (m *Machine) Standing(peer int) Standing {
 	s := Standing{Round: m.round, At: m.place(m.round)}
 	if e := m.edge(peer); e != nil {
-		s.Held = max(e.heard, m.began(e.index))
+		s.Held = max(e.heard, m.since[e.index])
 		e.joining = 3
 	}
 	return s
@@ -62,19 +58,10 @@ func (m *Machine) place(round int) Payload {
 	return Payload{Grid: before}
 }
 
-// began returns the release after which an edge begins, or began, anew at both ends; 0 if it never did.
-func (m *Machine) began(i int) int {
-	if m.since == nil {
-		return 0
-	}
-	return m.since[i]
-}
-
-// between reports whether an edge stands between two devices: one is about to replace the neighbor's, or has replaced
-// that or this client's, and the neighbor has not shown where their edge begins anew and where it then stands. Until then
-// nothing is said of releases: each end could take those of another edge for those of this one.
+// between reports whether a device is about to replace one end of an edge, or has, and the neighbor has not shown after
+// which release their edge begins anew and where it then stands. Until then no releases are exchanged.
 func (m *Machine) between(e *edge) bool {
-	switch since := m.began(e.index); {
+	switch since := m.since[e.index]; {
 	case e.joining > 0:
 		return true
 	case since == 0:
@@ -90,29 +77,21 @@ func (m *Machine) startShown(e *edge) bool {
 	return there
 }
 
-// beginAfter makes an edge begin anew after a release.
-func (m *Machine) beginAfter(i, release int) {
-	if m.since == nil {
-		m.since = make([]int, len(m.edges))
-	}
-	m.since[i] = release
-}
-
 // arrived reports whether the round in progress has what it needs of an edge.
 func (m *Machine) arrived(e *edge) bool {
-	switch since := m.began(e.index); {
+	switch since := m.since[e.index]; {
 	case m.round < since:
 		return true
 	case m.round == since && since > 0:
 		return m.startShown(e)
 	}
-	ended := m.ended(e)
+	ended := m.endings[e.index]
 	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
-// TakeOver returns the machine of a device that replaces a lost one, from what its neighbors say, in any order and at
-// least one. cfg.Epoch is at least 1 and at most [MaxTakeovers], and cfg.Releases is set. The driver stores and
-// shows the [Machine.State] that the machine stands at, before it calls Ready.
+// TakeOver returns the machine of a device that replaces a lost one, from the answers of one neighbor or more, in any
+// order. cfg.Epoch is 1..[MaxTakeovers], and cfg.Releases is set. The driver stores and shows [Machine.State] before it
+// calls Ready.
 func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
@@ -144,7 +123,7 @@ func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
 	clear(m.peerZ)
 	clear(m.base)
 	for i := range m.edges {
-		m.beginAfter(i, m.round)
+		m.since[i] = m.round
 	}
 	m.start()
 	return m, nil
@@ -168,25 +147,25 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	}
 	for c, n := range at.Grid {
 		if last := m.lastStep(); float64(n) < -last || float64(n) > last {
-			return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of the model after release %d is step %d of the grid, want "+
-				"%.0f to %.0f", c, round, n, -last, last)}
+			return impossible("admm: coordinate %d of the model after release %d is step %d of the grid, want "+
+				"%.0f to %.0f", c, round, n, -last, last)
 		}
 	}
 	return nil
 }
 
-// near refuses a model after a release that is farther from another one, nil for zeros, than members can be. A median of
-// models in a ball lies within sqrt(2) of its radius, so a replacement is no farther than that from the start.
+// near refuses a model after a release whose distance from another one, nil for zeros, is above most. A replacement starts
+// within sqrt(2) of the radius of the ball that its neighbors are in: it is their median.
 func (m *Machine) near(round int, at Payload, from []float32, most float64) error {
 	if distance := math.Sqrt(m.square(0, at, nil, from)); distance > most {
-		return &ImpossibleError{fmt.Sprintf("admm: the model after release %d is %.3g away, and clip and noise take members at "+
-			"most %.3g apart", round, distance, most)}
+		return impossible("admm: the model after release %d is %.3g away, and clip and noise take members at "+
+			"most %.3g apart", round, distance, most)
 	}
 	return nil
 }
 
-// stand puts the client at the median of its neighbors, in each coordinate: one of several that lies does not choose
-// it. It is a function of what was released.
+// stand puts the client at the median of its neighbors, in each coordinate: a function of what was released, which one
+// liar among several does not choose.
 func (m *Machine) stand(neighbors []Standing) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
@@ -200,7 +179,7 @@ func (m *Machine) stand(neighbors []Standing) {
 	if m.grid != nil {
 		last := m.lastStep()
 		for c, x := range m.x {
-			m.grid[c] = int32(math.Max(-last, math.Min(last, m.quantize(x))))
+			m.grid[c] = int32(max(-last, min(last, m.quantize(x))))
 		}
 	}
 	if m.onGrid(m.round) {
@@ -222,7 +201,7 @@ type start struct {
 
 // postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
 func (m *Machine) postStart(e *edge) {
-	since := m.began(e.index)
+	since := m.since[e.index]
 	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == e.lost {
 		return
 	}
@@ -237,14 +216,14 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case !m.cfg.Releases:
 		return fmt.Errorf("admm: %v from %d, want none in a run whose messages carry no releases", msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
-		return &ImpossibleError{fmt.Sprintf("admm: neighbor %d starts as epoch %d, want at most %d replaced devices",
-			msg.From, msg.Epoch, MaxTakeovers)}
+		return impossible("admm: neighbor %d starts as epoch %d, want at most %d replaced devices",
+			msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
 		return fmt.Errorf("admm: neighbor %d starts as epoch %d, and %d is known", msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}
-	at := Payload{msg.Vector, msg.Grid}
+	at := msg.Payload()
 	err := m.checkPlace(msg.Round, at)
 	if err == nil {
 		err = m.near(msg.Round, at, m.x, 3*m.farthest(max(m.round, msg.Round)))
@@ -252,7 +231,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	if err != nil {
 		return err
 	}
-	since := m.began(e.index)
+	since := m.since[e.index]
 	switch {
 	case msg.Round < since: // it will start again, after the later release of the two
 		return nil
@@ -269,7 +248,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 	}
 	if since != msg.Round {
-		m.beginAfter(e.index, msg.Round)
+		m.since[e.index] = msg.Round
 		for at, round := range e.have { // what the lost device made after that is of another edge
 			if round > msg.Round {
 				e.have[at] = 0
@@ -279,9 +258,6 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	if old, there := m.starts[e.index]; there && old.epoch == msg.Epoch && since == msg.Round && !old.Equal(at) {
 		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
 	}
-	if m.starts == nil {
-		m.starts = make(map[int]start)
-	}
 	m.starts[e.index] = start{Payload{slices.Clone(at.Vector), slices.Clone(at.Grid)}, msg.Epoch}
 	m.answerStart(e)
 	return nil
@@ -289,7 +265,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 
 // answerStart sends this client's start to a neighbor, at most once between two ticks.
 func (m *Machine) answerStart(e *edge) {
-	if since := m.began(e.index); e.answered != -since {
+	if since := m.since[e.index]; e.answered != -since {
 		e.answered = -since
 		m.postStart(e)
 	}
@@ -312,8 +288,8 @@ func (m *Machine) begin(e *edge) {
 	e.heard = max(e.heard, m.round)
 }
 
-// LateError says that a neighbor's replacement device starts after a release that this client has passed: another device
-// of that name was at work meanwhile. Nobody can go back, so the edge is dropped.
+// LateError says that a neighbor's replacement device starts after a release that this client has passed with another
+// device of that name. The edge is dropped.
 type LateError struct {
 	Peer, Start int // the neighbor, and the release after which it starts
 	Round       int // the last release that this client has begun

@@ -110,8 +110,8 @@ func TestWrongStarts(t *testing.T) {
 		if err == nil || errors.As(err, &late) != (name == "a release that is made") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if j.began(0) != 0 || j.Epoch(2) != 0 {
-			t.Errorf("%s: the edge begins anew after release %d, epoch %d", name, j.began(0), j.Epoch(2))
+		if j.since[0] != 0 || j.Epoch(2) != 0 {
+			t.Errorf("%s: the edge begins anew after release %d, epoch %d", name, j.since[0], j.Epoch(2))
 		}
 	}
 }
@@ -385,7 +385,7 @@ func (w *wasteland) check() {
 			e := &m.edges[k]
 			other := w.machines[e.peer]
 			back := other.edge(i).index
-			if m.began(k) == m.round { // the run is over, and nothing of the edge is used again
+			if m.since[k] == m.round { // the run is over, and nothing of the edge is used again
 				continue
 			}
 			for c, z := range part(m.z, k, d) {
