@@ -79,12 +79,11 @@ type Status struct {
 type Neighbor struct {
 	Name  string
 	Round int // its last release that has arrived here, at most one more than this node's own; 0 for none
-	// Influence is how far it has moved this node's model, and how often it would have moved it too far; zero without
-	// Method.Robust. Its Peer is the neighbor's place in Fleet.Members.
-	Influence admm.Influence
-	Refused   int64 // frames of it that could not be right, since the node was made
-	// Quarantine is why this node has ended to work with it; zero if it has not.
-	Quarantine Quarantine
+	// Influence is how far it has moved this node's model; zero without Method.Robust. Its Peer is the neighbor's place in
+	// Fleet.Members.
+	Influence  admm.Influence
+	Refused    int64      // frames of it that were refused, since the node was made
+	Quarantine Quarantine // why this node stopped working with it; zero if it has not
 }
 
 // New returns a node at its start, or at the state that cfg.Store keeps.

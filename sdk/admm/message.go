@@ -1,11 +1,11 @@
 package admm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 )
 
 // Kind says what a [Message] is about. The numbers are those on the wire.
@@ -39,23 +39,22 @@ type Message struct {
 	Kind     Kind
 	From, To int // client numbers; they do not travel, the transport knows both ends
 
-	// Round is the release that the message carries or is about, 1 to Rounds+Cooldown. Of Probe, ProbeReply, Done and
-	// Stand it is how many releases the sender has made.
+	// Round is the release that the message carries or is about, 1 to the last. Of Probe, ProbeReply, Done and Stand it is
+	// how many releases the sender has made.
 	Round int
 	// Held is the highest release of the receiver that the sender has held, 0 for none: of Probe, ProbeReply and Stand.
 	Held int
-	// Resent marks an EdgeMessage, a Release or a Done that answers one which showed that its sender lacks it. It is never
-	// answered.
+	// Resent marks an EdgeMessage, a Release or a Done that answers a message whose sender lacks it. It is never answered.
 	Resent bool
-	// Epoch and Incarnation are those of the one who asks: the sender's in a Probe and a Join, the receiver's in a
-	// ProbeReply. A Stand has the Incarnation of the Join, and the latest Epoch of the receiver that the sender has
-	// heard of. A Start has the Epoch of its sender. See Config. An Incarnation has 48 bits on the wire.
+	// Epoch and Incarnation are the sender's in a Probe and a Join, and the receiver's in a ProbeReply. A Stand has the
+	// Incarnation of the Join, and the latest Epoch of the receiver that the sender knows; a Start its sender's Epoch. See
+	// Config.
 	Epoch       uint16
 	Incarnation uint64
 
-	// Vector has length d: m_ij, or the sender's release x_j. In rounds whose releases lie on a grid it is empty and Grid
-	// is there instead: how many steps of the grid each coordinate has moved since the sender's release before. A Stand
-	// and a Start carry the model itself in one of the two forms.
+	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid has how many steps
+	// each coordinate has moved since the sender's release before. A Stand and a Start carry the model itself in one of the
+	// two forms.
 	Vector []float32
 	Grid   []int32
 
@@ -66,8 +65,8 @@ type Message struct {
 type Signed struct {
 	Own   []byte // the sender's signed release, of this round or its last one
 	Proof []byte // the receiver's signed release, which shows what the message says of it
-	// Other is of a Probe the checkpoint of the sender's ledger, of a ProbeReply a statement of an earlier run, with its scope
-	// before it, and of a Conflict the second release.
+	// Other is of a Probe the checkpoint of the sender's ledger, of a ProbeReply an Earlier of package signed, and of a
+	// Conflict the second release.
 	Other       []byte
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
@@ -119,12 +118,11 @@ func (p *Payload) set(q Payload) {
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
-// errConflict marks a message that contradicts an earlier one of the same sender and round: an impostor, or a device
-// that was set back to an older state.
+// errConflict marks a message that contradicts an earlier one of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j as seen from client i. Its numbers are in the machine's vectors, see part. A network may have
-// millions of edges: this struct is of 64 bytes.
+// edge is one neighbor j as seen from client i, in 64 bytes: a network may have millions of them. Its numbers are in the
+// machine's vectors, see part.
 type edge struct {
 	peer  int
 	index int    // among the edges
@@ -150,11 +148,11 @@ func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
 // edge returns the edge to a neighbor, or nil.
 func (m *Machine) edge(peer int) *edge {
-	i := sort.Search(len(m.edges), func(i int) bool { return m.edges[i].peer >= peer })
-	if i < len(m.edges) && m.edges[i].peer == peer {
-		return &m.edges[i]
+	i, known := slices.BinarySearchFunc(m.edges, peer, func(e edge, peer int) int { return cmp.Compare(e.peer, peer) })
+	if !known {
+		return nil
 	}
-	return nil
+	return &m.edges[i]
 }
 
 // part returns the i-th d numbers of a vector that has as many of every edge, or nothing if it is empty.
@@ -192,8 +190,8 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 	copy(to.Grid, p.Grid)
 }
 
-// Receive takes a neighbor's message. Messages may come twice, late, and one round early. A message that cannot be right
-// is refused with an error that names its sender, and changes nothing. The message's slices are copied.
+// Receive takes a neighbor's message. Messages may come twice, late, and one round early. An invalid message changes
+// nothing; the error names its sender. The message's slices are copied.
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
@@ -277,8 +275,8 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm refuses what the payload of a release cannot look like: a neighbor's message, or with -1 for the neighbor a
-// model. A vector in place of steps of the grid may come from a member that was told in time that the run ends early.
+// checkForm refuses an invalid payload of a release: of a neighbor's message, or, with from -1, of a model. A vector in
+// place of grid steps may come from a member that was told in time that the run ends early.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
@@ -287,31 +285,25 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 		return fmt.Sprintf("the message of round %d from %d", release, from)
 	}
 	vector, grid := len(m.x), 0
-	onGrid := m.onGrid(release)
-	if m.eitherForm(release) {
-		onGrid = len(p.Grid) > 0
-	}
-	if m.cfg.Releases && onGrid {
+	if either := m.eitherForm(release); m.cfg.Releases && (either && len(p.Grid) > 0 || !either && m.onGrid(release)) {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {
-		err := &ImpossibleError{fmt.Sprintf("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector),
-			len(p.Grid), vector, grid)}
+		err := impossible("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector), len(p.Grid), vector, grid)
 		if vector == 0 && len(p.Vector) == len(m.x) && len(p.Grid) == 0 {
 			return errors.New(err.what)
 		}
 		return err
 	}
 	if c := beyond(p.Vector, limit); c >= 0 {
-		return &ImpossibleError{fmt.Sprintf("admm: coordinate %d of %s is %v, want a number of size at most %v", c, what(), p.Vector[c],
-			limit)}
+		return impossible("admm: coordinate %d of %s is %v, want a number of size at most %v", c, what(), p.Vector[c], limit)
 	}
 	return nil
 }
 
-// Tick says that time has passed. What may have got lost is sent again: this client's last message, to each neighbor
-// whose next one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with what
-// is missing. The driver decides when to call it; two seconds without progress are a good start.
+// Tick says that time has passed without progress, such as two seconds. This client's last message is sent again to each
+// neighbor whose next one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with
+// what is missing.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		m.repeat(&m.edges[i])
@@ -378,9 +370,6 @@ func (m *Machine) postDone(e *edge, resent bool) {
 	if m.dropped(e.index) || !m.arrived(e) {
 		return
 	}
-	round := m.last()
-	if ended := m.endings[e.index]; ended > 0 {
-		round = ended
-	}
-	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: round, Resent: resent})
+	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: cmp.Or(m.endings[e.index], m.last()),
+		Resent: resent})
 }

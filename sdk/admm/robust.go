@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Influence is how far a neighbor has moved this client, and what was refused of that, since the machine was made.
+// Influence is how far a neighbor has moved this client, and what was clipped of that, since the machine was made.
 type Influence struct {
 	Peer    int
 	Clipped int // rounds in which the neighbor would have moved this client farther than Config.Robust allows
@@ -17,28 +17,22 @@ type Influence struct {
 	// how far it may. Both are lengths in the space of models.
 	Distance, Bound float64
 
-	// Aside is true if what was cut off, over all rounds, adds up to more than Bound: the neighbor does not follow the
-	// method, and counts no more. It is judged anew in each round.
+	// Aside is true if what was clipped, over all rounds, adds up to more than Bound: the neighbor does not follow the
+	// method, and is excluded. It is judged anew in each round.
 	Aside bool
 
-	Still   int     // the release that shows that the neighbor's have less noise in them than a member's; 0 if none does
-	Outside Outside // the first release that no member's noise explains
+	Still int // the release that shows that the neighbor's have less noise in them than a member's; 0 if none does
+	// Outside is the neighbor's first release that is farther from the start than clip and noise take a member; 0 if none is.
+	// If all members follow the method and none is clipped, that has a probability below 1e-9 in a run. It is found where
+	// messages carry releases, in a private run with one step size and one smoothing radius.
+	Outside int
 }
 
-// Outside tells of a release that is farther from the start than clip and noise take a member. Where all members follow
-// the method and none is clipped, that has a probability below 1e-9 in a run. Round is 0 if there was none. It is found
-// where messages carry releases, in a private run with one step size and one smoothing radius.
-type Outside struct {
-	Round           int
-	Distance, Bound float64
-}
-
-// Suspicion says what speaks against the neighbor; empty if that is nothing. That an honest one is cut back now and then
-// is normal.
+// Suspicion says what is suspicious about the neighbor, or nothing. An honest one may be clipped now and then.
 func (in *Influence) Suspicion() string {
 	switch {
-	case in.Outside.Round > 0:
-		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside.Round)
+	case in.Outside > 0:
+		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside)
 	case in.Still > 0:
 		return fmt.Sprintf("set aside, for its releases up to %d have less noise in them than a member's", in.Still)
 	case in.Aside:
@@ -47,36 +41,27 @@ func (in *Influence) Suspicion() string {
 	return ""
 }
 
-// Influence returns what is known of the i-th of Config.Neighbors. It is the zero value but for Peer unless
-// Config.Robust is set. No bit of the run depends on it.
+// Influence returns what is known of the i-th of Config.Neighbors; zero without Config.Robust. No bit of the run depends
+// on it.
 func (m *Machine) Influence(i int) Influence {
-	in := Influence{Peer: m.cfg.Neighbors[i]}
 	if m.robust == nil {
-		return in
+		return Influence{}
 	}
-	in = m.robust.seen[i]
-	in.Peer = m.cfg.Neighbors[i]
-	return in
+	return m.robust.seen[i]
 }
 
-// robust is what Config.Robust needs.
+// robust is what Config.Robust needs. sdk/ROBUST.md has the proofs.
 //
-// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. The sum of that over the rounds so far, moved,
-// is all that j has ever done to this client: x_i is its start, its own clipped updates and noise, and the moved of all
-// neighbors. Between members that follow the method it is a difference of two sums of updates and noise, shared out by
-// the graph, and grows like the square root of the rounds. Who drags for ever makes it grow like the rounds, with
-// releases none of which looks strange. So it is moved that is bounded, and not a message.
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j; moved is the sum of that over the rounds so far.
+// Between members that follow the method it grows like the square root of the rounds; one that drags makes it grow like the
+// rounds, with releases that all look normal. So moved is bounded, and not a message: to a ball around centre, the median,
+// in each coordinate, of what all neighbors and the client itself (0) have done. Its radius is Config.Robust times the upper
+// median of the distances from there. What is beyond is clipped to the ball, in the penalty only. A neighbor of which more
+// than the radius was clipped, over all rounds, is taken to the centre instead. One whose releases have too little noise
+// (look) counts no more, as if it had never been a neighbor.
 //
-// It may be no farther than radius from centre: the median, in each coordinate, of what all neighbors and the client
-// itself (0) have done. The radius is Config.Robust times the upper median of the distances from there. What is beyond is
-// cut back to that ball, in the penalty only. A neighbor of which more than the radius was cut off, over all rounds, is
-// taken to the centre and not to the edge of the ball: at the edge, one who insists would stand for ever. One whose
-// releases have too little noise (look) counts no more, as if it had never been a neighbor.
-//
-// The z of both ends stay as eq. (10) has them, whatever is cut: z_ij + z_ji = rho*(x_i + x_j) holds, the neighbor need not
-// know, and a lost device finds where it stood.
-//
-// All of it is a function of what was received and released before: it costs no privacy, see dpmech/PROOF.md, step 5.
+// The z of both ends stay as eq. (10) has them: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device finds where it
+// stood. All of it is a function of what was received and released before, and costs no privacy: dpmech/PROOF.md, step 5.
 type robust struct {
 	moved    []float32 // d numbers of each edge after the other, see part
 	centre   []float32
@@ -89,17 +74,21 @@ type robust struct {
 
 func newRobust(cfg Config) *robust {
 	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
-	return &robust{moved: make([]float32, n*d), centre: make([]float32, d), cut: make([]float32, n),
+	r := &robust{moved: make([]float32, n*d), centre: make([]float32, d), cut: make([]float32, n),
 		quiet: make([]float32, n), distance: make([]float64, n),
 		sorted: make([]float64, n+1), seen: make([]Influence, n)}
+	for i, j := range cfg.Neighbors {
+		r.seen[i].Peer = j
+	}
+	return r
 }
 
 // farthest returns how far from the start a release may lie, or infinity if nothing is known.
 //
-// Clip and noise of a release move a member by at most w = R + s*(sqrt(d)+12), R being that of all its records together,, s^2 = sigma^2 + (N-1)*sigma_pair^2, but
-// for a probability of exp(-72) (the norm of a Gaussian vector is concentrated). The mean of all moves by no more; the
-// disagreement of all N, in each mode of the graph, answers a push with at most twice its size (TestAnswerToAPush), so
-// it is at most 2*sqrt(N) times the sum of the w. Rounding to the grid adds a step a coordinate and release.
+// A release moves a member by at most w = R + s*(sqrt(d)+12), with R the longest update (reach) and s^2 = sigma^2 +
+// (N-1)*sigma_pair^2, but for a probability of exp(-72): the norm of a Gaussian vector is concentrated. The mean of all
+// moves by no more. The disagreement of all N answers a push, in each mode of the graph, with at most twice its size
+// (TestAnswerToAPush): at most 2*sqrt(N) times the sum of the w. Rounding adds a grid step a coordinate and release.
 func (m *Machine) farthest(release int) float64 {
 	c := m.cfg
 	if c.Members == 0 || c.NonPrivate || len(c.Eta) > 1 || len(c.Mu) > 1 {
@@ -113,14 +102,9 @@ func (m *Machine) farthest(release int) float64 {
 	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (spread + grid)
 }
 
-// look compares a neighbor's release with the start, and with the one before.
-//
-// The neighbor is set aside for good if one release is still, or if they have too little noise all together. Let y be
-// the noise that a release shows. Of a member's, 2^(n/2)*exp(-y/2) has a mean of at most 1, given all before: it is the odds
-// of half the variance. So the product of k of these exceeds 2^h with a probability of at most 2^-h, at any k (Ville). The
-// logarithm is kept, and never falls below 0: who has shown much noise once is not excused for it. It starts at c, and
-// must reach h+c, where 2^c exceeds the number of releases: the start at c fails with 2^-h at most, and all those at 0
-// together too. With h the failures of all pairs of members come to 2^-20 in a run.
+// look compares a neighbor's release with the start, and with the one before. It excludes the neighbor for good if one
+// release is still, or if all of them together have too little noise: bits of evidence, which start at c = start, never fall
+// below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With h the failures of all pairs of members come to 2^-20 in a run.
 func (m *Machine) look(i int, xj []float32, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -137,21 +121,16 @@ func (m *Machine) look(i int, xj []float32, steps []int32) {
 			}
 		}
 	}
-	if seen.Outside.Round > 0 {
-		return
-	}
-	if distance, most := math.Sqrt(m.square(0, Payload{Vector: xj}, nil, m.cfg.X0)), m.farthest(m.round); distance > most {
-		seen.Outside = Outside{m.round, distance, most}
+	if seen.Outside == 0 && math.Sqrt(m.square(0, Payload{Vector: xj}, nil, m.cfg.X0)) > m.farthest(m.round) {
+		seen.Outside = m.round
 	}
 }
 
-// shown returns the noise that a neighbor's release shows, and the number of coordinates; or zeros if it need show none.
+// shown returns the noise that a neighbor's release shows, and the number of coordinates; zeros if it need show none.
 //
-// A release is a point that is given before its noise is drawn, and the noise. So the square of the way from the release
-// before, in units of the variance, is at least, in distribution, a chi-square of n, wherever that point is. That is
-// returned, or more: rounding to the grid takes off half a step a coordinate at most. Where members share noise the
-// variance is what as many colluders as the run names do not know, for they may move that point; noise drawn alone has
-// no less.
+// The squared distance from the release before, in units of the variance, is at least a chi-square of n, in distribution
+// and wherever the public part lies. That is returned, or more: rounding takes off half a grid step a coordinate at most.
+// Where members share noise the variance is what the colluders that the run names do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -166,9 +145,9 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	return float64(y * y), n
 }
 
-// still reports whether one release shows less noise than a member's. That a chi-square of n is n*t or less, with t < 1,
-// has a probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). For the logarithm stands a bound
-// that is the same on every processor: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
+// still reports whether one release shows less noise than a member's. A chi-square of n is n*t or less, t < 1, with a
+// probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with the same bits on every
+// processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
@@ -188,18 +167,15 @@ func (m *Machine) absent(i int) bool { return m.gone(i) || m.robust.cut[i] >= li
 
 // bound adds this round's share to what each neighbor has done. If one has done too much, it computes the penalty anew.
 func (m *Machine) bound() {
-	r, d, gain := m.robust, len(m.x), m.gain()
+	d, gain := len(m.x), m.gain()
 	radius := m.spreadOut(gain)
 	if m.cutBack(radius) {
 		m.boundedPenalty(radius, gain)
 		return
 	}
 	for i := range m.edges {
-		for c := range d {
-			if m.absent(i) {
-				break
-			}
-			r.moved[i*d+c] = float32(m.movedNext(i, c, gain))
+		for c := 0; c < d && !m.absent(i); c++ {
+			m.robust.moved[i*d+c] = float32(m.movedNext(i, c, gain))
 		}
 	}
 }
@@ -229,11 +205,10 @@ func (m *Machine) spreadOut(gain float64) (radius float64) {
 		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
 		r.centre[c] = float32(centre)
 		for i := range m.edges {
-			if m.absent(i) {
-				continue
+			if !m.absent(i) {
+				off := m.movedNext(i, c, gain) - centre
+				r.distance[i] += float64(off * off)
 			}
-			off := m.movedNext(i, c, gain) - centre
-			r.distance[i] += float64(off * off)
 		}
 		own += float64(centre * centre)
 	}

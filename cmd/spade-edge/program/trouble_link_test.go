@@ -62,9 +62,7 @@ var linkTroubles = map[string]provocation{
 		return suspect(admm.Influence{Aside: true, Still: 9})
 	},
 	"suspect ... release ... is farther from the start than clip and noise take a member": func(*testing.T, *bench) (int, string) {
-		in := admm.Influence{}
-		in.Outside.Round = 3
-		return suspect(in)
+		return suspect(admm.Influence{Outside: 3})
 	},
 	"a key file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.key", "none.key"))
