@@ -95,7 +95,7 @@ func (r *run) inherit() error {
 	if l == nil || len(shown) == 0 {
 		return nil
 	}
-	r.claims.Lost = nil
+	r.claims.Lost = map[string]*trust.Lost{}
 	var list []*trust.Lost
 	for _, id := range slices.Sorted(maps.Keys(shown)) {
 		if lost := shown[id]; l.Inherits(id) { // asked of all before one is counted

@@ -47,7 +47,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	}
 	var two *trust.Contradiction
 	if errors.As(err, &two) {
-		r.accuse(from, peer, signed.NewEvidence(peer.Name, &two.First, &two.Second))
+		r.accuse(from, peer, two.Evidence)
 	}
 	return outdated, err
 }
@@ -166,7 +166,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		return err
 	case peer != nil:
 		r.accuse(of, peer, e)
-		r.quarantineSender(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{First: e.First, Second: e.Second})
+		r.quarantineSender(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{Evidence: e})
 		return nil
 	case e.First.Epoch < r.claims.Epoch: // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")

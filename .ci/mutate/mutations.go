@@ -306,7 +306,7 @@ var mutations = []mutation{
 		"			clear(m.pairs)\n			return g.Alone(), nil", "			continue", sums},
 	{"shared: keys that stay in memory", "sdk/admm/records.go", "	defer clear(pairs)\n", "", sums},
 	{"shared: one key for all releases", "sdk/pair/secret.go",
-		"	mac.Write(number[:])\n", "", keys},
+		"	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(release)))\n", "	_ = binary.BigEndian\n", keys},
 	{"shared: one key for all fleets", "sdk/pair/secret.go",
 		"	mac.Write(fleet[:])\n", "", keys},
 	{"shared: with sigma of the own noise", "dpmech/pair.go",

@@ -35,15 +35,14 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the
 // keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count.
 //
-// The certificate has to be right by itself, see [dpmech.Certificate.Verify], to be about this fleet, run and a member
-// of it, to have the clip, noise, delta, limit, mixing and cool-down that the fleet prescribes, and to be signed by the
-// member. What is left of shared noise is computed again from the fleet's graph, see [sdk.Fleet.Validate].
-// Its head has to be signed by the member as well, and to be the last of those that are counted; only neighbors can say
-// whether it was the last that the member made. Every countersignature has to be of that head and by a neighbor. The
-// error names each field that is wrong.
+// The certificate has to pass [dpmech.Certificate.Verify], to be about this fleet, run and a member of it, to have the clip,
+// noise, delta, limit, mixing and cool-down that the fleet prescribes, and to be signed by the member. What is left of
+// shared noise is computed again from the fleet's graph, see [sdk.Fleet.Validate]. Its head has to be signed by the member
+// as well, and to be the last release that is counted. Every countersignature has to be of that head and by a neighbor.
+// The error names each field that is wrong.
 //
-// An audit does not show that the member drew its noise. Without a countersignature it does not show either that the
-// member has not set back its ledger, its chain of releases and its certificate together, and left out what came later.
+// An audit does not show that the member drew its noise. Without a countersignature it does not show either that the head
+// was the last release: the member may have set back its ledger, its chain of releases and its certificate together.
 func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -131,8 +130,7 @@ func (x *auditor) method() {
 }
 
 // releases compares releases with those of the fleet. A round that is left out begins another entry. Where noise is
-// shared, so do releases that share none, such as the first two of a device that has replaced another: they have more
-// of their own.
+// shared, so do releases with local noise alone, such as the first two of a replacement device.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
@@ -230,8 +228,8 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger reports what keeps the lifetime from being that of the ledger which was signed with the head, or what this has
-// become since. A head without one was signed before there was a ledger.
+// ledger returns an error unless the lifetime is that of the ledger which was signed with the head, or a later state of it. A
+// head without one was signed before there was a ledger.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {

@@ -39,13 +39,11 @@ func parse(section json.RawMessage, dir string) (any, error) {
 	if err := fleetfile.ReadSection("transport", section, n); err != nil {
 		return nil, err
 	}
-	known := 0
-	for _, path := range []*string{&n.Credentials, &n.NKey, &n.User, &n.Token} {
-		if *path != "" {
+	known := 0 // of the first four
+	for i, path := range []*string{&n.Credentials, &n.NKey, &n.User, &n.Token, &n.Certificate, &n.CertificateKey, &n.CA} {
+		if i < 4 && *path != "" {
 			known++
 		}
-	}
-	for _, path := range []*string{&n.Credentials, &n.NKey, &n.User, &n.Token, &n.Certificate, &n.CertificateKey, &n.CA} {
 		*path = fleetfile.Resolve(dir, *path)
 	}
 	var errs []error

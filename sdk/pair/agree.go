@@ -15,10 +15,9 @@ const agreeTag = "spade-edge pair secret 1\n"
 // NewPrivate returns a fresh private key.
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
-// Agree returns the secret of an edge: of own, the private key of the member called name, and public, the neighbor's
-// key. The neighbor gets the same of its own private key. The secret is bound to the fleet's hash, in which the run is
-// too, to both names and to both public keys. A public key of low order, with which everybody could compute it, is
-// refused.
+// Agree returns the secret of an edge, the same at both ends: of own, the private key of the member called name, and
+// public, the neighbor's key. It is bound to the fleet's hash, in which the run is, to both names and to both public keys.
+// A public key of low order, with which everybody could compute it, is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

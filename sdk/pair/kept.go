@@ -41,8 +41,8 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	return s, false
 }
 
-// Add takes in what a neighbor offers, in place of what will not count any more: all that begins as late or later.
-// The two latest are kept, for a neighbor's new device begins up to three releases ahead.
+// Add takes in what a neighbor offers, in place of offers that begin as late or later. The two latest are kept: a
+// neighbor's new device begins up to three releases ahead.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
 	o = signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.Round, Value: o.Value}
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
@@ -51,10 +51,8 @@ func (k *Kept) Add(neighbor string, o signed.Statement) {
 	if k.Peers == nil {
 		k.Peers = make(map[string][]signed.Statement)
 	}
-	k.Peers[neighbor] = list[max(0, len(list)-maxOffers):]
+	k.Peers[neighbor] = list[max(0, len(list)-2):]
 }
-
-const maxOffers = 2
 
 // lostSecrets ends the errors of [ParseKept].
 const lostSecrets = "if nothing was released yet, remove them; else bring them back, or empty the folder and let the device " +

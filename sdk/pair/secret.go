@@ -18,9 +18,7 @@ func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 	mac := hmac.New(sha256.New, s[:])
 	mac.Write([]byte(keyTag))
 	mac.Write(fleet[:])
-	var number [8]byte
-	binary.BigEndian.PutUint64(number[:], uint64(release))
-	mac.Write(number[:])
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(release)))
 	mac.Sum(key[:0])
 	return key
 }
@@ -28,9 +26,9 @@ func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 // Simulated returns the secret of an edge in a simulation, which anybody can compute: it protects nobody. The ends may
 // be given in either order.
 func Simulated(seed uint64, i, j int) Secret {
-	var b [24]byte
-	binary.BigEndian.PutUint64(b[:], seed)
-	binary.BigEndian.PutUint64(b[8:], uint64(min(i, j)))
-	binary.BigEndian.PutUint64(b[16:], uint64(max(i, j)))
-	return sha256.Sum256(append([]byte("spade-edge simulated secret 1\n"), b[:]...))
+	b := []byte("spade-edge simulated secret 1\n")
+	for _, x := range []uint64{seed, uint64(min(i, j)), uint64(max(i, j))} {
+		b = binary.BigEndian.AppendUint64(b, x)
+	}
+	return sha256.Sum256(b)
 }

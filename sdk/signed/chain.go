@@ -19,14 +19,12 @@ func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	return nil
 }
 
-// Of returns the release of a round, or nil. The newest is looked at first: a device that took over has signed a round
-// again.
+// Of returns the release of a round, or nil: of several, as a device that took over signs a round again, the newest.
 func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
 
-// Proving returns the release to show to whoever has made some up to round: the newest, or, if a device has taken over
-// that has not come as far as the one before, the newest that has.
+// Proving returns the newest release of round or later, or, if there is none, the newest of all.
 func (c Chain) Proving(round int) *Statement {
 	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
 		return r
@@ -34,8 +32,8 @@ func (c Chain) Proving(round int) *Statement {
 	return c.Last()
 }
 
-// Add puts a release in its place and drops the oldest if there are too many. One of the same round and epoch is
-// replaced: it is the same, signed with another key.
+// Add puts a release in its place and drops the oldest if there are too many. It replaces one of the same round and
+// epoch, which is the same, signed with another key.
 func (c Chain) Add(r Statement) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {

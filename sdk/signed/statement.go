@@ -17,15 +17,11 @@ type Scope [sha256.Size]byte
 
 // NewScope returns the scope of one member's statements in a run. fleet is the SHA-256 of the fleet's canonical form.
 func NewScope(run string, fleet [32]byte, member string) Scope {
-	h := sha256.New()
-	h.Write([]byte("spade-edge scope 1\n"))
-	for _, part := range [][]byte{[]byte(run), fleet[:], []byte(member)} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write(part)
+	b := []byte("spade-edge scope 1\n")
+	for _, part := range []string{run, string(fleet[:]), member} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
 	}
-	return Scope(h.Sum(nil))
+	return sha256.Sum256(b)
 }
 
 // Head is a [dpmech.Head] as statements carry it, zero without a ledger. See [NewHead].
@@ -39,20 +35,18 @@ type Head struct {
 type Kind uint8
 
 const (
-	// Release is one release. Value is the [Digest] of what was released, Prev the [Statement.ID] of the release before; Prev
-	// is zero if there is none, or if it was not signed. A device that takes the place of a lost one signs, in its own
-	// epoch, the release after which it takes over.
+	// Release is one release. Value is the [Digest] of what was released, Prev the [Statement.ID] of the release before, zero
+	// if there is no signed one. A replacement device signs, in its own epoch, the release after which it takes over.
 	Release Kind = 1 + iota
-	// Offer is a public key of X25519 (RFC 7748), in Value: each neighbor agrees on a secret with whoever has the private
-	// key. Round is the first release whose noise the secret makes.
+	// Offer is a public key of X25519 (RFC 7748), in Value, to agree on a secret with. Round is the first release whose noise
+	// the secret makes.
 	Offer
 	// Stop asks for an early end of the run: Round is the last round that touches data.
 	Stop
-	// Notice tells the neighbor whose [Scope] is in Value that the member goes on without it from its release Round on. It
-	// says nothing of what the neighbor has done.
+	// Notice tells the neighbor whose [Scope] is in Value that the member goes on without it from its release Round on.
 	Notice
-	// Checkpoint says what the member's data have spent: Value is the SHA-256 of a [dpmech.Checkpoint], which travels beside it.
-	// Round is 0.
+	// Checkpoint says what the member's data have spent: Value is the SHA-256 of a [dpmech.Checkpoint], which travels beside
+	// it. Round is 0.
 	Checkpoint
 )
 
@@ -85,10 +79,10 @@ const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 // MaxStops is how many stops may travel together.
 const MaxStops = 8
 
-// MaxIncarnation is the highest incarnation: it has 48 bits.
-const MaxIncarnation = 1<<incarnationBits - 1
-
 const incarnationBits = 48
+
+// MaxIncarnation is the highest incarnation.
+const MaxIncarnation = 1<<incarnationBits - 1
 
 // NewIncarnation returns a random number of 48 bits that tells one process of a member from others.
 func NewIncarnation() uint64 {
@@ -97,8 +91,7 @@ func NewIncarnation() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// PackDevice returns an epoch and an incarnation in the one number in which they travel: the epoch is in its upper 16
-// bits.
+// PackDevice returns an epoch, in the upper 16 bits, and an incarnation as one number.
 func PackDevice(epoch uint16, incarnation uint64) uint64 {
 	return uint64(epoch)<<incarnationBits | incarnation&MaxIncarnation
 }
@@ -172,7 +165,7 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	return r, nil
 }
 
-// What a signature stands for is said in its first bytes, so that one kind cannot be passed off as another.
+// The first bytes of what is signed, by its kind.
 const (
 	statementTag = "spade-edge statement 1\n"
 	heldTag      = "spade-edge held 1\n"
@@ -209,8 +202,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 // ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, cannot both be right: two different releases of one
-// round by devices that none has replaced in between. Other statements contradict nothing.
+// Contradicts reports whether r and o, both verified in one scope, are two different releases of one round and epoch.
 func (r *Statement) Contradicts(o *Statement) bool {
 	return r.Kind == Release && o.Kind == Release && r.Epoch == o.Epoch && r.Round == o.Round && r.Round > 0 &&
 		r.Value != o.Value
@@ -235,22 +227,10 @@ func (r *Statement) held(s Scope) []byte {
 // Digest returns the digest of a release: SHA-256 over a tag and, little endian, its change on the grid as int32, or
 // its numbers as float32 if it has none. Where each neighbor gets a message of its own, x is the released model.
 func Digest(x []float32, change []int32) [32]byte {
+	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {
-		return digest("grid\n", len(change), func(i int) uint32 { return uint32(change[i]) })
+		tag, numbers = "grid\n", change
 	}
-	return digest("vector\n", len(x), func(i int) uint32 { return math.Float32bits(x[i]) })
-}
-
-func digest(tag string, n int, at func(i int) uint32) [32]byte {
-	h := sha256.New()
-	b := append(make([]byte, 0, 4096), tag...)
-	for i := range n {
-		if len(b) > cap(b)-4 {
-			h.Write(b)
-			b = b[:0]
-		}
-		b = binary.LittleEndian.AppendUint32(b, at(i))
-	}
-	h.Write(b)
-	return [32]byte(h.Sum(nil))
+	b, _ := binary.Append([]byte(tag), binary.LittleEndian, numbers) // lists of numbers can always be encoded
+	return sha256.Sum256(b)
 }

@@ -9,15 +9,15 @@ import (
 )
 
 // Contradiction is the error of a frame that shows a neighbor's double.
-type Contradiction struct{ First, Second signed.Statement }
+type Contradiction struct{ signed.Evidence }
 
 func (e *Contradiction) Error() string {
 	return fmt.Sprintf("trust: release %d is signed, and is another than the release %d that the sender has signed "+
 		"before: it has a double", e.Second.Round, e.First.Round)
 }
 
-// Fork is the error of a release that does not continue the one before it, of the same epoch: two devices with the
-// same key are at work, and each has made one of them.
+// Fork is the error of a release that does not continue the one before it, of the same epoch: two devices with the same
+// key have made one each.
 type Fork struct{ error }
 
 // Theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
@@ -39,7 +39,7 @@ func (l *Log) Theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	}
 	for i := range peer.Held {
 		if before := &peer.Held[i]; before.Contradicts(&r) {
-			return nil, &Contradiction{*before, r}
+			return nil, &Contradiction{signed.NewEvidence(peer.Name, before, &r)}
 		}
 	}
 	follows := func(r, before *signed.Statement) bool {

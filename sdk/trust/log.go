@@ -64,8 +64,8 @@ func (l *Lost) Includes(id string) bool {
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses takes in a checkpoint of another ledger, which was verified: of each ledger the one with the largest cost stays,
-// and the weakest unit.
+// Loses takes in a verified checkpoint of another ledger. Of each ledger it keeps the one with the largest cost, and the
+// weakest unit.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -76,15 +76,13 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 			return
 		}
 	}
-	if l.Lost == nil {
-		l.Lost = make(map[string]*Lost)
-	}
 	l.Lost[e.LedgerID()] = one
 }
 
 // NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
-	l := &Log{Name: name, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Peers: map[int]*Peer{}}
+	l := &Log{Name: name, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
+		Peers: map[int]*Peer{}}
 	for j, name := range names {
 		l.Peers[j] = &Peer{Name: name, Scope: signed.NewScope(run, fleet, name)}
 	}
@@ -100,13 +98,13 @@ func (l *Log) Present() []ed25519.PublicKey {
 }
 
 // releaseOf returns the release behind a state, unsigned.
-func (l *Log) releaseOf(s *admm.State, epoch uint16) signed.Statement {
+func releaseOf(s *admm.State, epoch uint16) signed.Statement {
 	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
 // Sign signs the release behind a state, which follows those that were signed before.
 func (l *Log) Sign(s *admm.State) (err error) {
-	r := l.releaseOf(s, l.Epoch)
+	r := releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
 		r.Prev = before.ID(l.Scope)
 	}
@@ -127,7 +125,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 		return nil
 	}
 	s := &snap.State
-	r := l.releaseOf(s, snap.Epoch)
+	r := releaseOf(s, snap.Epoch)
 	if len(snap.Signed) > 0 {
 		stored, err := signed.Parse(snap.Signed, signed.Release)
 		if err != nil {

@@ -1,6 +1,11 @@
 package trust
 
-import "github.com/spade-dfl/spade-edge/sdk/signed"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+)
 
 // Stops are the early-stop requests that count: of different members, at most as many as have to ask. The zero value takes
 // none. Copies are independent.
@@ -12,23 +17,18 @@ type Stops struct {
 
 // Take adds a request if it counts, and reports whether it does.
 func (st *Stops) Take(s signed.Relayed) bool {
-	var next []signed.Relayed
-	placed := false
-	for _, k := range st.Known {
-		if k.Member == s.Member && k.Round <= s.Round {
+	next := slices.Clone(st.Known)
+	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {
+		if next[i].Round <= s.Round {
 			return false
 		}
-		if !placed && (s.Round < k.Round || s.Round == k.Round && s.Member < k.Member) {
-			next, placed = append(next, s), true
-		}
-		if k.Member != s.Member {
-			next = append(next, k)
-		}
+		next = slices.Delete(next, i, i+1)
 	}
-	if !placed {
-		next = append(next, s)
-	}
-	if len(next) > st.Enough && !placed {
+	at, _ := slices.BinarySearchFunc(next, s, func(a, b signed.Relayed) int {
+		return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Member, b.Member))
+	})
+	next = slices.Insert(next, at, s)
+	if at >= st.Enough {
 		return false
 	}
 	st.Known, st.Text = next[:min(len(next), st.Enough)], nil
