@@ -23,6 +23,25 @@ const (
 	UnitRecord = dpmech.Record // each record of each client
 )
 
+// Consensus is how members come together in rounds without data.
+type Consensus int
+
+const (
+	ConsensusADMM      Consensus = iota // the steps of the method, without an update
+	ConsensusChebyshev                  // [graph.Chebyshev]: in far fewer rounds. It needs PayloadRelease, and goes without Robust
+)
+
+var consensuses = setting.Choice{Of: "sdk: consensus", Names: []string{"admm", "chebyshev"}}
+
+// String returns the name in files: admm or chebyshev.
+func (c Consensus) String() string { return consensuses.Name(int(c)) }
+
+// MarshalText returns the name, and an error if c is unknown.
+func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c)) }
+
+// UnmarshalText reads a name.
+func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
+
 // Payload is what crosses the wire. The models are the same to the bit.
 type Payload int
 

@@ -63,6 +63,9 @@ type Method struct {
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
+	// Consensus is how the rounds of mixing and of cool-down bring members together.
+	Consensus Consensus `json:"consensus,omitempty"`
+
 	// Shrink, from 0 to 16, is how many standard deviations of the noise in the members' mean each coordinate of the final
 	// model is moved back towards X0, but not beyond: see [admm.Machine.Model]. It has no effect in a run without noise.
 	Shrink float64 `json:"shrink,omitempty"`
@@ -246,6 +249,12 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	f.checkPrivacy(&errs)
 	f.checkRecords(&errs)
+	if f.Method.Consensus == ConsensusChebyshev {
+		const want = "admm, as %s"
+		name := f.Method.Consensus.String()
+		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "wire.payload is not release")
+		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds the steps of the method alone")
+	}
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
@@ -420,6 +429,9 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
 		Releases: w.Payload == PayloadRelease,
 		Robust:   m.Robust, Members: len(f.Members),
+	}
+	if m.Consensus == ConsensusChebyshev && len(cfg.Neighbors) > 0 {
+		cfg.Consensus = p.graph.Chebyshev()
 	}
 	if cfg.Estimator.Batch > samples {
 		cfg.Estimator.Batch = 0

@@ -25,7 +25,7 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown, Mixing or Shrink is none
+	Method  Method  // a negative Cooldown, Mixing, Shrink or Consensus is none
 	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
@@ -65,7 +65,11 @@ func Suggest(k Known) (Method, Privacy, error) {
 	def(&m.Gain, 0.75)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
+		if m.Robust == 0 {
+			def(&m.Consensus, ConsensusChebyshev)
+		}
 	}
+	m.Consensus = max(0, m.Consensus)
 	if !p.NonPrivate && k.Graph == nil {
 		def(&m.Cooldown, 30)
 	}
@@ -176,10 +180,29 @@ func (m *Method) settle(p Privacy, g *graph.Graph) {
 	if g.N() == 1 {
 		return
 	}
+	if m.Consensus == ConsensusChebyshev {
+		c := g.Chebyshev()
+		mixing := 4
+		switch ratio := c.Low / c.High; {
+		case ratio > 0.9:
+			mixing = 1
+		case ratio > 0.3:
+			mixing = 2
+		case ratio > 0.12:
+			mixing = 3
+		}
+		def(&m.Mixing, mixing)
+		def(&m.Cooldown, max(30, c.Needed(1/max(1, apart(p, g)))))
+		return
+	}
 	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
 	def(&m.Mixing, min(tenfold, 9))
-	apart := 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma // of a release, against the mean's noise
-	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart))))))
+	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart(p, g)))))))
+}
+
+// apart returns how far the noise of a release drives members apart, against a tenth of the mean's noise.
+func apart(p Privacy, g *graph.Graph) float64 {
+	return 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma
 }
 
 // roundUp rounds a positive number up to about six significant digits.

@@ -169,7 +169,9 @@ func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
 		f.Method.Mixing = c.IntN(3)
 		w.shared = newKeyBook()
 	}
-	f.Method.Robust = float64(seed % 2)
+	if f.Method.Robust = float64(seed % 2); f.Method.Robust == 0 && f.Wire.Payload == sdk.PayloadRelease {
+		f.Method.Consensus, f.Method.Mixing = sdk.ConsensusChebyshev, int(seed/2%4)
+	}
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)
 	w.rough = c.IntN(3) > 0
 	if w.rough {

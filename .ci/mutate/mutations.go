@@ -22,6 +22,7 @@ var (
 	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
 	missing = suite{"./sdk/admm", "MissingKey"}
 	survive = suite{"./sdk", "AgreementSurvives"}
+	flows   = suite{"./sdk/admm", "Flows|RestoreAfter"}
 	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
@@ -90,6 +91,9 @@ var mutations = []mutation{
 	{"quarantine: forgotten in a crash", "sdk/admm/state.go", "			m.cut[i] = min(from.Quarantine, s.Round+1)",
 		"			m.cut[i] = 0", dropped},
 	{"quarantine: all neighbors can be given up", "sdk/config.go", "(left == 0 || ", "(left < 0 || ", suite{"./sdk", "WithoutIsChecked"}},
+	{"flows: z follows each round of a block", "sdk/admm/round.go", "m.setFlow(i, xj, base)\n\t\t\tcontinue", "m.setFlow(i, xj, base)", flows},
+	{"flows: the two ends round differently", "sdk/admm/flow.go", "math.RoundToEven(float64(carry", "math.Floor(float64(carry", flows},
+	{"flows: not in the state", "sdk/admm/state.go", "copy(part(m.flow, i, len(m.x)), from.Flow)", "", flows},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
 		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},
 	{"factor 2 missing in the message", "sdk/admm/round.go",

@@ -62,6 +62,10 @@ type Config struct {
 	// Average computes the mean of all releases so far (after a takeover: from State.Recovered on).
 	Average bool
 
+	// Consensus, if not nil, makes the rounds of mixing and of cool-down, in place of the method's own steps. It needs
+	// Releases, and goes without Robust.
+	Consensus Consensus
+
 	// Shrink is the threshold that the model of the last release is shrunk by, for each coordinate and each root of the
 	// rounds with data, at least 0: see [Machine.Model].
 	Shrink float64
@@ -168,6 +172,8 @@ func (c Config) Validate() error {
 			"GridStep is %v, want sigma/2^12..sigma, and sigma is %v, and %v without shared noise", c.GridStep, g.Sigma,
 			g.Alone().Sigma)
 	}
+	refuse(c.Consensus != nil && !c.Releases, "Consensus without Releases: flows need the neighbors' models")
+	refuse(c.Consensus != nil && c.Robust > 0, "Consensus with Robust %v: the bound is on the method's own steps", c.Robust)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

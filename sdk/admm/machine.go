@@ -25,6 +25,7 @@ type Machine struct {
 	// The numbers of the edges, d of each after the other, see part.
 	z     []float32  // z_ij
 	peerZ []float32  // z_ji; with Releases only
+	flow  []float32  // f_ij; with Consensus only
 	base  []int32    // j's release that the next change on the grid starts from; with Releases on a grid only
 	in    [2]Payload // releases received; nil before the first
 
@@ -151,6 +152,9 @@ func New(cfg Config) (*Machine, error) {
 	vec.Scale(m.z, float32(cfg.Rho))
 	if cfg.Releases {
 		m.peerZ = slices.Clone(m.z)
+	}
+	if cfg.Consensus != nil {
+		m.flow = make([]float32, len(m.z))
 	}
 	if cfg.Robust > 0 {
 		m.robust = newRobust(cfg)

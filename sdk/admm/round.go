@@ -13,8 +13,13 @@ import (
 
 // startRound freezes the penalty and begins the local work; mixing and cool-down rounds have none.
 func (m *Machine) startRound() {
-	m.penalty()
 	clear(m.s)
+	if m.flows() {
+		m.takeFlows()
+		m.due = true
+		return
+	}
+	m.penalty()
 	if !m.touchesData() || m.blank() {
 		m.due = true
 		return
@@ -74,7 +79,9 @@ func (m *Machine) nextStage() {
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
-	vec.Axpy(m.centre, -float32(m.gain()), m.p)
+	if !m.flows() {
+		vec.Axpy(m.centre, -float32(m.gain()), m.p)
+	}
 	err := m.inRange(m.centre, m.onGrid(m.round+1))
 	if err == nil {
 		err = m.edgesInRange(m.centre)
@@ -169,10 +176,14 @@ func (m *Machine) release() error {
 	k := m.round
 	if m.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
-		if !m.private() {
-			clear(steps)
-		} else if err := m.draw(steps); err != nil {
-			return err
+		if m.private() {
+			if err := m.draw(steps); err != nil {
+				return err
+			}
+		} else {
+			for i, flow := range m.s { // zero in a round that is not made by flows
+				steps[i] = int32(max(-gridLimit, min(gridLimit, flow)))
+			}
 		}
 		last := m.lastStep()
 		for i, n := range steps {
@@ -290,6 +301,7 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		if m.gone(i) || at < 0 { // the round goes on without a neighbor that has ended early, or was lost
+			clear(part(m.flow, i, len(m.x)))
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))
@@ -297,14 +309,17 @@ func (m *Machine) updateZ() {
 			halve(z, in.Vector)
 			continue
 		}
-		xj, peerZ := in.Vector, part(m.peerZ, i, len(m.x))
+		xj, peerZ, base := in.Vector, part(m.peerZ, i, len(m.x)), part(m.base, i, len(m.x))
 		if len(in.Grid) > 0 {
 			xj = fromGrid
-			base := part(m.base, i, len(m.x))
 			for c, change := range in.Grid {
 				base[c] += change
 				xj[c] = m.dequantize(base[c])
 			}
+		}
+		if m.flows() {
+			m.setFlow(i, xj, base)
+			continue
 		}
 		if m.robust != nil {
 			m.look(i, xj, in.Grid)

@@ -91,6 +91,9 @@ func newSiege(seed uint64, fault string) *siege {
 		if n(2) == 0 {
 			c.GridStep = 0.2 / 16
 		}
+		if c.Releases && n(2) == 0 {
+			c.Mixing, c.Consensus = n(4), flowing(3, [][2]int{{0, 1}, {1, 2}})
+		}
 		if n(4) == 0 {
 			c.Privacy, c.PairKey = siegeShared, w.pairKey
 		}

@@ -32,6 +32,7 @@ type EdgeState struct {
 	Heard int       // the highest release of the neighbor that was ever held
 	Z     []float32 // z_ij
 	PeerZ []float32 // z_ji; nil without Config.Releases
+	Flow  []float32 // f_ij; nil without Config.Consensus
 	// the neighbor's release that its next change on the grid starts from; nil without Releases on a grid
 	Base  []int32
 	Epoch uint16 // the latest epoch of the neighbor that was heard of
@@ -55,7 +56,8 @@ func (m *Machine) State() State {
 	for i := range m.edges {
 		e := &m.edges[i]
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Epoch: e.epoch, Quarantine: m.cut[i], Since: m.since[i],
-			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x))})
+			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
+			Flow: part(m.flow, i, len(m.x))})
 		if m.robust != nil {
 			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
 			s.Edges[i].Cut, s.Edges[i].Quiet = m.robust.cut[i], m.robust.quiet[i]
@@ -125,6 +127,7 @@ func (m *Machine) load(s State) {
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
+		copy(part(m.flow, i, len(m.x)), from.Flow)
 		if m.robust != nil {
 			moved := part(m.robust.moved, i, len(m.x))
 			clear(moved)
@@ -173,6 +176,7 @@ func (m *Machine) check(s State) error {
 			bounds{"the edge to " + of + "begins anew after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
 		length("z", len(e.Z), d, true)
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
+		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
 		length("the neighbor's place on the grid", len(e.Base), d, m.cfg.Releases && grid)
 		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
 			length("what the neighbor has moved", len(e.Moved), d, m.robust != nil)

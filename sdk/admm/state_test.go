@@ -80,6 +80,11 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		{"grid, messages", onAGrid(false)},
 		{"grid, releases", onAGrid(true)},
+		{"flows, grid", func(i int, c *Config) {
+			onAGrid(true)(i, c)
+			c.Mixing, c.Consensus = 5, flowing(4, kite)
+		}},
+		{"flows", func(i int, c *Config) { c.Releases, c.Mixing, c.Consensus = true, 4, flowing(4, kite) }},
 		{"robust", func(_ int, c *Config) { c.Robust = 1 }},
 		{"robust, grid, releases", func(i int, c *Config) { onAGrid(true)(i, c); c.Robust = 1 }},
 	} {
@@ -102,7 +107,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 		kept := make([][]State, len(cfgs))
 		deaths, torn := 0, 0
 		for step := 0; !net.allFinished(); step++ {
-			if step > 400 {
+			if step > 1000 {
 				t.Fatalf("%s: no end: %+v", c.name, net.machines[0].Status())
 			}
 			for i := range cfgs {

@@ -194,6 +194,9 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 		if kind > 0 {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
 		}
+		if seed%2 == 0 {
+			c.Consensus = flowing(n, edges)
+		}
 		if kind > 1 {
 			c.GridStep = 0.2 / 16
 		}

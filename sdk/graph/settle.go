@@ -19,6 +19,8 @@ type Course struct {
 	Mixing   int // after each of them
 	Cooldown int
 	Shared   float64 // standard deviation of the noise that two neighbors share, in units of a node's own
+
+	Chebyshev *Chebyshev // what mixing and cool-down are made of; nil for the method's own steps
 }
 
 // Settling is what noise does to a network, and what a cool-down makes of it.
@@ -43,13 +45,14 @@ const settleWork = 3e7
 // until disagreement is below a share, whichever is longer. Noise of variance 1 in every release of learning, and what
 // neighbors share on top, drives the models apart, and the method brings them together, x <- x - a*p + noise with
 // p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the
-// paper).
+// paper). Rounds of mixing and of cool-down are those of the course's Chebyshev, if it has one.
 func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64) Settling {
 	width := 1 + 2000/g.N() // numbers of a model: two thousand in all, for an error of some percent
 	x := make([]float64, g.N()*width)
 	dual, lap, shared := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
 	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
-	round := func(noisy bool) float64 { // returns the mean square of the models' steps
+	flow := make([]float64, len(x))                            // the sum of a node's flows
+	round := func(noisy bool, carry, weight float64) float64 { // returns the mean square of the models' steps
 		clear(lap)
 		clear(shared)
 		for _, e := range g.edges {
@@ -68,11 +71,16 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 		var sum float64
 		for i, l := range lap {
 			step := -float64(a * (float64(rho*l) + dual[i]))
+			if weight > 0 {
+				step = float64(carry*flow[i]) - float64(weight*l)
+				flow[i] = step
+			} else {
+				dual[i] += float64(rho / 2 * l)
+			}
 			if noisy {
 				step += noise.Normal() + shared[i]
 			}
 			x[i] += step
-			dual[i] += float64(rho / 2 * l)
 			sum += float64(step * step)
 		}
 		return sum / float64(len(x))
@@ -83,7 +91,11 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 	logs, last := make([]float64, 1+course.Mixing), make([]float64, 1+course.Mixing)
 	for k := range learning {
 		for j := range logs {
-			last[j] = math.Log(max(round(j == 0), 1e-300)) / 2
+			carry, weight := 0.0, 0.0
+			if course.Chebyshev != nil && j > 0 {
+				carry, weight = course.Chebyshev.Mixing(j-1, course.Mixing)
+			}
+			last[j] = math.Log(max(round(j == 0, carry, weight), 1e-300)) / 2
 			logs[j] += last[j]
 			if j == 0 && k == learning-1 {
 				before = disagreement(x, width)
@@ -98,7 +110,11 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 	above := -1
 	for c := 0; c <= most; c++ {
 		if c > 0 {
-			round(false)
+			carry, weight := 0.0, 0.0
+			if course.Chebyshev != nil {
+				carry, weight = course.Chebyshev.Cooldown(c - 1)
+			}
+			round(false, carry, weight)
 		}
 		s.Left = append(s.Left, disagreement(x, width)/before)
 		if !(s.Left[c] < share) {

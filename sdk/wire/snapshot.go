@@ -82,6 +82,7 @@ type neighbor struct {
 	Quarantine wide     `cbor:"10,keyasint"`
 	Quiet      wide     `cbor:"11,keyasint"`
 	Since      wide     `cbor:"12,keyasint"`
+	Flow       floats   `cbor:"13,keyasint"`
 }
 
 // maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
@@ -92,7 +93,7 @@ const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
-	edgeBytes   = 1 + nameBytes + 6*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 6*10 + 5*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
 		5*arrayBytes + (1 + 5) + 8*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -103,7 +104,7 @@ const (
 // comes out as the highest int.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
-	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+16*uint64(dim))
+	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
@@ -124,7 +125,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
 			Epoch: wide(n.Epoch), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
-			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Since: wide(n.Since)})
+			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Since: wide(n.Since), Flow: n.Flow})
 	}
 	return appendItem(dst, &e)
 }
@@ -190,12 +191,13 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		{"length of z", int64(len(e.Z)), int64(dim), int64(dim)},
 		{"length of signed", int64(len(p.Signed)), 0, 2 * maxField},
 		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
-		absentOr("length of moved", len(e.Moved), dim),
+		absentOr("length of moved", len(e.Moved), dim), absentOr("length of flow", len(e.Flow), dim),
 		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
 		{"quarantine", int64(e.Quarantine), 0, maxRound},
 		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
 		{"since", int64(e.Since), 0, maxRound},
-	}), checkFinite("z", e.Z), checkFinite("peer z", e.PeerZ), checkFinite("moved", e.Moved))
+	}), checkFinite("z", e.Z), checkFinite("peer z", e.PeerZ), checkFinite("moved", e.Moved),
+		checkFinite("flow", e.Flow))
 }
 
 // DecodeSnapshot reads a snapshot into s, as strictly as can be: what it takes, [AppendSnapshot] gives back byte for
@@ -228,7 +230,7 @@ func (e *snapshot) decoded() Snapshot {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
 			Epoch: uint16(n.Epoch), Moved: n.Moved, Cut: math.Float32frombits(uint32(n.Cut)),
-			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Since: int(n.Since)})
+			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Since: int(n.Since), Flow: n.Flow})
 	}
 	return s
 }

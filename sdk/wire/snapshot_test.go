@@ -62,7 +62,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7, Epoch: uint16(1 + i),
-			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5, Since: 2*i + 1,
+			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5, Since: 2*i + 1, Flow: normals(dim, 8),
 		}
 	}
 	return c
@@ -88,7 +88,7 @@ func TestSnapshotIsCBOR(t *testing.T) {
 			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base), uint64(6): number(uint64(e.Epoch)),
 			uint64(7): []byte{}, uint64(8): floatBytes(e.Moved...), uint64(9): number(uint64(math.Float32bits(e.Cut))),
 			uint64(10): number(uint64(e.Quarantine)), uint64(11): number(uint64(math.Float32bits(e.Quiet))),
-			uint64(12): number(uint64(e.Since))}
+			uint64(12): number(uint64(e.Since)), uint64(13): floatBytes(e.Flow...)}
 	}
 	want := map[any]any{
 		uint64(1): number(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build,
@@ -263,7 +263,7 @@ func checkpointPairs(replace map[int]any) []byte {
 // edgeWith is a checkpoint with one edge, some of whose fields are replaced or left out likewise.
 func edgeWith(replace map[int]any) []byte {
 	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 6: number8(0), 7: []byte{},
-		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0), 12: number8(0)}
+		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0), 12: number8(0), 13: []byte{}}
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
 
@@ -367,7 +367,8 @@ var malformedSnapshots = []struct {
 	{"edge since above", edgeWith(map[int]any{12: number8(1 << 31)}), "edge 0: since: found 2147483648, wanted 0..2147483647"},
 	{"edge since above 32 bits", edgeWith(map[int]any{12: number8(1 << 32)}), "edge 0: since: found 4294967296, wanted 0..2147483647"},
 	{"edge since absurd", edgeWith(map[int]any{12: number8(math.MaxUint64)}), "edge 0: since: found -1, wanted 0..2147483647"},
-	{"edge with key 13", edgeWith(map[int]any{13: 0}), "cbor: found unknown field at map element index 12"},
+	{"edge with key 14", edgeWith(map[int]any{14: 0}), "cbor: found unknown field at map element index 13"},
+	{"edge flow too short", edgeWith(map[int]any{13: floatBytes(1)}), "edge 0: length of flow: found 1, wanted 2..2"},
 	{"edge signed a number", edgeWith(map[int]any{7: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.11 of type []uint8"},
 	{"edge signed too long", edgeWith(map[int]any{7: make([]byte, 2*maxField+1)}), "edge 0: length of signed: found 513, wanted 0..512"},
 	{"queries too high", checkpointPairs(map[int]any{12: number8(1 << 63)}), "queries: found -9223372036854775808, wanted 0..9223372036854775807"},

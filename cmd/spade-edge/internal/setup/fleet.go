@@ -117,6 +117,10 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 func (p *Problem) Course() graph.Course {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := graph.Course{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+	if m.Consensus == sdk.ConsensusChebyshev && p.Graph.N() > 1 {
+		chebyshev := p.Graph.Chebyshev()
+		c.Chebyshev = &chebyshev
+	}
 	if pr.PairSigma > 0 {
 		c.Shared = pr.PairSigma / pr.Sigma
 	}

@@ -66,6 +66,9 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if spec := o.DataSpec(); !k.Hidden && spec.PCA == 0 && !strings.HasPrefix(spec.Source, "idx:") {
 		k.Columns = true
 	}
+	if o.Given["consensus"] && k.Method.Consensus == sdk.ConsensusADMM || o.Asked.Wire.Payload == sdk.PayloadMessage {
+		k.Method.Consensus = -1
+	}
 	if o.Given["shrink"] && k.Method.Shrink == 0 {
 		k.Method.Shrink = -1
 	}

@@ -1,0 +1,61 @@
+package admm
+
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
+
+// Consensus says how members move in rounds without data: by the sum over the neighbors j of flows f_ij, each
+// carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite signs, so that
+// the mean of all members stays where it is.
+//
+// z_ij waits during a block of mixing. The z-update after its last round, with x as the block has left it, is that of the
+// round with data before it: the sum of p stays zero, and so does z_ij + z_ji = rho*(x_i + x_j). The method is stable as
+// without mixing if the block multiplies each mode by a number in 0..1.
+type Consensus interface {
+	Mixing(t, n int) (carry, weight float64) // the t-th of n rounds, from 0
+	Cooldown(t int) (carry, weight float64)  // the t-th round, from 0
+}
+
+// mostFlow bounds a flow, in steps of the grid: none of a run that learns is as large.
+const mostFlow = 1 << 22
+
+// flows reports whether the release in progress, or the next one, is made by flows.
+func (m *Machine) flows() bool { return m.cfg.Consensus != nil && !m.touchesData() }
+
+// rate returns the coefficients of the flows that the next release is made by.
+func (m *Machine) rate() (carry, weight float64) {
+	if t := m.round - m.cfg.Learning(); t >= 0 {
+		return m.cfg.Consensus.Cooldown(t)
+	}
+	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
+}
+
+// setFlow computes the flow from a neighbor that stands at xj; base is the same in steps of the grid. On the grid flows are
+// whole steps.
+func (m *Machine) setFlow(i int, xj []float32, base []int32) {
+	carry, weight := m.rate()
+	flow := part(m.flow, i, len(m.x))
+	if !m.onGrid(m.round + 1) {
+		for c, f := range flow {
+			f = float32(float64(carry*float64(f)) + float64(weight*float64(xj[c]-m.x[c])))
+			flow[c] = max(-limit, min(limit, f))
+		}
+		return
+	}
+	for c, f := range flow {
+		apart := float64(int64(base[c]) - int64(m.grid[c]))
+		steps := math.RoundToEven(float64(carry*float64(f)) + float64(weight*apart))
+		flow[c] = float32(max(-mostFlow, min(mostFlow, steps)))
+	}
+}
+
+// takeFlows sets s to the sum of the flows, in steps if the release is on the grid.
+func (m *Machine) takeFlows() {
+	for i := range m.edges {
+		if !m.gone(i) {
+			vec.Axpy(m.s, 1, part(m.flow, i, len(m.s)))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package admm
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// flowing makes mixing and cool-down those of a graph.
+func flowing(n int, edges [][2]int) Consensus {
+	g, err := graph.New(n, edges)
+	if err != nil {
+		panic(err)
+	}
+	return g.Chebyshev()
+}
+
+// A round of flows leaves the sum of all members where it is, to the step on the grid. Both ends of an edge hold the same
+// flow with opposite signs, and where a round with data begins z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The
+// cool-down leaves nothing of disagreement.
+func TestFlows(t *testing.T) {
+	for name, c := range map[string]struct {
+		mixing int
+		change func(i int, c *Config)
+	}{
+		"grid":     {4, onAGrid(true)},
+		"odd":      {3, onAGrid(true)},
+		"one":      {1, onAGrid(true)},
+		"no grid":  {4, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
+		"no noise": {5, func(int, *Config) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cfg Config
+			net := newNetwork(t, configs(4, kite, func(i int, conf *Config) {
+				c.change(i, conf)
+				conf.Releases, conf.Mixing, conf.Cooldown, conf.Consensus = true, c.mixing, 40, flowing(4, kite)
+				cfg = *conf
+			}))
+			d := cfg.Estimator.Dim
+			sum, steps := make([][]float64, cfg.Last()+1), make([][]int64, cfg.Last()+1)
+			flows, z := map[[3]int][]float32{}, map[[3]int][]float32{} // by member, neighbor and release
+			before := map[[2]int][]float32{}                           // x when a release is begun, by member and release
+			p := make([][]float64, cfg.Last()+1)
+			for r := range sum {
+				sum[r], steps[r], p[r] = make([]float64, d), make([]int64, d), make([]float64, d)
+			}
+			net.released = func(i, round int) {
+				m := net.machines[i]
+				data := cfg.Data(round) > cfg.Data(round-1)
+				for k, x := range m.x {
+					sum[round][k] += float64(x)
+					if m.grid != nil {
+						steps[round][k] += int64(m.grid[k])
+					}
+					if data {
+						p[round][k] += float64(m.p[k])
+					}
+				}
+				before[[2]int{i, round + 1}] = slices.Clone(m.x)
+				for e := range m.edges {
+					at := [3]int{i, m.edges[e].peer, round}
+					flows[at] = slices.Clone(part(m.flow, e, d))
+					if data && round > 1 {
+						z[at] = slices.Clone(part(m.z, e, d))
+					}
+				}
+			}
+			if err := net.run(); err != nil {
+				t.Fatal(err)
+			}
+			for r := 2; r <= cfg.Last(); r++ {
+				onGrid := cfg.GridStep > 0 && r <= cfg.Learning()
+				for k := range d {
+					if cfg.Data(r) > cfg.Data(r-1) {
+						if math.Abs(p[r][k]) > 1e-5 {
+							t.Errorf("release %d: p sums to %v in coordinate %d", r, p[r][k], k)
+						}
+						continue
+					}
+					if moved := sum[r][k] - sum[r-1][k]; math.Abs(moved) > 1e-5 || onGrid && steps[r][k] != steps[r-1][k] {
+						t.Errorf("release %d moves the sum of coordinate %d by %v", r, k, moved)
+					}
+				}
+			}
+			for at, flow := range flows {
+				back := flows[[3]int{at[1], at[0], at[2]}]
+				for k, f := range flow {
+					if f != -back[k] {
+						t.Errorf("release %d: flow %d of edge %d-%d is %v and %v", at[2], k, at[0], at[1], f, back[k])
+					}
+				}
+			}
+			for at, zij := range z {
+				zji, i, j := z[[3]int{at[1], at[0], at[2]}], at[0], at[1]
+				for k := range zij {
+					want := cfg.Rho * float64(before[[2]int{i, at[2]}][k]+before[[2]int{j, at[2]}][k])
+					if got := float64(zij[k]) + float64(zji[k]); math.Abs(got-want) > 1e-5 {
+						t.Errorf("release %d: z of edge %d-%d sum to %v in coordinate %d, want %v", at[2], i, j, got, k, want)
+					}
+				}
+			}
+			for k := range d {
+				for _, m := range net.machines {
+					if apart := math.Abs(float64(m.x[k] - net.machines[0].x[k])); apart > 1e-5 {
+						t.Errorf("members end %v apart in coordinate %d", apart, k)
+					}
+				}
+			}
+		})
+	}
+}
