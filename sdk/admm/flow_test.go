@@ -47,9 +47,15 @@ func TestFlows(t *testing.T) {
 			for r := range sum {
 				sum[r], steps[r], p[r] = make([]float64, d), make([]int64, d), make([]float64, d)
 			}
+			resting := map[int][]float32{} // z of a member since the last round with data
 			net.released = func(i, round int) {
 				m := net.machines[i]
 				data := cfg.Data(round) > cfg.Data(round-1)
+				if data {
+					resting[i] = slices.Clone(m.z)
+				} else if !slices.Equal(m.z, resting[i]) {
+					t.Errorf("release %d changes z of member %d", round, i)
+				}
 				for k, x := range m.x {
 					sum[round][k] += float64(x)
 					if m.grid != nil {
