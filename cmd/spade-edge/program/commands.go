@@ -25,7 +25,7 @@ type Answer = cli.Answer
 // Websockets is spade-edge, whose nodes connect to each other.
 var Websockets = node.Websockets
 
-func init() { // completion and help look at all commands
+func init() { // help looks at all commands
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "eight nodes with real websockets on this machine", Run: lab.Demo},
 		{Name: "simulate", Short: "a network of any size in one process, on your data", Run: lab.Simulate},
@@ -42,7 +42,6 @@ func init() { // completion and help look at all commands
 		{Name: "export", Short: "a node's model in a file, with checksum and certificate", Run: node.Export},
 		{Name: "predict", Short: "what an exported model says of new samples, and why", Run: node.Predict},
 		{Name: "evaluate", Short: "what an exported model is worth on labelled samples", Run: node.Evaluate},
-		{Name: "completion", Short: "completion of commands, flags and files for a shell", Run: cli.Completion},
 		{Name: "version", Short: "what this program was built from", Run: cli.Version},
 	}
 }

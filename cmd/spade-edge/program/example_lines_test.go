@@ -86,7 +86,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	}
 	dir := d.shared
 	switch {
-	case slices.Contains([]string{"check", "completion", "demo", "evaluate", "plan", "predict", "simulate", "version"}, name),
+	case slices.Contains([]string{"check", "demo", "evaluate", "plan", "predict", "simulate", "version"}, name),
 		name == "privacy" && !strings.Contains(line, "-new-ledger"), strings.Contains(line, "-dry-run"):
 	case slices.Contains([]string{"export", "fit", "init", "keygen"}, name): // they only make files, each time anew
 		d.mu.Lock()

@@ -26,11 +26,6 @@ func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	if used, err := filepath.Glob(filepath.Join(texts, "usage", "*.txt")); err != nil || len(used) != len(cli.Commands) {
 		t.Errorf("%d files of %d commands, %v", len(used), len(cli.Commands), err)
 	}
-	for _, sh := range cli.Shells {
-		if file := filepath.Join(texts, "completion", sh+".txt"); cli.Text("completion/"+sh) != readFile(t, file) {
-			t.Errorf("the script for %s is not %s", sh, file)
-		}
-	}
 	names := cli.TopicNames()
 	_, list, _ := call("help")
 	if len(names) != len(files) {

@@ -3,14 +3,20 @@
 package cli
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -66,6 +72,46 @@ func Cured(err error) error {
 	return err
 }
 
+// Program is what sets one program apart from another: its name, and over what its nodes meet.
+type Program struct {
+	Name string
+
+	// Accept returns why this program cannot run the node of a file, nil if it can. Nothing is connected.
+	Accept func(node *fleetfile.Node) error
+
+	// Open opens the transport of a node that was accepted. It uses the device's files, key and proxy.
+	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
+
+	// Ask tells how everybody that the node will talk to answers within patience: at one address, or with every at each
+	// one. Of the device there are files, key and proxy alone. A node at work must not be disturbed.
+	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
+
+	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
+	Noise func(number int, round func() int) io.Reader
+
+	FleetStep func() error // see change
+}
+
+// Answer is what somebody said who was asked.
+type Answer struct {
+	Who  string // what the line of the command check begins with
+	Text string // what was found out, if Err is nil
+	Err  error
+	Code int // the exit code with which the node would end because of Err; 0 if it waits until it is otherwise
+}
+
+// Main runs the command of the process, and ends it. A panic, of whatever goroutine, ends it by a signal on Unix: the
+// runtime's own exit code is that of a wrong file, with which a service must not be started again.
+func (p *Program) Main() {
+	debug.SetTraceback("crash")
+	noCoreDump()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process
+	code := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
 // Command is one word of the program.
 type Command struct {
 	Name  string
@@ -76,13 +122,13 @@ type Command struct {
 // Commands are in the order in which a user comes to need them.
 var Commands []*Command
 
-// Run runs a command, and returns the exit code. The result of a command is printed once, when it has succeeded.
+// Run runs a command, prints its result to out and all else to log, and returns the exit code.
 func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		p.help(log)
 		return ExitUsage
 	}
-	name, result := args[0], Held{to: out}
+	name, result := args[0], bufio.NewWriter(out)
 	if slices.Contains([]string{"-version", "--version"}, name) {
 		name = "version"
 	}
@@ -91,52 +137,24 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	switch {
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
 		name = "help"
-		if len(args) == 3 && args[2] == "all" && slices.Contains(names(), args[1]) {
-			return p.Run(ctx, []string{args[1], "-h", "all"}, out, log)
-		}
 		if len(args) > 1 {
-			err = p.helpTopic(args[1], &result)
+			err = p.helpTopic(args[1], result)
 		} else {
-			p.help(&result)
+			p.help(result)
 		}
-	case name == "__complete": // for the scripts of the command completion
-		complete(args[1:], &result)
 	case i >= 0:
-		c := NewCmdline(p, name, args[1:], &result, log)
-		if err = Commands[i].Run(ctx, c); c.Failed != nil {
-			log = teller(c.Failed)
-		}
+		c := NewCmdline(p, name, args[1:], result, log)
+		err = Commands[i].Run(ctx, c)
+		log = c.Log
 	default:
 		fmt.Fprintf(log, "%s: no command %q; there are %s%s\n", p.Name, name, strings.Join(names(), ", "),
 			didYouMean(name, "", append(names(), "help")))
 		return ExitUsage
 	}
-	told := exitError{}
-	if err == nil || errors.Is(err, flag.ErrHelp) || errors.As(err, &told) {
-		if failed := result.Flush(); failed != nil || told.error == nil {
-			err = failed
-		}
+	if failed := result.Flush(); err == nil || errors.Is(err, flag.ErrHelp) {
+		err = failed
 	}
 	return ExitCode(err, p.Name+" "+name, log)
-}
-
-// teller is told what is written, without the end of the line.
-type teller func(text string)
-
-func (t teller) Write(text []byte) (int, error) {
-	t(strings.TrimSpace(string(text)))
-	return len(text), nil
-}
-
-// Held buffers what a command prints until it has succeeded, or until it knows that it will.
-type Held struct {
-	bytes.Buffer
-	to io.Writer
-}
-
-func (h *Held) Flush() error {
-	_, err := h.WriteTo(h.to)
-	return err
 }
 
 // usageError is a mistake in how the program was called.
@@ -205,7 +223,7 @@ func (p *Program) help(w io.Writer) {
 	fmt.Fprintf(w, "\nStart with \"%s demo\". \"%[1]s COMMAND -h\" explains a command,\n"+
 		"and \"%[1]s help TOPIC\" one of these:\n\n", p.Name)
 	for _, name := range TopicNames() {
-		first, _, _ := strings.Cut(Text("topics/"+name), "\n")
+		first, _, _ := strings.Cut(text("topics/"+name), "\n")
 		fmt.Fprintf(w, "  %-16s %s\n", name, first)
 	}
 }

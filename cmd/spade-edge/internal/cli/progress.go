@@ -65,23 +65,20 @@ func (p *Progress) Say(format string, args ...any) {
 	fmt.Fprintln(p.w, p.Name+fmt.Sprintf(format, args...))
 }
 
-// Prompt does work that knows no context, such as reading a data set, and waits for it no longer than ctx lasts. Work
-// that was given up ends with the process.
-func Prompt[T any](ctx context.Context, work func() (T, error)) (T, error) {
-	var value, none T
-	err := ctx.Err()
-	if err != nil {
-		return none, err
-	}
+// Prompt does work that has no context, such as reading a data set, and waits for it until ctx ends. Abandoned work ends with
+// the process.
+func Prompt[T any](ctx context.Context, work func() (T, error)) (value T, err error) {
 	done := make(chan struct{})
+	var result T
+	var failed error
 	go func() {
-		value, err = work()
+		result, failed = work()
 		close(done)
 	}()
 	select {
 	case <-done:
-		return value, err
+		return result, failed
 	case <-ctx.Done():
-		return none, ctx.Err()
+		return value, ctx.Err()
 	}
 }

@@ -1,44 +1,38 @@
 package cli
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
 
-// texts holds what "spade-edge help TOPIC" and "spade-edge COMMAND -h" print, and the scripts for shells. The first line
-// of a topic says what it is about.
+// texts holds what "spade-edge help TOPIC" and "spade-edge COMMAND -h" print. The first line of a topic is its summary.
 //
-//go:embed topics/*.txt usage/*.txt completion/*.txt
+//go:embed topics/*.txt usage/*.txt
 var texts embed.FS
 
-// About returns the text above the flags in a command's help, examples included.
-func About(command string) string { return Text("usage/" + command) }
-
-func (p *Program) about(command string) string { return p.named(About(command)) }
-
-// named puts the program's name in the place of that which a text calls a program by.
-func (p *Program) named(text string) string {
-	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge", p.Name).Replace(text)
+// text returns a text by its folder and name, such as "topics/noise"; empty if there is none.
+func text(name string) string {
+	content, _ := texts.ReadFile(name + ".txt")
+	return string(content)
 }
 
-// Text returns a text by its folder and name, such as "topics/noise"; empty if there is none.
-func Text(name string) string {
-	content, err := texts.ReadFile(name + ".txt")
-	if err != nil {
-		return ""
-	}
-	return string(content)
+// About returns the text above the flags in a command's help, examples included.
+func About(command string) string { return text("usage/" + command) }
+
+// about is [About] with the program's name in place of spade-edge.
+func (p *Program) about(command string) string {
+	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge", p.Name).Replace(About(command))
 }
 
 // TopicNames returns the topics in the order of their names.
 func TopicNames() (names []string) {
-	files, err := texts.ReadDir("topics")
-	if err != nil {
-		return nil // the folder is in the program: a test lists it
-	}
+	files, _ := texts.ReadDir("topics") // it is in the program: a test lists it
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f.Name(), ".txt"))
 	}
@@ -47,12 +41,48 @@ func TopicNames() (names []string) {
 
 func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	if slices.Contains(TopicNames(), name) {
-		_, err = io.WriteString(w, Text("topics/"+name))
+		_, err = io.WriteString(w, text("topics/"+name))
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
 	} else {
 		err = AsUsageError(fmt.Errorf("no topic %q; there are %s, and the commands %s%s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "), didYouMean(name, "", append(TopicNames(), names()...))))
 	}
+	return err
+}
+
+// Release is the version and commit of a release, such as "v1.2.0 0123456789ab"; the linker sets it (.ci/release). If it is
+// empty, the build information of the go command is used.
+var Release string
+
+// notices are the licenses of what is linked into the program.
+//
+//go:embed licenses.txt
+var notices string
+
+// Version is the command that prints what the program was built from.
+func Version(_ context.Context, c *Cmdline) error {
+	licenses := c.Bool("licenses", false, "print the licences of what is in this program")
+	if err := c.ParseArgs(); err != nil {
+		return err
+	}
+	if *licenses {
+		if c.Program.Name != "spade-edge" {
+			fmt.Fprintf(c.Out, "%s has more modules in it than are named here: \"go version -m\" lists them.\n\n", c.Program.Name)
+		}
+		_, err := io.WriteString(c.Out, notices)
+		return err
+	}
+	stamp := Release
+	if info, ok := debug.ReadBuildInfo(); ok && stamp == "" {
+		revision := "unknown revision"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+		stamp = info.Main.Version + ", " + revision
+	}
+	_, err := fmt.Fprintf(c.Out, "%s %s, %s, %s/%s\n", c.Program.Name, stamp, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

@@ -18,7 +18,7 @@ func AppendFloats(b []byte, x []float32) []byte {
 	return b
 }
 
-// Written is a file to be written; with no content it must not be there.
+// Written is a file to be written; with nil content it is removed.
 type Written struct {
 	Path    string
 	Content []byte
@@ -32,9 +32,8 @@ func (f *Faults) Taken(path string, force bool) {
 	}
 }
 
-// WriteAll writes files for everybody to read; each is written whole or not at all, and a full disk
-// leaves none of them behind. Unless force is set it overwrites
-// nothing.
+// WriteAll writes files that everybody may read, each whole or not at all; if the disk is full, none is left. Without force
+// it fails if one of them exists.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
 	for _, f := range files {
@@ -43,7 +42,7 @@ func WriteAll(files []Written, force bool) error {
 	if err := taken.Usage(); err != nil {
 		return err
 	}
-	for i, f := range files { // first to names of their own, which fails where there is no room
+	for i, f := range files { // first under temporary names, which fails if there is no room
 		if f.Content == nil {
 			continue
 		}
@@ -55,11 +54,11 @@ func WriteAll(files []Written, force bool) error {
 		}
 	}
 	for _, f := range files {
-		err := os.Rename(f.Path+".new", f.Path)
 		if f.Content == nil {
-			err = os.Remove(f.Path)
-		}
-		if err != nil && !(f.Content == nil && errors.Is(err, fs.ErrNotExist)) {
+			if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		} else if err := os.Rename(f.Path+".new", f.Path); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 

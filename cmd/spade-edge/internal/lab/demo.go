@@ -2,6 +2,7 @@
 package lab
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -14,7 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -77,7 +77,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil || *addr == "" {
 		return err
 	}
-	if h, ok := c.Out.(*cli.Held); ok { // not to be waited for
+	if h, ok := c.Out.(*bufio.Writer); ok { // the result is shown at once
 		err = h.Flush()
 	}
 	show.Say("the page stays until you interrupt (Ctrl-C)")

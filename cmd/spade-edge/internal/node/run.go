@@ -8,7 +8,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -85,7 +84,7 @@ func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	if asJSON {
 		d.Log = slog.NewJSONHandler(c.Log, nil)
 		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
-		c.Failed = func(text string) { log.Error(text) }
+		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // why the command fails
 		d.Say = func(line string) { log.Info(line) }
 		d.Released = func(round int, spent dpmech.Total) {
 			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))

@@ -7,7 +7,6 @@ import (
 	"sort"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 )

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
