@@ -48,7 +48,7 @@ func TestFilesAreClients(t *testing.T) {
 	flags := []string{"simulate", "-label", "ill", "-missing", "indicator", "-rounds", "30", "-non-private"}
 	model := filepath.Join(t.TempDir(), "model.json")
 	r := outcome(t, with(flags, "-data", star, "-save", model)...)
-	if r.Nodes != 4 || r.Dim != 4 || len(r.Files) != 4 || r.Chosen["graph"] != "complete" || r.AccuracyMean < 80 {
+	if r.Nodes != 4 || r.Dim != 4 || len(r.Files) != 4 || r.Chosen["graph"] != "complete" || r.Mean < 80 {
 		t.Fatalf("%+v", r)
 	}
 	for i, c := range r.Files {

@@ -79,7 +79,7 @@ func TestAccuracyOnRealData(t *testing.T) {
 			seeds := seeds(c.few)
 			for _, seed := range seeds {
 				r := simulated(t, with(c.args, "-seed", seed)...)
-				sum += r.AccuracyMean / float64(len(seeds))
+				sum += r.Mean / float64(len(seeds))
 				if r.Dim != c.dim {
 					t.Fatalf("dimension %d, want %d", r.Dim, c.dim)
 				}
@@ -110,7 +110,7 @@ func TestCenteredBearsLargerSteps(t *testing.T) {
 			mean, seeds := map[string]float64{}, seeds(1)
 			for _, estimator := range []string{"paper", "centered"} {
 				for _, seed := range seeds {
-					mean[estimator] += simulated(t, with(args, "-estimator", estimator, "-seed", seed)...).AccuracyMean / float64(len(seeds))
+					mean[estimator] += simulated(t, with(args, "-estimator", estimator, "-seed", seed)...).Mean / float64(len(seeds))
 				}
 			}
 			t.Logf("paper %.2f, centered %.2f", mean["paper"], mean["centered"])

@@ -181,8 +181,8 @@ func TestDemoDefault(t *testing.T) {
 	for range runs {
 		r := outcome(t, "demo")
 		transcripts[r.Transcript] = true
-		if *r.AccuracyPooled < 85 || r.AccuracyMean < *r.AccuracyPooled-4 {
-			t.Errorf("%.1f %%, pooled %.1f %%", r.AccuracyMean, *r.AccuracyPooled)
+		if *r.Pooled < 85 || r.Mean < *r.Pooled-4 {
+			t.Errorf("%.1f %%, pooled %.1f %%", r.Mean, *r.Pooled)
 		}
 		if p := r.Privacy; p == nil || p.Unit != sdk.UnitRecord || math.Abs(p.EpsilonGDP-1) > 1e-3 || p.EpsilonGDP > 1 || len(p.ConditionalOn) == 0 {
 			t.Errorf("privacy %+v", r.Privacy)
@@ -214,15 +214,15 @@ func TestCooldownAndAverage(t *testing.T) {
 	if long.Privacy.Rho != short.Privacy.Rho || long.Queries != short.Queries {
 		t.Errorf("the cool-down cost something: %+v against %+v", long, short)
 	}
-	if short.AccuracyAveraged == nil || *short.AccuracyAveraged < short.AccuracyMean {
-		t.Errorf("averaged %v, last %v", short.AccuracyAveraged, short.AccuracyMean)
+	if short.Averaged == nil || *short.Averaged < short.Mean {
+		t.Errorf("averaged %v, last %v", short.Averaged, short.Mean)
 	}
 }
 
 // One client is a network too.
 func TestSingleClient(t *testing.T) {
 	r := outcome(t, "simulate", "-nodes", "1", "-rounds", "20", "-non-private", "-cooldown", "2")
-	if r.AccuracyMean < 85 || r.ScalarsSent != 0 || r.BytesSent != 0 || r.ConsensusError != 0 {
+	if r.Mean < 85 || r.ScalarsSent != 0 || r.BytesSent != 0 || r.ConsensusError != 0 {
 		t.Errorf("result %+v", r)
 	}
 }

@@ -39,9 +39,9 @@ func TestPerceptronLearnsXOR(t *testing.T) {
 	}
 	args := []string{"simulate", "-data", "csv:" + path, "-label", "odd", "-nodes", "10", "-rounds", "200", "-non-private"}
 	linear, perceptron := outcome(t, args...), outcome(t, with(args, "-model", "perceptron")...)
-	t.Logf("linear %.1f %%, perceptron %.1f %%", linear.AccuracyMean, perceptron.AccuracyMean)
-	if linear.AccuracyMean > 60 || perceptron.AccuracyMean < 85 {
-		t.Errorf("linear %.1f %%, perceptron %.1f %%, want at most 60 and at least 85", linear.AccuracyMean, perceptron.AccuracyMean)
+	t.Logf("linear %.1f %%, perceptron %.1f %%", linear.Mean, perceptron.Mean)
+	if linear.Mean > 60 || perceptron.Mean < 85 {
+		t.Errorf("linear %.1f %%, perceptron %.1f %%, want at most 60 and at least 85", linear.Mean, perceptron.Mean)
 	}
 	if perceptron.Dim != 8*3+9 || perceptron.Chosen["hidden"] != 8.0 || linear.Chosen["hidden"] != nil || perceptron.Queries != linear.Queries {
 		t.Errorf("%d parameters, chosen %v", perceptron.Dim, perceptron.Chosen)
@@ -52,7 +52,7 @@ func TestPerceptronLearnsXOR(t *testing.T) {
 func TestDemoPerceptron(t *testing.T) {
 	flags := []string{"-nodes", "4", "-graph", "ring", "-rounds", "6", "-cooldown", "2", "-partition", "iid", "-model", "perceptron", "-hidden", "3", "-non-private"}
 	sim, demo := outcome(t, append([]string{"simulate"}, flags...)...), outcome(t, append([]string{"demo"}, flags...)...)
-	if demo.Transcript != sim.Transcript || demo.Dim != 3*6+4 || *demo.AccuracyPooled < 80 {
+	if demo.Transcript != sim.Transcript || demo.Dim != 3*6+4 || *demo.Pooled < 80 {
 		t.Errorf("demo %+v, simulation %+v", demo, sim)
 	}
 }

@@ -100,7 +100,7 @@ func TestAccuracyForRecords(t *testing.T) {
 			}
 			for seed := range seeds {
 				r := simulated(t, with(c.args, "-seed", strconv.Itoa(1+seed))...)
-				sum += r.AccuracyMean / float64(seeds)
+				sum += r.Mean / float64(seeds)
 				if r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != sdk.UnitRecord {
 					t.Fatalf("%d queries a record and round, privacy %+v", r.Tau, r.Privacy)
 				}

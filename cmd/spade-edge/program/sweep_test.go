@@ -32,11 +32,11 @@ func TestSweep(t *testing.T) {
 	order := []struct{ seed, epsilon string }{{"3", "4"}, {"1", "4"}, {"2", "4"}, {"3", "2"}, {"1", "2"}, {"2", "2"}}
 	for i, o := range order {
 		alone := outcome(t, with(small, "-seed", o.seed, "-epsilon", o.epsilon)...)
-		if got := s.Runs[i]; got.Transcript != alone.Transcript || got.AccuracyMean != alone.AccuracyMean {
+		if got := s.Runs[i]; got.Transcript != alone.Transcript || got.Mean != alone.Mean {
 			t.Errorf("run %d is %+v, alone %+v", i, got, alone)
 		}
 	}
-	mean := (s.Runs[0].AccuracyMean + s.Runs[1].AccuracyMean + s.Runs[2].AccuracyMean) / 3
+	mean := (s.Runs[0].Mean + s.Runs[1].Mean + s.Runs[2].Mean) / 3
 	if g := s.Table[0]; *g.Epsilon != 4 || g.Runs != 3 || math.Abs(g.Mean-mean) > 1e-9 || !(g.Worst <= g.Mean && g.WorstClient <= g.Worst) ||
 		!(g.SD > 0) {
 		t.Errorf("%+v", g)

@@ -71,7 +71,7 @@ func TestWrongSimulation(t *testing.T) {
 func TestWrongPlan(t *testing.T) {
 	arithmetic(t)
 	all := []mistake{
-		{2, "-rounds -steps] exclude each other", strings.Fields("-rounds 5 -steps 10")},
+		{2, "-rounds, -steps and -queries exclude each other", strings.Fields("-rounds 5 -steps 10")},
 		{2, "-dim is 0, want 1..", strings.Fields("-dim 0")},
 		{2, "-dim is 300000000", strings.Fields("-dim 300000000")},
 		{2, "-samples is -1", strings.Fields("-samples -1")},
@@ -79,8 +79,6 @@ func TestWrongPlan(t *testing.T) {
 		{2, "-queries is 5, which is 0 rounds", strings.Fields("-queries 5 -tau 2")},
 		{2, "-queries is 5, which is 0 rounds", strings.Fields("-queries 5")},
 		{2, "-tau is 9, want at most the 4", strings.Fields("-tau 9 -steps 4")},
-		{2, "-share is 1,", strings.Fields("-share 1")},
-		{2, "-share is 0,", strings.Fields("-share 0")},
 		{2, "-gain is NaN", strings.Fields("-gain NaN")},
 		{2, "-gain is 0,", strings.Fields("-gain 0")},
 		{2, "-sigma and -epsilon (or -accounting) exclude", strings.Fields("-sigma 1 -epsilon 8")},
@@ -92,14 +90,13 @@ func TestWrongPlan(t *testing.T) {
 		{2, "-data", strings.Fields("-data csv:x")},
 		{2, "local steps, want at most", strings.Fields("-rounds 2000000 -tau 2000000")},
 		{2, "that is no plan", strings.Fields("-rounds 2000000000 -tau 1 -samples 2000000000 -dim 1")},
-		{2, "not reached in", strings.Fields("-nodes 300 -graph path -gain 0.0001 -share 0.05")},
 		{2, "-grid-bits is 9, want 0 (no grid), or a whole number, 2..8", strings.Fields("-grid-bits 9")},
 	}
 	for i, c := range all {
 		all[i].args = append([]string{"plan"}, c.args...)
 	}
 	wrongUse(t, t.TempDir(), all)
-	if _, _, log := call("plan", "-dim", "0", "-share", "7", "-tau", "0"); strings.Count(log, "want") != 3 {
+	if _, _, log := call("plan", "-dim", "0", "-samples", "0", "-tau", "0"); strings.Count(log, "want") != 3 {
 		t.Errorf("not all of three mistakes in\n%s", log)
 	}
 }

@@ -70,8 +70,8 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if r.Accuracies != nil {
-		d.group.Compare("alone", *r.AccuracyAlone/100)
-		d.group.Compare("pooled", *r.AccuracyPooled/100)
+		d.group.Compare("alone", *r.Alone/100)
+		d.group.Compare("pooled", *r.Pooled/100)
 	}
 	err = c.Print(r, func(t cli.Table) { writeTable(p, t, r, solo, each) })
 	if err != nil || *addr == "" {
@@ -258,11 +258,7 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	}
 	each := p.Scores(models...)
 	solo, _ := setup.Average(each)
-	if r.Regression != nil {
-		r.Regression.RMSEAlone, r.Regression.RMSEPooled = &solo, &p.Scores(pooled)[0]
-	} else {
-		r.AccuracyAlone, r.AccuracyPooled = &solo, &p.Scores(pooled)[0]
-	}
+	r.Scores().Alone, r.Scores().Pooled = &solo, &p.Scores(pooled)[0]
 	return each, nil
 }
 
@@ -273,28 +269,26 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)
 	}
 	say := func(x float64) string { return r.ScoreText(x, 1) }
-	what, always := "accuracy", "majority"
-	var pooled float64
+	s, always := r.Scores(), "majority"
+	what, _, constant := r.Words()
 	if r.Regression != nil {
-		what, always, pooled = "RMSE", "mean", *r.Regression.RMSEPooled
-	} else {
-		pooled = *r.AccuracyPooled
+		always = "mean"
+	}
+	k := p.Train.Classes - 1
+	last := fmt.Sprint(k)
+	if k < len(p.Train.ClassNames) && k >= 0 {
+		last = p.Train.ClassNames[k]
 	}
 	fmt.Fprintln(t)
-	row("node", "samples", "class "+setup.ClassName(p.Train, p.Train.Classes-1), "alone", "with the others")
+	row("node", "samples", "class "+last, "alone", "with the others")
 	for i, name := range p.Fleet.Members {
 		row(name, len(p.Labels[i]), fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
 	}
-	alone, _ := setup.Average(solo)
-	mean, _, constant := r.Headline()
-	row("average", "", "", say(alone), say(mean))
-	row("pooled", p.Train.Len(), "", "", say(pooled))
-	row(always, "", "", "", say(constant))
+	row("average", "", "", say(*s.Alone), say(s.Mean))
+	row("pooled", p.Train.Len(), "", "", say(*s.Pooled))
+	row(always, "", "", "", say(s.Constant))
 	fmt.Fprintf(t, "\n%s is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are "+
-		"trained without noise; %q always says %s\n\n", what, always, r.Baseline())
-	if r.Accuracies != nil {
-		r.WriteClasses(t)
-	}
+		"trained without noise; %q always says %s\n\n", what, always, constant)
 	t.Row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.Row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		cli.BytesText(r.BytesSent), p.Fleet.Method.Last(), cli.ReleaseWord(p.Fleet.Method), len(p.Fleet.Edges))

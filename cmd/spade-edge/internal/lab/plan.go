@@ -3,7 +3,6 @@ package lab
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -21,8 +20,10 @@ import (
 type PlanOptions struct {
 	setup.Options
 	dim, samples int
-	share        float64
 }
+
+// leftover is the share of disagreement that a cool-down should leave.
+const leftover = 0.05
 
 // Plan is the command that says what a run will take.
 func Plan(_ context.Context, c *cli.Cmdline) error {
@@ -44,7 +45,7 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.Write(t, p.Fleet) })
 }
 
-// Read reads the flags of a command line.
+// Read reads a command line, and reports flags that exclude each other and numbers out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
 	o.Nodes, o.Graph = 50, "er:0.3" // as simulate has them
@@ -55,37 +56,19 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
-	c.Float64Var(&o.share, "share", 0.05, "how many rounds of cool-down bring disagreement to this "+
-		"`share` of what it was; sets -cooldown if given")
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
-	return o.check()
-}
-
-// check reports flags that exclude each other and numbers out of range.
-func (o *PlanOptions) check() error {
 	var f cli.Faults
-	var lengths []string
-	for _, name := range []string{"rounds", "steps", "queries"} {
-		if o.Given[name] {
-			lengths = append(lengths, "-"+name)
-		}
-	}
-	f.When(len(lengths) > 1, "%v exclude each other: each says how long the run is", lengths)
-	for _, c := range []struct {
-		name            string
-		value, min, max int64
-	}{
-		{"dim", int64(o.dim), 1, wire.MaxDim}, {"samples", int64(o.samples), 1, math.MaxInt32}, {"steps", int64(o.Steps), 1, math.MaxInt32},
-		{"queries", o.Queries, 1, math.MaxInt64},
-	} {
-		f.When(o.Given[c.name] && (c.value < c.min || c.value > c.max), "-%s is %d, want %d..%d", c.name, c.value, c.min, c.max)
-	}
+	f.When(setup.Count(o.Given["rounds"], o.Given["steps"], o.Given["queries"]) > 1,
+		"-rounds, -steps and -queries exclude each other: each says how long the run is")
+	f.When(o.dim < 1 || o.dim > wire.MaxDim, "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
+	f.When(o.samples < 1 || o.samples > math.MaxInt32, "-samples is %d, want 1..%d", o.samples, math.MaxInt32)
+	f.When(o.Given["steps"] && (o.Steps < 1 || o.Steps > math.MaxInt32), "-steps is %d, want 1..%d", o.Steps, math.MaxInt32)
+	f.When(o.Given["queries"] && o.Queries < 1, "-queries is %d, want at least 1", o.Queries)
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d are %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
-	f.When(!(o.share >= 1e-6 && o.share < 1), "-share is %v, want 1e-6 or more, and below 1", o.share)
 	o.Conflicts(&f)
 	return f.Usage()
 }
@@ -96,12 +79,9 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 	if err != nil {
 		return nil, setup.AsUsage(err)
 	}
-	p := &setup.Problem{Opt: o.Options, Graph: g, Samples: slices.Repeat([]int{o.samples - o.samples%max(1, o.Asked.Privacy.Places)}, o.Nodes)}
-	if o.Given["share"] && !o.Given["cooldown"] {
-		p.Opt.Asked.Method.Cooldown = -1 // for now: it follows from the share
-	}
-	p.Choose("nodes", o.Nodes, "graph", o.Graph, "dim", o.dim, "samples", o.samples, "batch", o.Asked.Method.Batch,
-		"table", o.Table, "share", o.share)
+	samples := o.samples - o.samples%max(1, o.Asked.Privacy.Places)
+	p := &setup.Problem{Opt: o.Options, Graph: g, Samples: slices.Repeat([]int{samples}, o.Nodes)}
+	p.Choose("nodes", o.Nodes, "graph", o.Graph, "dim", o.dim, "samples", o.samples, "batch", o.Asked.Method.Batch, "table", o.Table)
 	return p, p.MakeFleet("plan", o.dim)
 }
 
@@ -118,8 +98,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	m := f.Method
 	r := &setup.Report{
 		Nodes: o.Nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
-		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
-		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Share: o.share, ShareLeft: 1,
+		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant", Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, ShareLeft: 1,
 		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
 		Payload: sdk.PayloadMessage, NonPrivate: o.Asked.Privacy.NonPrivate,
 	}
@@ -133,18 +112,9 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		calm = g.Settle(r.RoundGain, m.Rho, p.Course(), o.share, o.Asked.Method.Seed)
+		calm = g.Settle(r.RoundGain, m.Rho, p.Course(), leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
-		}
-		if o.Given["share"] && !o.Given["cooldown"] {
-			if calm.Needed < 0 {
-				return nil, cli.AsUsageError(fmt.Errorf("-share %v: not reached in %d rounds of cool-down, the most that are "+
-					"looked at: raise -gain, or link the nodes better",
-					o.share, len(calm.Left)-1))
-			}
-			f.Method.Cooldown = calm.Needed
-			p.Choose("cooldown", calm.Needed)
 		}
 		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
 	}

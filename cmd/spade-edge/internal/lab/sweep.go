@@ -152,8 +152,7 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 		}
 		var means, clients []float64
 		for _, r := range group {
-			mean, client, _ := r.Headline()
-			means, clients = append(means, mean), append(clients, client)
+			means, clients = append(means, r.Scores().Mean), append(clients, r.Scores().Worst)
 		}
 		g.Worst, g.WorstClient = worst(means), worst(clients)
 		g.Mean, _ = setup.Average(means)
@@ -167,10 +166,8 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 }
 
 func (s *Sweep) write(t cli.Table) {
-	first, what, worst := s.Runs[0], "accuracy", "lowest"
-	if first.Regression != nil {
-		what, worst = "RMSE", "highest"
-	}
+	first := s.Runs[0]
+	what, worst, constant := first.Words()
 	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+what, "sd", worst, worst+" client")
 	for _, g := range s.Table {
 		epsilon := "-"
@@ -180,8 +177,7 @@ func (s *Sweep) write(t cli.Table) {
 		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, first.ScoreText(g.Mean, 2), first.ScoreText(g.SD, 2),
 			first.ScoreText(g.Worst, 2), first.ScoreText(g.WorstClient, 2))
 	}
-	_, _, constant := first.Headline()
-	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", first.Baseline(), first.ScoreText(constant, 2), first.Seed)
+	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", constant, first.ScoreText(first.Scores().Constant, 2), first.Seed)
 	note := "simulated: the noise came from the seeds, and protects nobody's data"
 	if first.NonPrivate {
 		note = "NOT PRIVATE: nothing was clipped and no noise was added"

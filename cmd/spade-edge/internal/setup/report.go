@@ -37,8 +37,7 @@ type Report struct {
 	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
-	Share          float64 `json:"share"`           // of disagreement, that is asked for
-	// rounds of cool-down for it; null if there are more than can be looked at, or there is one node
+	// rounds of cool-down that leave a twentieth of disagreement; null if there are too many to compute, or there is one node
 	CooldownNeeded *int    `json:"cooldown_needed"`
 	ShareLeft      float64 `json:"share_left"` // after the plan's own rounds of cool-down
 
@@ -96,8 +95,8 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 		if r.CooldownNeeded != nil {
 			needed = fmt.Sprintf("%d rounds", *r.CooldownNeeded)
 		}
-		t.Row("cool-down", "%s bring disagreement below %.3g of what noise has made it; the %d planned leave %.3g", needed,
-			r.Share, r.Cooldown, r.ShareLeft)
+		t.Row("cool-down", "%s bring disagreement below a twentieth of what noise has made it; the %d planned leave %.3g", needed,
+			r.Cooldown, r.ShareLeft)
 	}
 	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)

@@ -11,7 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Result is the outcome of a run, and its JSON. Accuracies are in percent, on the test data.
@@ -42,47 +41,27 @@ type Result struct {
 	Privacy *Privacy       `json:"privacy"`
 }
 
-// Accuracies are those of a result, in its JSON.
+// Accuracies are the scores of a result, on the test data, and their JSON: accuracies in percent, over clients unless said
+// otherwise. Each client is judged by the model that it holds at the end.
 type Accuracies struct {
-	// over clients, each with the model it holds at the end
-	AccuracyMean        float64 `json:"accuracy_mean"`
-	AccuracyMin         float64 `json:"accuracy_min"`          // of these, the lowest
-	AccuracyNetworkMean float64 `json:"accuracy_network_mean"` // of the average model, which no client holds
-	// over clients, each with the running mean of its releases
-	AccuracyAveraged *float64 `json:"accuracy_averaged,omitempty"`
-	AccuracyAlone    *float64 `json:"accuracy_alone,omitempty"`  // over clients, each trained by itself
-	AccuracyPooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with everybody's data
-	AccuracyMajority float64  `json:"accuracy_majority"`         // of always saying the most frequent class
-
-	TwoClasses *TwoClasses `json:"two_classes,omitempty"`
-	MacroF1    *float64    `json:"macro_f1_mean,omitempty"` // over clients; in [0, 1]
+	Mean     float64  `json:"accuracy_mean"`
+	Worst    float64  `json:"accuracy_min"`
+	Network  float64  `json:"accuracy_network_mean"`       // of the average model, which no client holds
+	Averaged *float64 `json:"accuracy_averaged,omitempty"` // with each client's running mean of its releases
+	Alone    *float64 `json:"accuracy_alone,omitempty"`    // each trained by itself
+	Pooled   *float64 `json:"accuracy_pooled,omitempty"`   // of one client with everybody's data
+	Constant float64  `json:"accuracy_majority"`           // of the most frequent class
 }
 
-// TwoClasses is what models are worth on test data of two classes, over clients, each with the model that it holds at
-// the end, and its JSON. Shares are in percent; all are nil if the test data lack a class.
-type TwoClasses struct {
-	Positive    string   `json:"positive_class"` // the second one
-	AUC         *float64 `json:"auc_mean"`
-	Sensitivity *float64 `json:"sensitivity_mean"`
-	Specificity *float64 `json:"specificity_mean"`
-}
-
-// regression is what predicted numbers are worth on the test data, in the unit of the target, and its JSON.
+// regression are the same scores where a number is predicted: RMSE in the unit of the target.
 type regression struct {
-	// over clients, each with the model it holds at the end
-	RMSEMean float64 `json:"rmse_mean"`
-	RMSEMax  float64 `json:"rmse_max"` // the worst
-	MAEMean  float64 `json:"mae_mean"`
-	R2Mean   float64 `json:"r2_mean"`
-
-	RMSENetworkMean float64  `json:"rmse_network_mean"`       // of the average model, which no client holds
-	RMSEAveraged    *float64 `json:"rmse_averaged,omitempty"` // over clients, each with the running mean of its releases
-	RMSEAlone       *float64 `json:"rmse_alone,omitempty"`    // over clients, each trained by itself
-	RMSEPooled      *float64 `json:"rmse_pooled,omitempty"`   // of one client with everybody's data
-
-	// of always saying the mean of the test data, whose R^2 is 0
-	MeanRMSE float64 `json:"rmse_of_mean"`
-	MeanMAE  float64 `json:"mae_of_mean"`
+	Mean     float64  `json:"rmse_mean"`
+	Worst    float64  `json:"rmse_max"`
+	Network  float64  `json:"rmse_network_mean"`
+	Averaged *float64 `json:"rmse_averaged,omitempty"`
+	Alone    *float64 `json:"rmse_alone,omitempty"`
+	Pooled   *float64 `json:"rmse_pooled,omitempty"`
+	Constant float64  `json:"rmse_of_mean"` // of the mean of the test data
 }
 
 // clientFile is what the model of a client is worth on the samples of its own file that it has held back, and its JSON.
@@ -141,71 +120,26 @@ func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error)
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
 	each := p.Scores(models...)
-	var averaged *float64
+	s := &Accuracies{Network: p.Scores(xbar)[0]}
+	s.Mean, s.Worst = Average(each)
 	if p.Opt.Average {
 		mean, _ := Average(p.Scores(means...))
-		averaged = &mean
+		s.Averaged = &mean
 	}
-	if p.Train.Target != nil {
-		r.Regression = &regression{RMSEAveraged: averaged, RMSEMax: slices.Max(each)}
-		r.Regression.RMSEMean, _ = Average(each)
-		return each, r.Regression.score(p.Test, xbar, models)
+	if p.Train.Target == nil {
+		s.Constant, r.Accuracies = 100*p.Test.Majority(), s
+		if math.IsNaN(s.Network) {
+			return nil, errors.New("accuracy is not a number: model and test data do not fit")
+		}
+		return each, nil
 	}
-	r.Accuracies = &Accuracies{AccuracyMajority: 100 * p.Test.Majority(), AccuracyAveraged: averaged}
-	r.AccuracyMean, r.AccuracyMin = Average(each)
-	if r.AccuracyNetworkMean = 100 * p.Test.Accuracy(xbar); math.IsNaN(r.AccuracyNetworkMean) {
-		return nil, errors.New("accuracy is not a number: model and test data do not fit")
-	}
-	r.judge(p, models)
-	return each, nil
-}
-
-// score fills in what the RMSE of each model does not say.
-func (g *regression) score(test *task.Model, xbar []float32, models [][]float32) error {
-	of, err := test.Errors(xbar)
+	of, err := p.Test.Errors(xbar)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if of.R2 == nil {
-		return errors.New("the test data have one target only: there is nothing to tell apart")
-	}
-	g.RMSENetworkMean, g.MeanRMSE, g.MeanMAE = of.RMSE.Value, of.MeanRMSE, of.MeanMAE
-	n := float64(len(models))
-	for _, x := range models {
-		m, err := test.Errors(x)
-		if err != nil {
-			return err
-		}
-		g.MAEMean += m.MAE.Value / n
-		g.R2Mean += m.R2.Value / n
-	}
-	return nil
-}
-
-// judge fills in what accuracies do not say, unless a model has a parameter that is NaN.
-func (a *Accuracies) judge(p *Problem, models [][]float32) {
-	judged := make([]*task.ClassMetrics, len(models))
-	Each(len(models), func(i int) { judged[i], _ = p.Test.Judge(models[i]) })
-	if slices.Contains(judged, nil) {
-		return
-	}
-	mean := func(of func(m *task.ClassMetrics) float64) *float64 {
-		var sum float64
-		for _, m := range judged {
-			sum += of(m) / float64(len(judged))
-		}
-		return &sum
-	}
-	a.MacroF1 = mean(func(m *task.ClassMetrics) float64 { return m.MacroF1 })
-	if p.Train.Classes != 2 {
-		return
-	}
-	a.TwoClasses = &TwoClasses{Positive: ClassName(p.Train, 1)}
-	if b := judged[0].Binary; b != nil && b.AUC != nil { // both classes are in the test data
-		a.TwoClasses.AUC = mean(func(m *task.ClassMetrics) float64 { return m.Binary.AUC.Value })
-		a.TwoClasses.Sensitivity = mean(func(m *task.ClassMetrics) float64 { return 100 * m.Binary.Sensitivity.Value })
-		a.TwoClasses.Specificity = mean(func(m *task.ClassMetrics) float64 { return 100 * m.Binary.Specificity.Value })
-	}
+	s.Worst, s.Constant = slices.Max(each), of.MeanRMSE
+	r.Regression = (*regression)(s)
+	return each, nil
 }
 
 // JudgeFiles judges each client's model by the samples of its own file that it has held back.
@@ -229,20 +163,20 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	return all, nil
 }
 
-// Headline returns the mean score over clients, the worst client's, and that of always saying the same.
-func (r *Result) Headline() (mean, worst, constant float64) {
-	if g := r.Regression; g != nil {
-		return g.RMSEMean, g.RMSEMax, g.MeanRMSE
+// Scores returns the accuracies of a result, or the RMSE in their place.
+func (r *Result) Scores() *Accuracies {
+	if r.Regression != nil {
+		return (*Accuracies)(r.Regression)
 	}
-	return r.AccuracyMean, r.AccuracyMin, r.AccuracyMajority
+	return r.Accuracies
 }
 
-// Baseline says what a model says that always says the same.
-func (r *Result) Baseline() string {
+// Words returns what a score is, what the worst one is, and the model that always says the same.
+func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
-		return "the mean of the test data"
+		return "RMSE", "highest", "the mean of the test data"
 	}
-	return "the most frequent class"
+	return "accuracy", "lowest", "the most frequent class"
 }
 
 // ScoreText is a score for people.
@@ -255,51 +189,22 @@ func (r *Result) ScoreText(score float64, digits int) string {
 
 // WriteWorth prints what the models at the end are worth.
 func (r *Result) WriteWorth(t cli.Table) {
-	if g := r.Regression; g != nil {
-		t.Row("errors", "RMSE %.4g on average over %d clients, %.4g at the highest, %.4g for the network's average model; "+
-			"MAE %.4g; R^2 %.3f", g.RMSEMean, r.Nodes, g.RMSEMax, g.RMSENetworkMean, g.MAEMean, g.R2Mean)
-		t.Row("", "always saying the mean: RMSE %.4g, MAE %.4g, R^2 0", g.MeanRMSE, g.MeanMAE)
-		if g.RMSEAveraged != nil {
-			t.Row("averaged", "RMSE %.4g with each client's running mean of its releases", *g.RMSEAveraged)
-		}
-	} else {
-		t.Row("accuracy", "%.2f %% on average over %d clients, %.2f %% at the lowest, "+
-			"%.2f %% for the network's average model, %.2f %% by always saying the most frequent class",
-			r.AccuracyMean, r.Nodes, r.AccuracyMin, r.AccuracyNetworkMean, r.AccuracyMajority)
-		r.WriteClasses(t)
-		if r.AccuracyAveraged != nil {
-			t.Row("averaged", "%.2f %% with each client's running mean of its releases", *r.AccuracyAveraged)
-		}
+	s, say := r.Scores(), func(score float64) string { return r.ScoreText(score, 2) }
+	score, worst, constant := r.Words()
+	t.Row(score, "%s on average over %d clients, %s at the %s, %s for the network's average model, %s by always saying %s",
+		say(s.Mean), r.Nodes, say(s.Worst), worst, say(s.Network), say(s.Constant), constant)
+	if s.Averaged != nil {
+		t.Row("averaged", "%s with each client's running mean of its releases", say(*s.Averaged))
 	}
-	name := "own samples"
 	for _, c := range r.Files {
-		var worth string
+		worth := ""
 		if c.RMSE != nil {
-			worth = fmt.Sprintf("RMSE %.4g", *c.RMSE)
+			worth = say(*c.RMSE)
 		} else {
-			worth = fmt.Sprintf("%6.2f %% (%.2f %% by saying the most frequent class)", *c.Accuracy, *c.Majority)
+			worth = fmt.Sprintf("%s (%s by saying the most frequent class)", say(*c.Accuracy), say(*c.Majority))
 		}
-		t.Row(name, "%s of the %d held back in %s, which learns from %d", worth, c.Test, c.File, c.Train)
-		name = ""
+		t.Row("own samples", "%s of the %d held back in %s, which learns from %d", worth, c.Test, c.File, c.Train)
 	}
-}
-
-// WriteClasses prints what accuracies do not say.
-func (a *Accuracies) WriteClasses(t cli.Table) {
-	if two := a.TwoClasses; two != nil && two.AUC != nil {
-		t.Row("two classes", "AUC %.3f, sensitivity %.2f %%, specificity %.2f %% on average; %q is the positive one", *two.AUC,
-			*two.Sensitivity, *two.Specificity, two.Positive)
-	} else if a.MacroF1 != nil {
-		t.Row("macro F1", "%.3f on average: the mean over classes of the harmonic mean of recall and precision", *a.MacroF1)
-	}
-}
-
-// ClassName returns what a class is called in the data.
-func ClassName(d *task.Data, c int) string {
-	if c < len(d.ClassNames) {
-		return d.ClassNames[c]
-	}
-	return fmt.Sprint(c)
 }
 
 // WriteChosen says which parameters were picked for the user, and what does not fit the graph.
