@@ -29,7 +29,7 @@ func exampleLines(text string) (all []string) {
 }
 
 // made finds what an example makes, which therefore must not be there.
-var made = regexp.MustCompile(`(?:-out|-x0|-new-ledger|spade-edge init) (\S+)`)
+var made = regexp.MustCompile(`(?:-out|-new-ledger|spade-edge init) (\S+)`)
 
 // Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
 // Unless SPADE_LONG is set, a demo and a simulation take a few rounds: their flags are what a line promises.

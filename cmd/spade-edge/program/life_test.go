@@ -233,9 +233,9 @@ func TestInitMembers(t *testing.T) {
 	if err != nil || builtin.Of(own) == nil || builtin.Of(own).Share != nil || builtin.Of(own).Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || own.Ledger != "" {
 		t.Errorf("node %+v, error %v", own, err)
 	}
-	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-workers", "2", "-dim", "20")
+	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "stream"), "-nodes", "a,b", "-stream", "./scorer -fast", "-dim", "20")
 	own, err = fleetfile.ReadNode(made.Nodes[0].File)
-	if o, ok := own.Oracle.(*fleetfile.Stream); err != nil || !ok || strings.Join(o.Command, "|") != "./scorer|-fast" || o.Workers != 2 {
+	if o, ok := own.Oracle.(*fleetfile.Stream); err != nil || !ok || strings.Join(o.Command, "|") != "./scorer|-fast" {
 		t.Errorf("node %+v, error %v", own, err)
 	}
 	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "gap"), "-n", "1", "-hosts", ownPort(), "-dim", "20")

@@ -181,29 +181,26 @@ func TestBuiltinMistakes(t *testing.T) {
 // What fit writes is what a fleet file takes.
 func TestFit(t *testing.T) {
 	dir := t.TempDir()
-	file, x0 := filepath.Join(dir, "task.json"), filepath.Join(dir, "x0.bin")
+	file := filepath.Join(dir, "task.json")
 	args := []string{"fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "patients of nobody"}
 	code, text, log := call(args...)
-	if code != cli.ExitDone || !strings.Contains(log, "x0             a start is needed") {
+	if code != cli.ExitDone || !strings.Contains(log, "fitted on      patients of nobody") {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
 	recipe, err := builtin.ParseTask([]byte(text))
 	if err != nil || recipe.Dim() != 57 || recipe.FittedOn != "patients of nobody" {
 		t.Fatalf("recipe %+v, %v", recipe, err)
 	}
-	code, out, log := call(with(args, "-out", file, "-x0", x0)...)
-	if code != cli.ExitDone || log != "" || !strings.Contains(out, "dim            57, of perceptron of 8 hidden units with 2 classes\n") || !strings.Contains(out, `{"file": "`) {
+	code, out, log := call(with(args, "-out", file)...)
+	if code != cli.ExitDone || log != "" || !strings.Contains(out, "dim            57, of perceptron of 8 hidden units with 2 classes\n") {
 		t.Errorf("exit code %d: %s%s", code, out, log)
 	}
 	if written, err := os.ReadFile(file); err != nil || string(written) != text {
 		t.Errorf("wrote %s, %v, want %s", written, err, text)
 	}
-	if info, err := os.Stat(x0); err != nil || info.Size() != 4*57 {
-		t.Errorf("start: %v, %v", info, err)
-	}
 	var r fleet.Fitted
-	code, out, _ = call(with(args, "-out", file+"2", "-x0", x0+"2", "-json")...)
-	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitDone || err != nil || r.Dim != 57 || r.Hidden != 8 || len(r.X0SHA256) != 64 || !r.NeedsX0 {
+	code, out, _ = call(with(args, "-out", file+"2", "-json")...)
+	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitDone || err != nil || r.Dim != 57 || r.Hidden != 8 {
 		t.Errorf("exit code %d, %+v, %v", code, r, err)
 	}
 	if code, _, log := call(with(args, "-out", file)...); code != cli.ExitFailed || !strings.Contains(log, "is there already") {

@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -139,15 +138,9 @@ func TestStatusAndStop(t *testing.T) {
 		st.Privacy.Lifetime.Runs != 1 || st.Fault != "" {
 		t.Errorf("done: %+v", st)
 	}
-	tr.tells(t, "b", "not running; its run is done", "round          9 of 9", "of 6 releases; its numbers are right")
+	tr.tells(t, "b", "not running; its run is done", "round          9 of 9")
 
-	// A certificate that was changed, and then a state that is no longer whole.
-	cert, err := os.ReadFile(tr.path("b.state/certificate.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.write(t, "b.state/certificate.json", strings.Replace(string(cert), `"epsilon_gdp": `, `"epsilon_gdp": 0`, 1))
-	tr.tells(t, "b", "certificate.json is not good")
+	// A state that is no longer whole.
 	tr.write(t, "b.state/slot-0", "torn")
 	tr.write(t, "b.state/slot-1", "torn")
 	st = tr.statusJSON(t, "b")
@@ -283,7 +276,7 @@ func TestStatusOfOwnData(t *testing.T) {
 		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
 			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
 	}
-	text := node.StatusText(&st, &fleetfile.Node{})
+	text := node.StatusText(&st)
 	for _, want := range []string{
 		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
 		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +

@@ -180,7 +180,6 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "task.json"}},
 		{cli.ExitFailed, "is there already", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "dangling"}},
 		{cli.ExitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", "none/task.json"}},
-		{cli.ExitFailed, "no such file", []string{"fit", "-data", "synthetic:clinical", "-model", "perceptron", "-fitted-on", "x", "-out", "other.json", "-x0", "none/x0"}},
 		{cli.ExitFailed, "a.key", []string{"keygen", "-name", "a", "-out", "a.key"}},
 		{cli.ExitFailed, "no such file", []string{"keygen", "-name", "a", "-out", "none/a.key"}},
 		{cli.ExitUsage, `-address: "ward-3", want host:port`, []string{"keygen", "-name", "a", "-address", "ward-3"}},

@@ -107,8 +107,6 @@ func TestWrongFit(t *testing.T) {
 	wrongUse(t, t.TempDir(), []mistake{
 		{2, "-fitted-on is missing", []string{"fit", "-data", "synthetic:clinical"}},
 		{2, `-data "", want idx:DIR`, []string{"fit", "-fitted-on", "x"}},
-		{2, "-x0 x: only for -model perceptron", []string{"fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-x0", "x"}},
-		{2, `are both "x", want two files`, with(args, "-x0", "x", "-out", "x")},
 		{2, `model "tree", want softmax`, with(args, "-model", "tree")},
 		{2, "want 1 to 256", with(args, "-hidden", "257")},
 		{2, "softmax with 3 hidden units", with(args, "-model", "softmax", "-hidden", "3")},

@@ -106,7 +106,6 @@ func TestWrongInit(t *testing.T) {
 		{cli.ExitUsage, "-samples is 0, want at least 1", []string{"x", "-n", "2", "-dim", "5", "-samples", "0"}},
 		{cli.ExitUsage, "-data and -stream exclude each other", []string{"x", "-n", "2", "-dim", "5", "-stream", "a", "-data", "csv:f"}},
 		{cli.ExitUsage, "-stream is empty", []string{"x", "-n", "2", "-dim", "5", "-stream", " "}},
-		{cli.ExitUsage, "-workers is 2", []string{"x", "-n", "2", "-dim", "5", "-workers", "2"}},
 		{cli.ExitUsage, "-task goes with -data of each node's own", []string{"x", "-n", "2", "-task", recipe}},
 		{cli.ExitUsage, "-label does not go with -task", []string{"x", "-n", "2", "-task", recipe, "-data", "csv:f", "-label", "y"}},
 		{cli.ExitUsage, "-dim is 5, but", []string{"x", "-n", "2", "-task", recipe, "-data", "csv:f", "-dim", "5"}},

@@ -57,7 +57,7 @@ var endings = []struct {
 	{sdk.ErrRecovery, ExitMismatch, ""},
 	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
-	{builtin.ErrZeroStart, ExitFailed, "; spade-edge fit -x0 FILE writes one"},
+	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
@@ -89,7 +89,7 @@ type Program struct {
 	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
 	Noise func(number int, round func() int) io.Reader
 
-	FleetStep func() error // see change
+	FleetStep func() error // called before each file that the command fleet writes; nil but in tests
 }
 
 // Answer is what somebody said who was asked.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -28,7 +30,6 @@ type initOptions struct {
 	n, port, dim, samples, stop        int
 	hosts, nats                        string
 	stream                             CommandFlag
-	workers                            int
 	deal                               bool
 	taskFile                           string
 	records                            []int // of each node, with -unit record
@@ -93,7 +94,6 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, where they are "+
 		"not dealt out; they are public (default -samples for all)", o.readRecords)
 	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
-	c.IntVar(&o.workers, "workers", 1, "how many of the program run side by side")
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
@@ -179,8 +179,6 @@ func (o *initOptions) check() error {
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
-	f.When(o.workers < 1 || o.workers > 1024 || o.Given["workers"] && !o.Given["stream"],
-		"-workers is %d, want 1..1024, with -stream only", o.workers)
 	f.Empty(o.Given, "stream", o.stream.String(), "nodes", o.nodeNames,
 		"members", o.membersFile, "run", o.runID)
 	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
@@ -283,4 +281,58 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		return nil, cli.AsUsageError(err)
 	}
 	return p, nil
+}
+
+// readRecords reads -records.
+func (o *initOptions) readRecords(text string) error {
+	o.records = nil
+	for _, part := range setup.List(text) {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q, want numbers of at least 1 with commas between them", part)
+		}
+		o.records = append(o.records, n)
+	}
+	return nil
+}
+
+// checkRecords reports what is wrong with the numbers of records, which have to be exact where each record is protected.
+func (o *initOptions) checkRecords(f *cli.Faults) {
+	each := o.Asked.Privacy.Unit == sdk.UnitRecord
+	f.When(o.Given["records"] && !each, "-records without -unit record: only there the numbers are fixed and public")
+	f.When(o.Given["records"] && o.deal, "-records does not go with data that are dealt out, which are counted")
+	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples exclude each other")
+	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
+		len(o.records), len(o.Names))
+	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-unit record without -records: how many records each "+
+		"node has is public and fixed; give the numbers, or -samples if they are all the same")
+	places, person := o.Asked.Privacy.Places, ""
+	if o.recipe != nil {
+		person = o.recipe.Person
+	}
+	f.When(each && places == 0 && person != "", "-places is missing: the task says whose each row is (%q), and how many records of one "+
+		"person count is public; rows beyond that are not learned from", person)
+	f.When(each && places > 1 && !o.deal && o.builtin() && o.recipe != nil && person == "", "-places without persons: -task has no column "+
+		"that says whose a row is; fit it with -person COLUMN")
+	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid, as -unit is record: by labels, one record would decide "+
+		"which others a node has", o.Partition)
+	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels does not go with -deal -unit record: samples that are "+
+		"left out change the number of records, which is public and fixed; name data that have these classes only")
+	f.When(each && !o.deal && o.builtin() && o.recipe == nil, "-unit record without -task: what nodes fit on their own records "+
+		"changes what every one of them is turned into")
+}
+
+// weigh makes clip and noise of a fleet that protects each record follow the mean number of records, by which what a record
+// brings is divided. A record's slope is then clipped where it was, and epsilon stays what it was, or a last digit less.
+func (e *fleetEdit) weigh() {
+	p := &e.file.Fleet.Privacy
+	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean
+	if ratio == 1 {
+		return
+	}
+	shared := p.PairSigma / p.Sigma // a power of two
+	p.Clip *= ratio * (1 - 0x1p-50) // so that no rounding makes a run cost more than its limit
+	p.Sigma *= ratio
+	p.PairSigma = shared * p.Sigma
+	e.note("clip and noise follow the mean number of records: %.4g times what they were", ratio)
 }

@@ -154,7 +154,7 @@ func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
 	case o.Given["stream"]:
-		return map[string]any{"stream": []string(o.stream), "workers": o.workers}
+		return map[string]any{"stream": []string(o.stream)}
 	case !o.builtin():
 		return map[string]any{"stream": []string{setup.Gap}}
 	}

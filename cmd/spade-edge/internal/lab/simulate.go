@@ -2,15 +2,22 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -133,4 +140,173 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		r.Files, err = p.JudgeFiles(models)
 	}
 	return r, models, err
+}
+
+// maxRuns bounds the runs of one sweep.
+const maxRuns = 10_000
+
+// readSeeds reads numbers and ranges such as 1..5, separated by commas.
+func readSeeds(text string) (seeds []uint64, err error) {
+	for _, part := range strings.Split(text, ",") {
+		first, last, ranged := strings.Cut(part, "..")
+		if !ranged {
+			last = first
+		}
+		from, err1 := strconv.ParseUint(first, 10, 64)
+		to, err2 := strconv.ParseUint(last, 10, 64)
+		if err1 != nil || err2 != nil || to < from || to-from >= maxRuns {
+			return nil, fmt.Errorf("%q, want numbers and ranges such as 1..5, separated by commas", part)
+		}
+		for i := range to - from + 1 {
+			if slices.Contains(seeds, from+i) {
+				return nil, fmt.Errorf("%d is there twice", from+i)
+			}
+			seeds = append(seeds, from+i)
+		}
+	}
+	return seeds, nil
+}
+
+// simulateAll makes all runs, as many at a time as there are processors, and returns their results, and the model of run
+// number save in the form of a file; none if it is negative. The first error ends all. What is said of the run
+// beforehand is that of the first one.
+func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
+	build := func(i int) (*setup.Problem, error) {
+		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
+	}
+	first, err := build(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(runs) > 1 {
+		fmt.Fprintf(log, "%d runs, %d at a time; of the first one:\n", len(runs), min(runtime.GOMAXPROCS(0), len(runs)))
+	}
+	first.WriteBeginning(log)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	show := cli.NewProgress(log, first.Fleet.Method)
+	var mu sync.Mutex
+	share, over := 0.0, 0 // of all rounds of all runs; complete runs
+	one := func(i int) error {
+		p := first
+		if i > 0 {
+			var err error
+			if p, err = build(i); err != nil {
+				return err
+			}
+		}
+		last := p.Fleet.Method.Last()
+		r, models, err := simulateNetwork(p, ctx, func(k int, models [][]float32) {
+			if len(runs) == 1 {
+				show.Round(k, "average model "+p.Worth(setup.Mean(models), 2))
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			share += 1 / float64(last*len(runs))
+			if k == last {
+				over++
+			}
+			show.Runs(share, over, len(runs))
+		})
+		if results[i] = r; err == nil && i == save {
+			saved, err = modelFile(p, models[0])
+		}
+		return err
+	}
+	results = make([]*setup.Result, len(runs))
+	setup.Each(len(runs), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := one(i); err != nil {
+			cancel(err)
+		}
+	})
+	return results, saved, context.Cause(ctx)
+}
+
+// modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
+// simulation comes from its seed, and the preprocessing was fitted on everybody's data.
+func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
+	recipe := p.Opt.Recipe
+	if recipe == nil {
+		var err error
+		if recipe, err = p.Set.Recipe(p.Opt.ModelSpec(), "the training part of the data of a simulation"); err != nil {
+			return nil, err
+		}
+	}
+	last := p.Fleet.Method.Last()
+	return &builtin.Model{
+		Run: p.Fleet.Run, Fleet: p.Fleet.Hash(), Member: p.Fleet.Members[0], Round: last, Rounds: last, NonPrivate: true,
+		Task: recipe, Weights: model,
+	}, nil
+}
+
+// Sweep is what runs over seeds and epsilons come to, and its JSON.
+type Sweep struct {
+	Score   string          `json:"score"` // what Table is of: the key of each run's result
+	Table   []sweepGroup    `json:"table"`
+	Runs    []*setup.Result `json:"runs"` // by epsilon, then by seed, in the order in which they were given
+	Seconds float64         `json:"seconds"`
+}
+
+// sweepGroup is what the runs at one epsilon are worth. A run's score is the mean over its clients.
+type sweepGroup struct {
+	Epsilon *float64 `json:"epsilon"` // null if it was not asked for
+	Runs    int      `json:"runs"`
+	Mean    float64  `json:"mean"`
+	SD      float64  `json:"sd"` // of a sample; 0 for one run
+	// Worst is that of the worst run: the lowest accuracy, or the highest RMSE. WorstClient is that of the worst client in
+	// any run.
+	Worst       float64 `json:"worst"`
+	WorstClient float64 `json:"worst_client"`
+}
+
+// newSweep sums up runs, so many of each epsilon.
+func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
+	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
+	worst := slices.Min[[]float64]
+	if results[0].Regression != nil {
+		s.Score, worst = "rmse_mean", slices.Max[[]float64]
+	}
+	for group := range slices.Chunk(results, len(results)/len(epsilons)) {
+		g := sweepGroup{Runs: len(group)}
+		if r := group[0]; !r.NonPrivate && r.Chosen["sigma"] != nil {
+			g.Epsilon = &epsilons[len(s.Table)]
+		}
+		var means, clients []float64
+		for _, r := range group {
+			means, clients = append(means, r.Scores().Mean), append(clients, r.Scores().Worst)
+		}
+		g.Worst, g.WorstClient = worst(means), worst(clients)
+		g.Mean, _ = setup.Average(means)
+		for _, x := range means {
+			g.SD += (x - g.Mean) * (x - g.Mean)
+		}
+		g.SD = math.Sqrt(g.SD / float64(max(1, len(means)-1)))
+		s.Table = append(s.Table, g)
+	}
+	return s
+}
+
+func (s *Sweep) write(t cli.Table) {
+	first := s.Runs[0]
+	what, worst, constant := first.Words()
+	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+what, "sd", worst, worst+" client")
+	for _, g := range s.Table {
+		epsilon := "-"
+		if g.Epsilon != nil {
+			epsilon = cli.Digits(*g.Epsilon)
+		}
+		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, first.ScoreText(g.Mean, 2), first.ScoreText(g.SD, 2),
+			first.ScoreText(g.Worst, 2), first.ScoreText(g.WorstClient, 2))
+	}
+	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", constant, first.ScoreText(first.Scores().Constant, 2), first.Seed)
+	note := "simulated: the noise came from the seeds, and protects nobody's data"
+	if first.NonPrivate {
+		note = "NOT PRIVATE: nothing was clipped and no noise was added"
+	}
+	t.Row("privacy", "%s", note)
+	t.Row("cost", "%d runs, %.1f s", len(s.Runs), s.Seconds)
 }

@@ -1,2 +1,0 @@
-// Package node has the commands of one device: run, status, stop, check, export, predict and evaluate.
-package node
