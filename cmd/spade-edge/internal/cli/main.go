@@ -147,8 +147,7 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		err = Commands[i].Run(ctx, c)
 		log = c.Log
 	default:
-		fmt.Fprintf(log, "%s: no command %q; there are %s%s\n", p.Name, name, strings.Join(names(), ", "),
-			didYouMean(name, "", append(names(), "help")))
+		fmt.Fprintf(log, "%s: no command %q; there are %s\n", p.Name, name, strings.Join(names(), ", "))
 		return ExitUsage
 	}
 	if failed := result.Flush(); err == nil || errors.Is(err, flag.ErrHelp) {

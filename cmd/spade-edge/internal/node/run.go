@@ -154,9 +154,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	u := r.Usage
-	t.Row("usage", "%s written to disk, %s a %s; %s sent a %[3]s",
-		cli.BytesText(u.DiskBytes), cli.BytesText(u.DiskRound), one, cli.BytesText(u.SentRound))
 	if r.Local != nil {
 		t.Row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
 			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
