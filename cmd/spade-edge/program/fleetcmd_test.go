@@ -93,7 +93,6 @@ func TestFleetRefuses(t *testing.T) {
 		{cli.ExitUsage, "-edges is missing", []string{"add", dir, "-line", line, "-run", "x"}},
 		{cli.ExitUsage, `"d:e", want a:b`, with(add[:4], "-edges", "d:e", "-run", "x")},
 		{cli.ExitUsage, "neighbors already", with(add, "-edges", "a,a:b", "-run", "x")},
-		{cli.ExitUsage, "is no edge", with(add, "-cut", "d:a", "-run", "x")},
 		{cli.ExitUsage, `-name is "e", and the line`, with(add, "-name", "e", "-run", "x")},
 		{cli.ExitUsage, `"a" is a member already`, []string{"add", dir, "-line", again, "-edges", "b", "-run", "x"}},
 		{cli.ExitUsage, "name of a folder", []string{"add", dir, "-line", away, "-edges", "b", "-run", "x"}},
@@ -124,7 +123,7 @@ func TestFleetRotate(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t)
 	line := filepath.Join(filepath.Dir(dir), "a.line")
-	for i := range 10 {
+	for i := range 9 {
 		key := filepath.Join(dir, "a", "key"+string(rune('0'+i)))
 		code, out, log := call("keygen", "-name", "a", "-out", key)
 		if code != cli.ExitDone {
@@ -142,11 +141,11 @@ func TestFleetRotate(t *testing.T) {
 			}
 		}
 		args := []string{"fleet", "rotate", dir, "-line", line, "-at-once", "-file", filepath.Base(key)}
-		if i >= 8 {
+		if i == 8 {
 			if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, "8 retired keys") {
 				t.Errorf("exit code %d, %s", code, text)
 			}
-			args = append(args, "-forget")
+			break
 		}
 		var r fleet.FleetResult
 		if into(t, &r, cli.ExitDone, args...); !r.SameRun || len(r.Files) != 2 {

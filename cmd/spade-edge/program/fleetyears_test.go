@@ -228,7 +228,7 @@ func TestFleetOverYears(t *testing.T) {
 
 	// The third year: c is back, at another place.
 	model = y.export(t, "d", "2027.json")
-	y.fleet(t, "add", "-line", y.lines["c"], "-edges", "a,d", "-cut", "a:d", "-run", "2028")
+	y.fleet(t, "add", "-line", y.lines["c"], "-edges", "a,d", "-run", "2028")
 	y.port["c"] = ownPort()
 	y.fleet(t, "move", "-name", "c", "-address", y.port["c"])
 	y.fleet(t, "next", "-from", model, "-run", "2028", "-epsilon", "2", "-rounds", "4")

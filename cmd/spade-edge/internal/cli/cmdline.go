@@ -125,10 +125,7 @@ func (f *Faults) When(wrong bool, format string, args ...any) {
 
 // Usage returns all faults as one usageError, or nil.
 func (f Faults) Usage() error {
-	if err := errors.Join(f...); err != nil {
-		return AsUsageError(err)
-	}
-	return nil
+	return AsUsageError(errors.Join(f...))
 }
 
 // Empty reports given flags with an empty value. named are names, each with its value.

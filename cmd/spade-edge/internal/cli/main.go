@@ -161,8 +161,13 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// AsUsageError returns an error as a mistake in how the program was called.
-func AsUsageError(err error) error { return usageError{err} }
+// AsUsageError returns an error as a mistake in how the program was called; nil stays nil.
+func AsUsageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
 
 // exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
 // the same.

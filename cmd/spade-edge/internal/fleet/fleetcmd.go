@@ -26,10 +26,10 @@ type fleetAction struct {
 
 // fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "edges", "cut", "run", "end", "as", "records"},
+	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
 		(*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"rotate", []string{"line", "name", "file", "at-once", "retire", "forget"}, (*fleetEdit).rotate},
+	{"rotate", []string{"line", "name", "file", "at-once", "retire"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
 	{"next", []string{"from", "run", "rounds", "epsilon", "end", "stop"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
@@ -38,11 +38,11 @@ var fleetActions = []fleetAction{
 // fleetEdit is a change of the files of a fleet.
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, address, edges, cut, run, as string
-	newKey, from, newFleet                   string
-	atOnce, retire, forget, end, dryRun      bool
-	rounds, stop, records                    int
-	epsilon                                  float64
+	line, name, address, edges, run, as string
+	newKey, from, newFleet              string
+	atOnce, retire, end, dryRun         bool
+	rounds, stop, records               int
+	epsilon                             float64
 
 	dir, path string          // of the fleet file
 	file      *fleetfile.File // as it is to be
@@ -137,15 +137,12 @@ func (e *fleetEdit) register() {
 		"several separated by commas; none if it only dials out")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.IntVar(&e.records, "records", 0, "add, where each record is protected: how many the member has, which is public")
-	c.StringVar(&e.cut, "cut", "", "add: edges `a:b` that are no more")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
 	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
 		"to be filled in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
-	c.BoolVar(&e.forget, "forget", false, "rotate: make room for another retired key; what the oldest one has signed "+
-		"counts no more")
 	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
 		"writes it, or the state folder of a node that has it")
 	c.IntVar(&e.stop, "stop", 0, "next: how many members have to ask for an early end of a run, 1..8; 0 if nobody may (default as "+

@@ -99,28 +99,16 @@ func (e *fleetEdit) bringAll() string {
 		filepath.Base(e.path)
 }
 
-// connect adds -edges and takes -cut away. A name alone is a neighbor of the member.
+// connect adds -edges. A name alone is a neighbor of the member.
 func (e *fleetEdit) connect(member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
-	is := func(a [2]string) func(b [2]string) bool {
-		return func(b [2]string) bool { return a == b || a == [2]string{b[1], b[0]} }
-	}
-	for _, text := range setup.List(e.cut) {
-		pair, ok := e.pair(text, "")
-		i := slices.IndexFunc(f.Edges, is(pair))
-		if !ok || i < 0 {
-			wrong.Add("-cut: %q is no edge, want a:b of two neighbors", text)
-			continue
-		}
-		f.Edges = slices.Delete(f.Edges, i, i+1)
-	}
 	for _, text := range setup.List(e.edges) {
 		pair, ok := e.pair(text, member)
 		switch {
 		case !ok:
 			wrong.Add("-edges: %q, want a:b of two members, or a member's name where one is added", text)
-		case slices.ContainsFunc(f.Edges, is(pair)):
+		case slices.Contains(f.Edges, pair) || slices.Contains(f.Edges, [2]string{pair[1], pair[0]}):
 			wrong.Add("-edges: %q and %q are neighbors already", pair[0], pair[1])
 		default:
 			f.Edges = append(f.Edges, pair)
@@ -269,12 +257,9 @@ func (e *fleetEdit) rotate() error {
 	m.Retired = slices.Concat(m.Retired, slices.DeleteFunc(slices.Clone(gone), func(k ed25519.PublicKey) bool {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // it was the next one
 	}))
-	if over := len(m.Retired) - 8; over > 0 {
-		if !e.forget {
-			return cli.AsUsageError(fmt.Errorf("%q has 8 retired keys already: -forget leaves the oldest out, and what that has "+
-				"signed counts no more", name))
-		}
-		m.Retired = m.Retired[over:]
+	if len(m.Retired) > 8 {
+		return cli.AsUsageError(fmt.Errorf("%q has 8 retired keys already: take the oldest out of %s, and what it has signed "+
+			"counts no more", name, e.path))
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {

@@ -51,13 +51,13 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	if *timeout <= 0 {
-		return cli.AsUsageError(fmt.Errorf("-timeout is %v, want more than 0", *timeout))
+	var wrong cli.Faults
+	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
+	wrong.When(*edges && *offline, "-edges and -offline exclude each other")
+	if err := wrong.Usage(); err != nil {
+		return err
 	}
 	c := &Checkup{Node: path, OK: true, timeout: *timeout, program: cmd.Program}
-	if *edges && *offline {
-		return cli.AsUsageError(errors.New("-edges and -offline exclude each other"))
-	}
 	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -150,8 +150,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 }
 
-// parts checks what the node is to be made of: files and port here, and the rest by the node's own rules. It returns why the
-// oracle cannot be opened.
+// parts checks what the node is made of: files and port here, and the rest by the node's own rules. It returns why the oracle
+// cannot be opened.
 func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (errOracle error) {
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
@@ -166,11 +166,11 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	loaded := time.Since(began)
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
+		if own.Unread != nil {
+			c.warn("records", "some lines cannot be read, count as records and say nothing: %v", errors.Join(own.Unread...))
+		}
 	}
 	var errLedger error
-	if own != nil && own.Unread != nil {
-		c.warn("records", "some lines cannot be read, count as records and say nothing: %v", errors.Join(own.Unread...))
-	}
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
 		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}
@@ -186,9 +186,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		return kept, err
 	})
 	if own != nil {
-		if err := own.Close(); r.Oracle == nil {
-			r.Oracle = err
-		}
+		r.Oracle = cmp.Or(r.Oracle, own.Close())
 	}
 	if r.Config != nil {
 		c.fail("settings", cli.ExitUsage, r.Config)
@@ -226,8 +224,7 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
 	err error) {
 	const item = "state"
-	last := f.Method.Last()
-	running := ""
+	last, running := f.Method.Last(), ""
 	if used {
 		running = "; the node is running"
 	}
@@ -239,12 +236,11 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightRepo
 		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w: give this run a folder of its own", node.State, r.State))
 		return
 	case r.Kept == nil:
-		text := " is new" + running
+		text := "is new" + running
 		if _, err := os.Stat(node.State); err != nil {
-			text = " is made when the run begins"
+			text = "is made when the run begins"
 		}
-		c.ok(item, "%s", node.State+text)
-		return
+		c.ok(item, "%s %s", node.State, text)
 	case r.Kept.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
@@ -255,7 +251,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightRepo
 	}
 }
 
-// privacy says what the run will cost, and whether its limit and the ledger cover that.
+// privacy says what the run will cost and be worth, and whether its limit and the ledger cover that.
 func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *sdk.PreflightReport) {
 	pr := f.Privacy
 	switch {
@@ -264,10 +260,17 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		planned := f.Total(f.Method.Rounds)
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting,
-			cli.FiguresText(planned, pr.Each(), pr.Delta, pr.Accounting))
-		c.forecast(f, r.Forecast)
+			cli.FiguresText(f.Total(f.Method.Rounds), pr.Each(), pr.Delta, pr.Accounting))
+		if r.Forecast != nil {
+			verdict, refused := "warn", ""
+			if r.Forecast.Worth == sdk.Good {
+				verdict = "ok"
+			} else if f.Hopeless() != nil {
+				refused = "; run refuses it without -anyway"
+			}
+			c.add("forecast", verdict, "%s%s", setup.ForecastText(f, r.Forecast), refused)
+		}
 	}
 	if errLedger != nil {
 		c.fail("ledger", codeOf(errLedger), errLedger)
@@ -279,20 +282,6 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		}
 		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
 			cli.FiguresText(life.Total(), life.Unit().Each(), pr.Delta, dpmech.GDP), life.Ledger.Seq, covered)
-	}
-}
-
-// forecast says what the run will be worth, and whether it is begun only if asked for by name.
-func (c *Checkup) forecast(f *sdk.Fleet, r *sdk.Forecast) {
-	const item = "forecast"
-	switch {
-	case r == nil:
-	case r.Worth == sdk.Good:
-		c.ok(item, "%s", setup.ForecastText(f, r))
-	case f.Hopeless() != nil:
-		c.warn(item, "%s; run refuses it without -anyway", setup.ForecastText(f, r))
-	default:
-		c.warn(item, "%s", setup.ForecastText(f, r))
 	}
 }
 
@@ -308,14 +297,12 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 		return
 	}
 	l, err := net.Listen("tcp", node.Listen)
-	if err == nil {
-		err = l.Close()
-	}
 	if err != nil {
 		c.fail(item, cli.ExitFailed, err)
-	} else {
-		c.ok(item, "%s can be bound", node.Listen)
+		return
 	}
+	_ = l.Close()
+	c.ok(item, "%s can be bound", node.Listen)
 }
 
 // neighbors asks whoever the node will talk to; with every, at every address.
