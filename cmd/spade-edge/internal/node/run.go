@@ -38,10 +38,10 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	file, err := readOwn(c.Program, path)
-	if err != nil {
-		return cli.AsUsageError(err)
+	var d *device.Device
+	if err == nil {
+		d, err = device.Load(file)
 	}
-	d, err := device.Load(file)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
@@ -68,10 +68,12 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if !r.NonPrivate {
 		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 	}
-	if err := c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) }); err != nil {
-		return err
+	err = c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) })
+	if err == nil && len(r.Quarantined) > 0 {
+		err = cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+			strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
 	}
-	return r.without()
+	return err
 }
 
 // tell has the device say what it does: to people, or as JSON.
@@ -122,22 +124,17 @@ type RunResult struct {
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// without is how a run ends that has come to its end without some neighbor, or nil.
-func (r *RunResult) without() error {
-	if len(r.Quarantined) == 0 {
-		return nil
-	}
-	return cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
-		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
-}
-
 // Write prints the outcome for people.
 func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 	one := cli.ReleaseWord(m)
 	t.Row("node", "%q", r.Name)
 	t.Row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
 	if r.EndedAfter > 0 {
-		t.Row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, wishText(r.Stops))
+		var all []string
+		for _, w := range r.Stops {
+			all = append(all, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
+		}
+		t.Row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, strings.Join(all, ", "))
 	}
 	if r.Recovered > 0 {
 		t.Row("took over", "after release %d, in the place of a lost device", r.Recovered)

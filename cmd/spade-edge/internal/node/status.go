@@ -40,15 +40,14 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 func StatusText(s *monitor.Status) string {
 	var text strings.Builder
 	b := cli.Table{Writer: &text}
-	mark := ""
+	mark, since := "", ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
 	}
-	b.Row("node", "%q of run %q%s", s.Name, s.Run, mark)
-	since := ""
 	if s.Running && s.Seconds >= 2 {
 		since = " for " + cli.Duration(s.Seconds)
 	}
+	b.Row("node", "%q of run %q%s", s.Name, s.Run, mark)
 	b.Row("state", "%s%s", device.Activity(s), since)
 	if s.Fault != "" && s.Phase != monitor.Failed {
 		b.Row("fault", "%s", s.Fault)
@@ -96,34 +95,29 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 		}
 		return cli.EpsilonText(float64(planned)) + " planned"
 	}
-	each := ""
-	if p.Unit == sdk.UnitRecord {
-		each = " " + sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each()
+	each := func(unit sdk.Unit, places int) string {
+		if unit == sdk.UnitRecord {
+			return " " + sdk.Privacy{Unit: unit, Places: places}.Each()
+		}
+		return ""
 	}
-	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)), each,
-		limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
+	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)),
+		each(p.Unit, p.Places), limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
 	if a := p.AgainstAll; a != nil {
 		b.Row("", "epsilon %s of %s, against %s", cli.EpsilonText(float64(a.Epsilon)), limit(a.Planned, a.Limit),
 			dpmech.AllOthers)
 	}
 	if l := p.Lifetime; l != nil {
-		each := ""
-		if l.Unit == sdk.UnitRecord {
-			each = " " + l.Unit.Each()
+		runs := "1 run"
+		if l.Runs != 1 {
+			runs = fmt.Sprintf("%d runs", l.Runs)
 		}
-		b.Row("lifetime", "epsilon %s%s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)), each,
-			l.Dataset, runsText(l.Runs), l.Adversary)
+		b.Row("lifetime", "epsilon %s%s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)),
+			each(l.Unit, 0), l.Dataset, runs, l.Adversary)
 		if a := l.AgainstAll; a != nil {
 			b.Row("", "epsilon %s against %s", cli.EpsilonText(float64(a.Epsilon)), dpmech.AllOthers)
 		}
 	}
-}
-
-func runsText(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }
 
 // ownRows says what stays on the device.
@@ -156,80 +150,73 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 
 func neighborText(n *monitor.Neighbor) string {
 	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if l := n.Link; l != nil {
 		switch {
 		case l.Refusal != "":
-			parts = append(parts, "refused ("+l.Refusal+")")
+			add("refused (%s)", l.Refusal)
 		case l.Connected:
-			parts = append(parts, "connected for "+cli.Duration(l.Seconds)+howText(l))
+			add("connected for %s%s", cli.Duration(l.Seconds), howText(l))
+		case l.Fault != "":
+			add("not connected for %s (%s)", cli.Duration(l.Seconds), l.Fault)
 		default:
-			parts = append(parts, "not connected for "+cli.Duration(l.Seconds))
-			if l.Fault != "" {
-				parts[0] += " (" + l.Fault + ")"
-			}
+			add("not connected for %s", cli.Duration(l.Seconds))
+		}
+		times := "once"
+		if l.Lost > 1 {
+			times = fmt.Sprintf("%d times", l.Lost)
 		}
 		if l.Lost > 0 {
-			parts = append(parts, fmt.Sprintf("lost %s (%s)", timesText(l.Lost), l.LostBy))
+			add("lost %s (%s)", times, l.LostBy)
 		}
 	}
 	switch {
 	case n.Behind > 0:
-		parts = append(parts, fmt.Sprintf("%d behind, in round %d", n.Behind, n.Round))
+		add("%d behind, in round %d", n.Behind, n.Round)
 	case n.Behind < 0:
-		parts = append(parts, fmt.Sprintf("one ahead, in round %d", n.Round))
+		add("one ahead, in round %d", n.Round)
 	default:
-		parts = append(parts, "in step")
+		add("in step")
 	}
 	if l := n.Link; l != nil {
-		parts = append(parts, cli.BytesText(l.Sent)+" sent, "+cli.BytesText(l.Received)+" received")
+		add("%s sent, %s received", cli.BytesText(l.Sent), cli.BytesText(l.Received))
 	}
-	if in := n.Influence; in != nil && in.Clipped > 0 {
-		parts = append(parts, fmt.Sprintf("cut back in %d rounds (last in %d), at %.2g of %.2g", in.Clipped, in.Last, in.Distance,
-			in.Bound))
+	in := n.Influence
+	if in != nil && in.Clipped > 0 {
+		add("cut back in %d rounds (last in %d), at %.2g of %.2g", in.Clipped, in.Last, in.Distance, in.Bound)
 	}
 	if n.Refused > 0 {
-		parts = append(parts, fmt.Sprintf("%d frames refused", n.Refused))
+		add("%d frames refused", n.Refused)
 	}
-	if in := n.Influence; in != nil && in.Suspicion != "" {
-		parts = append(parts, "SUSPECT: "+in.Suspicion)
+	if in != nil && in.Suspicion != "" {
+		add("SUSPECT: %s", in.Suspicion)
 	}
 	if q := n.Quarantine; q != nil {
-		parts = append(parts, fmt.Sprintf("IN QUARANTINE from release %d on: %s", q.Release, q.Reason))
+		add("IN QUARANTINE from release %d on: %s", q.Release, q.Reason)
 	}
 	return strings.Join(parts, ", ")
 }
 
 // howText says how a connection was made.
 func howText(l *monitor.Link) string {
-	text := ""
-	if how := cmp.Or(l.How, "at"); l.Address != "" {
-		text = " (" + how + " " + l.Address
-		if l.Proxy != "" {
-			text += " through " + l.Proxy
-		}
-		text += ")"
+	if l.Address == "" {
+		return ""
 	}
-	return text
+	through := ""
+	if l.Proxy != "" {
+		through = " through " + l.Proxy
+	}
+	return fmt.Sprintf(" (%s %s%s)", cmp.Or(l.How, "at"), l.Address, through)
 }
 
-func timesText(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
-// readFiles reads a node file and the fleet file that it names; the key is not needed to ask how a node is.
+// readFiles reads a node file and the fleet file that it names, but no key.
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	node, err := fleetfile.ReadNode(path)
-	if err != nil {
-		return nil, nil, cli.AsUsageError(err)
+	var fleet *fleetfile.File
+	if err == nil {
+		fleet, err = fleetfile.Read(node.Fleet)
 	}
-	fleet, err := fleetfile.Read(node.Fleet)
-	if err != nil {
-		return nil, nil, cli.AsUsageError(err)
-	}
-	return node, fleet, nil
+	return node, fleet, cli.AsUsageError(err)
 }
 
 // Stopped is how far a node came that was ended, and its JSON.
@@ -256,14 +243,12 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	if c.Given["round"] && (!*fleetwide || *round < 1) {
-		return cli.AsUsageError(fmt.Errorf("-round is %d, want 1 or more, with -fleet", *round))
-	}
-	if *fleetwide && c.Given["timeout"] {
-		return cli.AsUsageError(errors.New("-timeout does not go with -fleet, which waits for nobody"))
-	}
-	if *timeout <= 0 {
-		return cli.AsUsageError(fmt.Errorf("-timeout is %v, want more than 0", *timeout))
+	var wrong cli.Faults
+	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want 1 or more, with -fleet", *round)
+	wrong.When(*fleetwide && c.Given["timeout"], "-timeout does not go with -fleet, which waits for nobody")
+	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
+	if err := wrong.Usage(); err != nil {
+		return err
 	}
 	file, fleet, err := readFiles(path)
 	if err != nil {
@@ -315,13 +300,4 @@ func stopFleet(ctx context.Context, c *cli.Cmdline, file *fleetfile.Node, fleet 
 	return c.Print(StopAsked{last, st.Stop}, func(t cli.Table) {
 		fmt.Fprintf(t, "node %q asks that round %d of run %q be the last with data; early end %s\n", st.Name, last, st.Run, text)
 	})
-}
-
-// wishText says who has asked for an early end, and when.
-func wishText(list []sdk.Wish) string {
-	var all []string
-	for _, w := range list {
-		all = append(all, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
-	}
-	return strings.Join(all, ", ")
 }

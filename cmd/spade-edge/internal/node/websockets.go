@@ -67,8 +67,10 @@ func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []c
 		to := cli.Answer{Who: fmt.Sprintf("neighbor %q", a.Name)}
 		switch {
 		case a.Err == nil:
-			to.Text = fmt.Sprintf("has the same fleet, at %s%s, in %v", a.Where, through(a.Proxy),
-				a.Took.Round(100*time.Microsecond))
+			if a.Proxy != "" {
+				a.Where += " through " + a.Proxy
+			}
+			to.Text = fmt.Sprintf("has the same fleet, at %s, in %v", a.Where, a.Took.Round(100*time.Microsecond))
 		case a.Refused:
 			to.Err, to.Code = fmt.Errorf("%s: %w", a.Where, a.Err), cli.ExitMismatch
 		case a.Where == "":
@@ -81,13 +83,6 @@ func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []c
 	return all
 }
 
-func through(proxy string) string {
-	if proxy == "" {
-		return ""
-	}
-	return " through " + proxy
-}
-
 // LinkConfig returns what a node needs to connect to its neighbors.
 func LinkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Config {
 	f := fleet.Fleet
@@ -97,6 +92,5 @@ func LinkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Conf
 	}
 }
 
-// errNATS says that a node needs the program that has its transport.
 var errNATS = errors.New("transport is nats, which this build does not have; " +
 	"take spade-edge-nats: go build ./cmd/spade-edge-nats in transport/nats")
