@@ -373,18 +373,17 @@ func TestInterruptWhileLoading(t *testing.T) {
 }
 
 // A program of init is split at spaces, but for what stands in double quotes.
-func TestCommandFlag(t *testing.T) {
+func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},
 		`"/opt/my scorer/run" -label "a ""b"" c" d`: {"/opt/my scorer/run", "-label", `a "b" c`, "d"},
 	} {
-		var c fleet.CommandFlag
-		if err := c.Set(text); err != nil || !slices.Equal(c, want) {
-			t.Errorf("%q is %q, %v, want %q", text, c, err, want)
+		if words, err := fleet.Words(text); err != nil || !slices.Equal(words, want) {
+			t.Errorf("%q is %q, %v, want %q", text, words, err, want)
 		}
 	}
 	for _, text := range []string{`a "b`, `a"b c"`, "a\nb"} {
-		if err := new(fleet.CommandFlag).Set(text); err == nil {
+		if _, err := fleet.Words(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

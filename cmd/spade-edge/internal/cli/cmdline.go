@@ -45,7 +45,7 @@ func (c *Cmdline) ParseArgs() error {
 	case err != nil:
 		return AsUsageError(err)
 	case c.NArg() > 0:
-		return AsUsageError(fmt.Errorf("unexpected argument %q: every setting is a flag", c.Arg(0)))
+		return Usage("unexpected argument %q: every setting is a flag", c.Arg(0))
 	}
 	c.Given = make(map[string]bool)
 	c.Visit(func(f *flag.Flag) { c.Given[f.Name] = true })
@@ -96,7 +96,7 @@ func (c *Cmdline) ParseFile() (file string, err error) {
 	}
 	if file == "" {
 		usage, _, _ := strings.Cut(strings.TrimPrefix(c.Program.about(c.Name()), "usage: "), "\n")
-		return "", AsUsageError(fmt.Errorf("no file given, want %s", usage))
+		return "", Usage("no file given, want %s", usage)
 	}
 	return file, nil
 }
@@ -141,7 +141,7 @@ func CheckHTTP(addr string) error {
 		return nil
 	}
 	if err := monitor.CheckAddress(addr); err != nil {
-		return AsUsageError(fmt.Errorf("-http: %w", err))
+		return Usage("-http: %w", err)
 	}
 	return nil
 }

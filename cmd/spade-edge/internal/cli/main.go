@@ -169,6 +169,9 @@ func AsUsageError(err error) error {
 	return usageError{err}
 }
 
+// Usage returns a mistake in how the program was called, as [fmt.Errorf] makes it.
+func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
 // exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
 // the same.
 type exitError struct {

@@ -45,8 +45,8 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
 	} else {
-		err = AsUsageError(fmt.Errorf("no topic %q; there are %s, and the commands %s", name,
-			strings.Join(TopicNames(), ", "), strings.Join(names(), ", ")))
+		err = Usage("no topic %q; there are %s, and the commands %s", name,
+			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return cli.AsUsageError(errors.New("want first what to do: add, remove, rotate, move, next or take"))
+		return cli.Usage("want first what to do: add, remove, rotate, move, next or take")
 	}
 	action := fleetActions[i]
 	c.Argv = c.Argv[1:]
@@ -179,7 +179,7 @@ func (e *fleetEdit) finish() error {
 	for _, n := range e.nodes {
 		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // or it is on the device alone
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
-				return cli.AsUsageError(fmt.Errorf("%s: %w", n.path, err))
+				return cli.Usage("%s: %w", n.path, err)
 			}
 		}
 		if own := n.node.Fleet; !same(own, e.path) { // a device's copy

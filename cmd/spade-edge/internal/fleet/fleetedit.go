@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +20,7 @@ import (
 // newcomer returns the member of -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
-		return m, cli.AsUsageError(errors.New("-line is missing: the file with the line that keygen has printed on the device"))
+		return m, cli.Usage("-line is missing: the file with the line that keygen has printed on the device")
 	}
 	all, err := readMembers(e.line)
 	switch {
@@ -33,14 +32,14 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	default:
 		return all[0], nil
 	}
-	return m, cli.AsUsageError(fmt.Errorf("-line: %w", err))
+	return m, cli.Usage("-line: %w", err)
 }
 
 // place returns where in the fleet the member of -name stands.
 func (e *fleetEdit) place(name string) (int, error) {
 	i := slices.Index(e.file.Fleet.Members, name)
 	if i < 0 {
-		return 0, cli.AsUsageError(fmt.Errorf("-name is %q, want a member: %q", name, e.file.Fleet.Members))
+		return 0, cli.Usage("-name is %q, want a member: %q", name, e.file.Fleet.Members)
 	}
 	return i, nil
 }
@@ -196,7 +195,7 @@ func (e *fleetEdit) remove() error {
 	}
 	f := e.file.Fleet
 	if len(f.Members) == 1 {
-		return cli.AsUsageError(fmt.Errorf("%q is the only member", e.name))
+		return cli.Usage("%q is the only member", e.name)
 	}
 	f.Members = slices.Delete(slices.Clone(f.Members), i, i+1)
 	e.file.Members = slices.Delete(e.file.Members, i, i+1)
@@ -230,7 +229,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return cli.AsUsageError(fmt.Errorf("-line has %d keys, want the new one alone", len(fresh.Keys)))
+			return cli.Usage("-line has %d keys, want the new one alone", len(fresh.Keys))
 		}
 	}
 	i, err := e.place(name)
@@ -241,16 +240,16 @@ func (e *fleetEdit) rotate() error {
 	var gone []ed25519.PublicKey
 	switch {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return cli.AsUsageError(errors.New("-retire goes with -name alone, when the node has started with its new key"))
+		return cli.Usage("-retire goes with -name alone, when the node has started with its new key")
 	case e.retire && len(m.Keys) < 2:
-		return cli.AsUsageError(fmt.Errorf("%q has one key, want two: rotate gives it the next one first", name))
+		return cli.Usage("%q has one key, want two: rotate gives it the next one first", name)
 	case e.retire:
 		gone, m.Keys = m.Keys[:1], m.Keys[1:]
 	case e.atOnce:
 		gone, m.Keys = m.Keys, fresh.Keys
 	case len(m.Keys) > 1:
-		return cli.AsUsageError(fmt.Errorf("%q has two keys already, the current and the next one: -retire the older first, or "+
-			"-at-once both", name))
+		return cli.Usage("%q has two keys already, the current and the next one: -retire the older first, or "+
+			"-at-once both", name)
 	default:
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
@@ -258,8 +257,8 @@ func (e *fleetEdit) rotate() error {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // it was the next one
 	}))
 	if len(m.Retired) > 8 {
-		return cli.AsUsageError(fmt.Errorf("%q has 8 retired keys already: take the oldest out of %s, and what it has signed "+
-			"counts no more", name, e.path))
+		return cli.Usage("%q has 8 retired keys already: take the oldest out of %s, and what it has signed "+
+			"counts no more", name, e.path)
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
@@ -281,8 +280,7 @@ func (e *fleetEdit) rotate() error {
 // switchKey makes a node file name another key. If that is here, it is one of those that are wanted.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return cli.AsUsageError(fmt.Errorf("-file: the node file of %q is not here, want its key there, or node.key replaced",
-			name))
+		return cli.Usage("-file: the node file of %q is not here, want its key there, or node.key replaced", name)
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
 		return cli.AsUsageError(err)
@@ -296,8 +294,8 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	}
 	own := key.Public().(ed25519.PublicKey)
 	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		return cli.AsUsageError(fmt.Errorf("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
-			transport.FormatKey(own), name))
+		return cli.Usage("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
+			transport.FormatKey(own), name)
 	}
 	return nil
 }
@@ -308,7 +306,7 @@ func (e *fleetEdit) move() error {
 		return err
 	}
 	if !e.Given["address"] {
-		return cli.AsUsageError(errors.New(`-address is missing: where neighbors reach it, or "" if it only dials out`))
+		return cli.Usage(`-address is missing: where neighbors reach it, or "" if it only dials out`)
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses

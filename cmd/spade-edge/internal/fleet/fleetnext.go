@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -21,7 +20,7 @@ import (
 // next makes the files of the next run, which starts from a model.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
-		return cli.AsUsageError(errors.New("-from is missing: the model to start from"))
+		return cli.Usage("-from is missing: the model to start from")
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -93,7 +92,7 @@ func (e *fleetEdit) start() (x []float32, err error) {
 		}
 	}
 	if len(x) != f.Dim {
-		return nil, cli.AsUsageError(fmt.Errorf("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim))
+		return nil, cli.Usage("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)
 	}
 	return x, nil
 }
@@ -105,8 +104,8 @@ func (e *fleetEdit) sameTask(m *builtin.Model) error {
 	}
 	own, err := builtin.Task(e.file.Fleet)
 	if err == nil && !reflect.DeepEqual(m.Task, own) {
-		err = cli.AsUsageError(fmt.Errorf("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
-			"numbers mean something else", e.from))
+		err = cli.Usage("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
+			"numbers mean something else", e.from)
 	}
 	return err
 }
@@ -130,7 +129,7 @@ func (e *fleetEdit) afford() error {
 		target, limited = e.epsilon, true
 	}
 	if target < leastEpsilon {
-		return cli.AsUsageError(errors.New("-epsilon is missing: the run before costs epsilon 0, from which no budget follows"))
+		return cli.Usage("-epsilon is missing: the run before costs epsilon 0, from which no budget follows")
 	}
 	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {
@@ -179,7 +178,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		return setup.AsUsage(err)
 	}
 	if f.Privacy.LimitAll > 0 && f.Privacy.LimitAll < epsilon {
-		return cli.AsUsageError(fmt.Errorf("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll))
+		return cli.Usage("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll)
 	}
 	return nil
 }
@@ -187,7 +186,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 // take brings a new fleet file to the device of a node.
 func (e *fleetEdit) take() error {
 	if e.newFleet == "" {
-		return cli.AsUsageError(errors.New("-new is missing: the new fleet file"))
+		return cli.Usage("-new is missing: the new fleet file")
 	}
 	file, err := fleetfile.Read(e.newFleet)
 	if err != nil {
@@ -196,7 +195,7 @@ func (e *fleetEdit) take() error {
 	n := e.nodes[0]
 	i := slices.Index(file.Fleet.Members, n.node.Name)
 	if i < 0 {
-		return cli.AsUsageError(fmt.Errorf("%q is not a member of %s", n.node.Name, e.newFleet))
+		return cli.Usage("%q is not a member of %s", n.node.Name, e.newFleet)
 	}
 	if e.file != nil {
 		if j := slices.Index(e.file.Fleet.Members, n.node.Name); j >= 0 &&
@@ -229,7 +228,7 @@ func (e *fleetEdit) take() error {
 		return err
 	}
 	if begun && file.Fleet.Run == e.ran {
-		return cli.AsUsageError(fmt.Errorf("%s is another fleet, and its run %q has begun here. %w", e.newFleet, e.ran, errSettled))
+		return cli.Usage("%s is another fleet, and its run %q has begun here. %w", e.newFleet, e.ran, errSettled)
 	}
 	if e.ran != "" && file.Fleet.Run != e.ran {
 		if err := e.moveState(n); err != nil {

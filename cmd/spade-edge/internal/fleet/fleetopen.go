@@ -125,7 +125,7 @@ func (e *fleetEdit) node(name string) *nodeText {
 // node that is here a state folder of its own.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
-		return cli.AsUsageError(fmt.Errorf("-run is missing: the id of the next run. %w", errSettled))
+		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
 	}
 	f := e.file.Fleet
 	for _, n := range e.nodes {
@@ -134,8 +134,7 @@ func (e *fleetEdit) settle() error {
 			return err
 		}
 		if begun && e.run == e.ran {
-			return cli.AsUsageError(fmt.Errorf("-run %q has begun: %q has released something in it. %w", e.run, n.node.Name,
-				errSettled))
+			return cli.Usage("-run %q has begun: %q has released something in it. %w", e.run, n.node.Name, errSettled)
 		}
 	}
 	if f.Run = e.run; f.Run == e.ran {

@@ -29,33 +29,23 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile string
 	n, port, dim, samples, stop        int
 	hosts, nats                        string
-	stream                             CommandFlag
+	stream                             []string // a program and its arguments
 	deal                               bool
-	taskFile                           string
 	records                            []int // of each node, with -unit record
 
 	members []fleetfile.Member // of -members
-	task    []byte             // of the fleet file: how members prepare their data; nil for none
-	recipe  *task.Recipe       // what it says
+	task    []byte             // of the fleet file: how members prepare their data, as Recipe says; nil for none
 }
 
-// CommandFlag is a program and its arguments, separated by spaces; one with spaces in it stands in double quotes.
-type CommandFlag []string
-
-func (c *CommandFlag) String() string { return strings.Join(*c, " ") }
-
-func (c *CommandFlag) Set(s string) error {
-	r := csv.NewReader(strings.NewReader(strings.TrimSpace(s)))
+// Words splits a program and its arguments at spaces; an argument with spaces in it stands in double quotes.
+func Words(text string) ([]string, error) {
+	r := csv.NewReader(strings.NewReader(strings.TrimSpace(text)))
 	r.Comma, r.TrimLeadingSpace = ' ', true
 	lines, err := r.ReadAll()
 	if err != nil || len(lines) > 1 {
-		return errors.New("want a program and its arguments, separated by spaces; what has spaces in it in double quotes")
+		return nil, errors.New("want a program and its arguments, separated by spaces; what has spaces in it in double quotes")
 	}
-	*c = nil
-	if len(lines) == 1 {
-		*c = lines[0]
-	}
-	return nil
+	return slices.Concat(lines...), nil
 }
 
 // Init is the command that writes the files of a fleet.
@@ -93,12 +83,15 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
 	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, where they are "+
 		"not dealt out; they are public (default -samples for all)", o.readRecords)
-	c.Var(&o.stream, "stream", "the `program` of yours, with its arguments, that answers query after query")
+	c.Func("stream", "the `program` of yours, with its arguments, that answers query after query",
+		func(text string) (err error) {
+			o.stream, err = Words(text)
+			return err
+		})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
-	c.StringVar(&o.taskFile, "task", "", "the `file` that fit has written: how "+
-		"every node prepares its own -data, and the model")
+	taskFile := c.String("task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
 	o.RegisterData(c)
 	o.RegisterModel(c)
 	o.RegisterRun(c)
@@ -109,10 +102,8 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		o.deal = !o.Given["members"] && !o.Given["task"] && o.builtin()
 	}
 	o.Spec.Whole = !o.deal
-	if o.taskFile != "" {
-		if o.recipe, err = builtin.ReadTask(o.taskFile); err == nil {
-			o.task, err = builtin.MarshalTask(o.recipe)
-		}
+	if err = o.ReadTask(*taskFile); err == nil && o.Recipe != nil {
+		o.task, err = builtin.MarshalTask(o.Recipe)
 	}
 	if err == nil && o.membersFile != "" {
 		o.members, err = readMembers(o.membersFile)
@@ -134,24 +125,19 @@ func (o *initOptions) check() error {
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream exclude each other: a node learns from one of them")
-	switch {
-	case o.Given["members"]:
-		for _, m := range o.members {
-			o.Names = append(o.Names, m.Name)
-		}
-	case o.Given["nodes"]:
-		o.Names = setup.List(o.nodeNames)
-	case o.Given["n"] && (o.n < 1 || o.n > 1000):
-		f.Add("-n is %d, want 1..1000", o.n)
-	default:
-		for i := range o.n {
-			o.Names = append(o.Names, "node-"+strconv.Itoa(i))
-		}
+	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
+	names := setup.List(o.nodeNames)
+	for i := range min(o.n, 1000) {
+		names = append(names, "node-"+strconv.Itoa(i))
 	}
-	o.Nodes = max(1, len(o.Names)) // none is a fault already told
-	for i, name := range o.Names {
-		f.When(!folderName(name), "name %q of node %d: want one that can be the name of a folder", name, i)
+	for _, name := range names {
+		o.members = append(o.members, fleetfile.Member{Name: name})
 	}
+	for i, m := range o.members {
+		o.Names = append(o.Names, m.Name)
+		f.When(!folderName(m.Name), "name %q of node %d: want one that can be the name of a folder", m.Name, i)
+	}
+	o.Nodes = max(1, len(o.Names)) // none is already reported
 	o.checkPlaces(&f)
 	if o.runID == "" {
 		if abs, err := filepath.Abs(o.dir); err == nil {
@@ -160,27 +146,22 @@ func (o *initOptions) check() error {
 	}
 	own := o.builtin() && !o.deal
 	f.When(o.deal && !o.builtin(), "-deal goes with -data only")
-	if o.recipe != nil {
+	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"],
 			"-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
-		f.When(o.Given["dim"] && o.dim != o.recipe.Dim(),
-			"-dim is %d, but %s makes it %d: leave it out", o.dim, o.taskFile, o.recipe.Dim())
-		for _, name := range setup.Preparation {
-			f.When(o.Given[name], "-%s does not go with -task, which says so already", name)
-		}
-		o.dim, o.Number = o.recipe.Dim(), o.recipe.Model.Name == task.LinearModel
+		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but -task makes it %d: leave it out", o.dim, o.Recipe.Dim())
+		o.dim = o.Recipe.Dim()
 	}
-	f.When(o.recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
+	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
 		"-dim is missing: the length of the parameter vector does not follow from data that are not here")
-	f.When(own && o.recipe == nil && o.Model.Name == task.PerceptronModel,
+	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: its start must be the same for all")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.Given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
-	f.Empty(o.Given, "stream", o.stream.String(), "nodes", o.nodeNames,
-		"members", o.membersFile, "run", o.runID)
+	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID)
 	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
@@ -198,11 +179,6 @@ func folderName(name string) bool {
 
 func (o *initOptions) checkPlaces(f *cli.Faults) {
 	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
-	if o.members == nil {
-		for _, name := range o.Names {
-			o.members = append(o.members, fleetfile.Member{Name: name})
-		}
-	}
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
 		if len(hosts) != len(o.Names) {
@@ -244,10 +220,10 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var err error
 	if o.deal {
 		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Dim {
-			err = cli.AsUsageError(fmt.Errorf("-dim is %d, but the data make it %d: leave it out", o.dim, p.Fleet.Dim))
+			err = cli.Usage("-dim is %d, but the data make it %d: leave it out", o.dim, p.Fleet.Dim)
 		}
 		if err == nil {
-			o.task, o.recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
+			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
 		}
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
@@ -262,8 +238,8 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		if p.Graph, err = o.ParseGraph(); err != nil {
 			return nil, cli.AsUsageError(err)
 		}
-		if o.recipe != nil {
-			p.X0 = o.recipe.Start(o.Asked.Method.Seed)
+		if o.Recipe != nil {
+			p.X0 = o.Recipe.Start(o.Asked.Method.Seed)
 		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
 			return nil, setup.AsUsage(s.Validate())
 		}
@@ -307,18 +283,18 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-unit record without -records: how many records each "+
 		"node has is public and fixed; give the numbers, or -samples if they are all the same")
 	places, person := o.Asked.Privacy.Places, ""
-	if o.recipe != nil {
-		person = o.recipe.Person
+	if o.Recipe != nil {
+		person = o.Recipe.Person
 	}
 	f.When(each && places == 0 && person != "", "-places is missing: the task says whose each row is (%q), and how many records of one "+
 		"person count is public; rows beyond that are not learned from", person)
-	f.When(each && places > 1 && !o.deal && o.builtin() && o.recipe != nil && person == "", "-places without persons: -task has no column "+
+	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places without persons: -task has no column "+
 		"that says whose a row is; fit it with -person COLUMN")
 	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid, as -unit is record: by labels, one record would decide "+
 		"which others a node has", o.Partition)
 	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels does not go with -deal -unit record: samples that are "+
 		"left out change the number of records, which is public and fixed; name data that have these classes only")
-	f.When(each && !o.deal && o.builtin() && o.recipe == nil, "-unit record without -task: what nodes fit on their own records "+
+	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record without -task: what nodes fit on their own records "+
 		"changes what every one of them is turned into")
 }
 

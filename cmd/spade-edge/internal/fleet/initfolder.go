@@ -154,7 +154,7 @@ func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
 	case o.Given["stream"]:
-		return map[string]any{"stream": []string(o.stream)}
+		return map[string]any{"stream": o.stream}
 	case !o.builtin():
 		return map[string]any{"stream": []string{setup.Gap}}
 	}
@@ -168,7 +168,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 	if o.Given["test-fraction"] {
 		b["test_fraction"] = s.TestFraction
 	}
-	if o.recipe == nil {
+	if o.Recipe == nil {
 		b["fit"], b["model"] = "own", o.ModelSpec().Name
 		for name, value := range map[string]any{
 			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,

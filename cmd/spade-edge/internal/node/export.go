@@ -54,14 +54,14 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if *to == "" {
-		return cli.AsUsageError(errors.New("-out is missing: the file to write"))
+		return cli.Usage("-out is missing: the file to write")
 	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
 	if format != "json" && format != "npy" {
-		return cli.AsUsageError(fmt.Errorf("-out %q: want a name that ends with .json, or .npy for the numbers alone", *to))
+		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", *to)
 	}
 	if *ownFit && format != "json" {
-		return cli.AsUsageError(errors.New("-own-fit goes with a file .json, not with .npy, which has numbers alone"))
+		return cli.Usage("-own-fit goes with a file .json, not with .npy, which has numbers alone")
 	}
 	node, file, err := readFiles(path)
 	if err != nil {
@@ -75,8 +75,8 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	model := kept.Model
 	if *averaged {
 		if model = kept.Averaged; model == nil {
-			return cli.AsUsageError(errors.New("-averaged: this node does not keep the mean of its releases; " +
-				`"average": true in its node file makes it`))
+			return cli.Usage("-averaged: this node does not keep the mean of its releases; " +
+				`"average": true in its node file makes it`)
 		}
 	}
 	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
@@ -148,7 +148,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 		m.NoTask = builtin.OwnFit
 	}
 	if ownFit && (b == nil || !b.FitOwn) {
-		return cli.AsUsageError(errors.New(`-own-fit: the node file has no "fit": "own"`))
+		return cli.Usage(`-own-fit: the node file has no "fit": "own"`)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -67,11 +66,10 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 		return nil, err
 	}
 	if a.Data == "" {
-		return nil, cli.AsUsageError(errors.New("-data is missing, want csv:FILE or another source of the model's kind"))
+		return nil, cli.Usage("-data is missing, want csv:FILE or another source of the model's kind")
 	}
 	if strings.ToLower(filepath.Ext(path)) == ".npy" {
-		return nil, cli.AsUsageError(fmt.Errorf("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json",
-			path))
+		return nil, cli.Usage("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json", path)
 	}
 	if a.file, err = builtin.ReadModel(path); err != nil {
 		return nil, cli.AsUsageError(err)

@@ -19,8 +19,7 @@ import (
 func Run(ctx context.Context, c *cli.Cmdline) error {
 	addr := c.String("http", "",
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
-	restore := c.Bool("recover", false,
-		"with an empty state folder: take the place of a lost device")
+	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
 	without := c.String("without", "", "go on without neighbors that are silent for good: their `names`, with commas")
 	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
@@ -32,7 +31,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		err = cli.CheckHTTP(*addr)
 	}
 	if err == nil && *form != "text" && *form != "json" {
-		err = cli.AsUsageError(fmt.Errorf("-log %q, want text or json", *form))
+		err = cli.Usage("-log %q, want text or json", *form)
 	}
 	if err != nil {
 		return err

@@ -150,7 +150,7 @@ type Double struct {
 // verifyEvidence checks both signatures of each piece by the keys in the fleet file.
 func (o *privacyOptions) verifyEvidence(list []signed.Evidence) error {
 	if o.fleet == "" {
-		return cli.AsUsageError(fmt.Errorf("-fleet is missing: %s is evidence, which is checked by the keys in the fleet file", o.verify))
+		return cli.Usage("-fleet is missing: %s is evidence, which is checked by the keys in the fleet file", o.verify)
 	}
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// readTask reads the file of -task, which says how data are prepared and what is trained.
-func (o *Options) readTask(file string) (err error) {
+// ReadTask reads the file of -task, which says how data are prepared and what is trained.
+func (o *Options) ReadTask(file string) (err error) {
 	if file == "" {
 		return nil
 	}

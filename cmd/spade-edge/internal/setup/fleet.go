@@ -99,8 +99,8 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.AsUsageError(fmt.Errorf("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
-			"that it shares; want more neighbors (-graph), or fewer that may collude or vanish", flags, members[lonely], n))
+		return cli.Usage("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
+			"that it shares; want more neighbors (-graph), or fewer that may collude or vanish", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // by hand: what is left of it follows from the graph
 		var err error

@@ -30,7 +30,6 @@ type Options struct {
 	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
 	Partition string
 	Model     task.ModelSpec
-	Number    bool         // the task of a file has a linear model
 	Recipe    *task.Recipe // of -task, in demo and simulate; nil for none
 	Files     []string     // of the clients, one for each; nil if there is one for all
 	// network
@@ -53,7 +52,7 @@ func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronMod
 
 // linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
 // lets predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
-func (o *Options) linear() bool { return o.Number || o.ModelSpec().Name == task.LinearModel }
+func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
 // Known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
 // client.
@@ -225,13 +224,10 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
-	if err := o.readTask(*file); err != nil {
+	if err := o.ReadTask(*file); err != nil {
 		return cli.AsUsageError(err)
 	}
 	var f cli.Faults
-	for _, name := range Preparation {
-		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which says so already", name)
-	}
 	o.clientFiles(&f)
 	o.Conflicts(&f)
 	return f.Usage()
@@ -266,6 +262,9 @@ func (o *Options) ModelSpec() task.ModelSpec {
 
 // Conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *Options) Conflicts(f *cli.Faults) {
+	for _, name := range Preparation {
+		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which says so already", name)
+	}
 	for _, s := range sdk.Settings() {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
 			"-non-private and -%s exclude each other", s.Flag)
@@ -320,5 +319,5 @@ var Preparation = []string{
 const Gap = "FILL-IN-THE-ORACLE"
 
 // ErrGap is the error of a node file whose oracle nobody has named yet.
-var ErrGap error = cli.AsUsageError(errors.New("the node file has a gap: put in what this node learns from, " +
-	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)"))
+var ErrGap error = cli.Usage("the node file has a gap: put in what this node learns from, " +
+	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")

@@ -70,7 +70,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 	model := o.ModelSpec()
 	p.Set, p.Train, p.Test, p.held = set, set.Train, model.New(set.Test), held
 	if places := o.Asked.Privacy.Places; places > 1 && set.Train.Person == nil {
-		return nil, cli.AsUsageError(errors.New("-places without -person: nothing says whose each row is"))
+		return nil, cli.Usage("-places without -person: nothing says whose each row is")
 	}
 	places := p.places()
 	for _, d := range own {
