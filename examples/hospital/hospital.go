@@ -40,8 +40,8 @@ type hospital struct {
 
 func (h *hospital) path(name string) string { return filepath.Join(h.dir, name) }
 
-// open fills the folder of a hospital, and creates the ledger. People decide to create a ledger: it says that these
-// data were never used before, and how much they may reveal until they are deleted.
+// open fills the folder of a hospital, and creates the ledger: people state with it that these data were never used before,
+// and how much they may reveal until they are deleted.
 func open(name, dir, python string) (*hospital, error) {
 	h := &hospital{name: name, dir: dir, python: python}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -70,8 +70,8 @@ func open(name, dir, python string) (*hospital, error) {
 	return h, err
 }
 
-// connect opens the connections of all hospitals. They exchange their public keys once, over a channel that people
-// trust. Each calls those that come after it in the list, so city needs no open port.
+// connect opens the connections of all hospitals, which have exchanged their public keys over a trusted channel. Each dials
+// those after it in the list, so city needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	for i, h := range slices.Backward(all) {
 		cfg := ws.Config{Name: h.name, Key: h.key, Hello: fleet.Hello(h.name), CheckHello: fleet.CheckHello(h.name)}
@@ -165,8 +165,7 @@ func (h *hospital) score(ctx context.Context, patients string) (*scorer.Oracle, 
 	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }
 
-// accuracy returns the share of the patients of another hospital for whom a rule is right: it gives more than even odds
-// to what happened.
+// accuracy returns the share of the patients of another hospital for whom a rule gives more than even odds to what happened.
 func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err error) {
 	unseen, err := h.score(ctx, "unseen.csv")
 	if err != nil {
@@ -187,9 +186,8 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 	return float64(right) / float64(len(losses)), err
 }
 
-// verify reads the certificate, computes every number in it again as anyone can, and compares it with the ledger, which
-// only the hospital can read. The ledger outlives the study: verify fails unless it refuses a second one of the same
-// size.
+// verify computes every number in the certificate again, and compares it with the ledger, which only the hospital can read.
+// It fails unless the ledger refuses a second study of the same size.
 func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {

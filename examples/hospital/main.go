@@ -1,22 +1,18 @@
 // Command hospital is a study of three hospitals that may not show each other their patients.
 //
-// Each has a file of patients, with what was found and whether a cardiovascular event followed, and wants a rule that
-// predicts who is at risk. None can find a good one alone: city treats people who had an event, coast people who had
-// none, and hills is small, with two events among its 42 patients. They need four things to find one together:
+// Each wants a rule that predicts who is at risk of a cardiovascular event. None can find a good one alone: city treats people
+// who had an event, coast people who had none, and hills is small. To find one together they need
 //
-//   - a program that scores a rule on a patient: score.py, in any language, which stays in the hospital like the file
-//     (package sdk/scorer);
+//   - a program that scores a rule on a patient: score.py, in any language (package sdk/scorer);
 //   - an agreement, the same for all: func study;
 //   - a node in each hospital, which keeps its state in a folder: hospital.go;
 //   - connections: websockets, with the keys of the others pinned (package transport/ws).
 //
-// At the end each holds the rule, and a certificate of what it has revealed about its patients, which anyone can
-// verify.
+// At the end each holds the rule, and a certificate of what it revealed about its patients, which anyone can verify.
 //
 //	go run ./examples/hospital
 //
-// It needs Python 3 for score.py. The three nodes run in this one process, over real connections; each real hospital
-// would run its own.
+// It needs Python 3. The three nodes run in one process here, over real connections.
 package main
 
 import (
@@ -53,8 +49,8 @@ const weights = 6
 // size is how many patients each hospital has. The numbers are public, and part of the agreement.
 var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
 
-// protected is the privacy of the study: each patient of each hospital is protected, against everybody else together. Who
-// sees all that the hospitals send can hardly tell one patient from any other; of the hospital as a whole it says nothing.
+// protected is the privacy of the study: each patient is protected against everybody else together, a hospital as a whole is
+// not.
 var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
 
 // study is the agreement: members, graph, duration and privacy. Nothing in it comes from the patients: all settings follow
@@ -107,8 +103,8 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	return report(ctx, out, fleet, all, alone)
 }
 
-// trainTogether runs the three nodes until each has the final rule. In the middle the power fails in the first
-// hospital. Its node starts again with the same folder, and continues; the others wait.
+// trainTogether runs the three nodes until each has the final rule. In the middle the power fails in the first hospital; its
+// node starts again with the same folder, and the others wait.
 func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,11 +1,8 @@
-// Package program is the program spade-edge over any transport: it trains one shared model on many devices, with no
-// server, no gradients, no raw data leaving a device, and an account of what leaked. A main package says with [Program]
-// over what its nodes meet, as spade-edge does over websockets and spade-edge-nats at a broker; all else is the same.
+// Package program is the program spade-edge over any transport. A main package says with [Program] how its nodes connect, as
+// spade-edge does over websockets and spade-edge-nats at a broker.
 //
-// "spade-edge help" lists the commands; each explains itself with -h, and "spade-edge help TOPIC" what takes longer.
-// With -json, one JSON object goes to standard output and everything else to standard error. Exit codes: 0 done, 1
-// failed, 2 wrong usage, 3 refused because a privacy budget is spent, 4 another fleet or state than the neighbors have,
-// 5 done without some neighbors.
+// "spade-edge help" lists the commands and topics; "spade-edge help exit-codes" has the exit codes. With -json, one JSON
+// object goes to standard output and everything else to standard error.
 package program
 
 import (

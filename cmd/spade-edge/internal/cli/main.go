@@ -1,5 +1,5 @@
-// Package cli is what all commands of the program share: the command line, its faults and exit codes, help, topics, completion,
-// and how text, tables, JSON and progress are printed. It knows no command: package program lists them in [Commands].
+// Package cli is what all commands of the program share: the command line, its errors and exit codes, help, topics, and how
+// text, tables, JSON and progress are printed. It knows no command: package program lists them in [Commands].
 package cli
 
 import (
@@ -36,8 +36,7 @@ const (
 	ExitWithout  = 5 // done, and a neighbor is in quarantine
 )
 
-// endings are the errors with an exit code of their own, and those that something helps against: libraries know no
-// commands.
+// endings are the errors with an exit code of their own, and the commands that help against them.
 var endings = []struct {
 	err  error
 	code int
@@ -82,8 +81,8 @@ type Program struct {
 	// Open opens the transport of a node that was accepted. It uses the device's files, key and proxy.
 	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
 
-	// Ask tells how everybody that the node will talk to answers within patience: at one address, or with every at each
-	// one. Of the device there are files, key and proxy alone. A node at work must not be disturbed.
+	// Ask returns the answers, within patience, of those that the node will talk to: at one address, or with every at each.
+	// Only files, key and proxy of the device are set. A running node must not be disturbed.
 	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
 
 	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
@@ -172,8 +171,7 @@ func AsUsageError(err error) error {
 // Usage returns a mistake in how the program was called, as [fmt.Errorf] makes it.
 func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError is the exit code of a command that has done its work, and found something wrong: its result is printed all
-// the same.
+// exitError is the exit code of a command that has printed its result, and found something wrong.
 type exitError struct {
 	error
 	code int

@@ -49,8 +49,7 @@ func (p *Progress) Runs(share float64, over, all int) {
 		100*share, spent, max(0, spent*(1-share)/share))
 }
 
-// line shows a line of a run of which some share is over. It leaves out most of them: the first one counts, each that is
-// another part further, and one after a minute's silence.
+// line prints the line of a share of the run, if it is the first, of another tenth, or the first for a minute.
 func (p *Progress) line(share float64, format string, args ...any) {
 	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
@@ -65,8 +64,7 @@ func (p *Progress) Say(format string, args ...any) {
 	fmt.Fprintln(p.w, p.Name+fmt.Sprintf(format, args...))
 }
 
-// Prompt does work that has no context, such as reading a data set, and waits for it until ctx ends. Abandoned work ends with
-// the process.
+// Prompt does work that has no context, such as reading data, and waits for it until ctx ends; the work then goes on unseen.
 func Prompt[T any](ctx context.Context, work func() (T, error)) (value T, err error) {
 	done := make(chan struct{})
 	var result T

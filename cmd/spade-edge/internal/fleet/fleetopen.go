@@ -42,8 +42,7 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file, or with device the node file, and the node
-// files of the members that are there.
+// open reads the fleet file, or with device the node file, and the node files of the members that are there.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -121,8 +120,7 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle refuses a change of more than keys and addresses while a run is at work, and gives the run its id and every
-// node that is here a state folder of its own.
+// settle refuses a change of the hash in the middle of a run, and gives the next run its id and each node here a state folder.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
@@ -148,8 +146,7 @@ func (e *fleetEdit) settle() error {
 	return nil
 }
 
-// begun reports whether a node has released something in the run as it was. It fails if the node is running, or in the
-// middle of its run without -end.
+// begun reports whether a node has released something in the old run. It fails if that is not over, unless -end is given.
 func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	used, err := state.InUse(n.node.State)
 	if err != nil {
@@ -172,8 +169,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node another state folder, so that the old run's stays as it is, but for its secrets. An empty one
-// stays.
+// moveState gives a node another state folder unless its own is empty. The old one stays as it is, but for its secrets.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
@@ -245,9 +241,8 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write removes the secrets of a run that ends, of which nobody can make the noise of its edges any more, and then
-// writes the files in order, each whole or not at all. The fleet file itself is the last one: until it is written,
-// a repeat of the command starts from the same fleet, finds the files before it as it wants them, and writes the rest.
+// write removes the secrets of shared noise of a run that ends, and then writes the files in order, each whole or not at all.
+// The fleet file is the last one: until it is written, the same command starts from the same fleet and completes the rest.
 func (e *fleetEdit) write() error {
 	for _, dir := range e.ended {
 		if err := state.ForgetSecrets(dir, e.hash); err != nil {
@@ -271,8 +266,7 @@ func (e *fleetEdit) write() error {
 	return nil
 }
 
-// SetField gives a field of the JSON object in text another value, and leaves all else as it is, to the byte. A field
-// that is not there becomes the last one.
+// SetField sets a field of the JSON object in text, a new one as the last, and keeps all other bytes.
 func SetField(text []byte, key, value string) ([]byte, error) {
 	to, err := json.Marshal(value)
 	if err != nil {
@@ -299,8 +293,7 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges compares two texts as sets of lines, without the commas at their ends and lines of brackets alone: what is
-// gone, and what is new. Each field, member and edge of a file that this program writes has a line.
+// LineChanges returns the lines that are in one text alone, without commas at their ends and lines of brackets only.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

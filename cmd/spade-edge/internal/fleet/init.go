@@ -298,8 +298,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"changes what every one of them is turned into")
 }
 
-// weigh makes clip and noise of a fleet that protects each record follow the mean number of records, by which what a record
-// brings is divided. A record's slope is then clipped where it was, and epsilon stays what it was, or a last digit less.
+// weigh scales clip and noise with the mean number of records, by which a record's share is divided. A record's slope is then
+// clipped where it was, and epsilon is what it was, or a last digit less.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

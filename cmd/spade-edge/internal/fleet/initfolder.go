@@ -185,8 +185,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns where the node with an address listens: on its own machine alone if that is what the address says,
-// and otherwise on every network.
+// listenAt returns where the node with an address listens: on loopback if the address is on it, otherwise on every network.
 func listenAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

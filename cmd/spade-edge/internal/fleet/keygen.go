@@ -57,8 +57,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	return enc.Encode(fleetfile.Member{Name: *name, Keys: []ed25519.PublicKey{public}, Addresses: where})
 }
 
-// readMembers reads the lines that keygen has printed on each device. Empty lines, and those that begin with #, are
-// passed over. Every fault is told, with its line.
+// readMembers reads the lines of keygen, and ignores empty ones and those that begin with #. All errors are reported together.
 func readMembers(path string) ([]fleetfile.Member, error) {
 	text, err := fleetfile.ReadFile(path, privacy.MaxForeign, "the lines of keygen")
 	if err != nil {

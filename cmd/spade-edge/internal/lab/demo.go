@@ -103,8 +103,8 @@ type demo struct {
 	page  sync.WaitGroup
 }
 
-// run trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases.
-// A page is served at addr, if it is not empty, until close.
+// run trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases. The
+// page at addr, if that is not empty, is served until close.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
@@ -262,8 +262,7 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each, nil
 }
 
-// writeTable prints what a person wants to know after a demo. solo and each are the scores of the nodes, alone and
-// together.
+// writeTable prints the result of a demo. solo and each are the scores of the nodes, alone and together.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)

@@ -98,8 +98,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// simulateNetwork runs the problem on as many goroutines as there are processors, and returns the final models too. each is
-// called after each round, with the models then; a round is scored while the next one runs.
+// simulateNetwork runs the problem on all processors, and returns also the final models. each gets the models of each round,
+// while the next one runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -167,9 +167,8 @@ func readSeeds(text string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// simulateAll makes all runs, as many at a time as there are processors, and returns their results, and the model of run
-// number save in the form of a file; none if it is negative. The first error ends all. What is said of the run
-// beforehand is that of the first one.
+// simulateAll makes all runs, as many at a time as there are processors, and returns their results, and the model file of run
+// number save if that is not negative. The first error ends all.
 func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
@@ -226,8 +225,8 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	return results, saved, context.Cause(ctx)
 }
 
-// modelFile returns a member's final model as export writes it. It says that nothing is private: the noise of a
-// simulation comes from its seed, and the preprocessing was fitted on everybody's data.
+// modelFile returns a member's final model as export writes it, marked as not private: the noise comes from the seed, and the
+// preprocessing was fitted on everybody's data.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe := p.Opt.Recipe
 	if recipe == nil {
@@ -257,8 +256,7 @@ type sweepGroup struct {
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
 	SD      float64  `json:"sd"` // of a sample; 0 for one run
-	// Worst is that of the worst run: the lowest accuracy, or the highest RMSE. WorstClient is that of the worst client in
-	// any run.
+	// Worst is the lowest accuracy, or the highest RMSE, of a run, and WorstClient that of a client in any run.
 	Worst       float64 `json:"worst"`
 	WorstClient float64 `json:"worst_client"`
 }

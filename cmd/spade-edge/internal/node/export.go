@@ -161,8 +161,8 @@ func (r *Exported) encode(m *builtin.Model) ([]byte, error) {
 	return m.Marshal()
 }
 
-// NpyHeader begins a file of format 1.0 of the NumPy enhancement proposal 1 (numpy.lib.format): magic, version, length
-// of the header, and the header, padded so that the numbers begin at a multiple of 64.
+// NpyHeader begins a file of n float32 in the format 1.0 of NumPy (numpy.lib.format): magic, version, length of the header,
+// and the header, padded so that the numbers begin at a multiple of 64.
 func NpyHeader(n int) []byte {
 	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
 	const before = 6 + 2 + 2

@@ -52,8 +52,7 @@ type predicted struct {
 	Contribution []float64 `json:"contribution,omitempty"`
 }
 
-// apply reads the command line that predict and evaluate share, and the model file. f uses the model, and what it
-// returns is an error of the data.
+// apply reads the command line that predict and evaluate share, and the model file. An error of f is one of the data.
 func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
 	c.StringVar(&a.Data, "data", "", "the `source`: csv:FILE, csv:- for standard input, idx:DIR or synthetic:clinical")

@@ -31,8 +31,7 @@ var Websockets = &cli.Program{
 	Ask: askNeighbors,
 }
 
-// askNeighbors connects to every neighbor that has an address; with every, to the first addresses of all side by side,
-// then to the second ones.
+// askNeighbors connects to every neighbor that has an address; with every, first to the first addresses of all, and so on.
 func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []cli.Answer) {
 	link := LinkConfig(d.File, d.Fleet, d.Key)
 	link.Proxy = d.Proxy

@@ -41,8 +41,7 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	}
 }
 
-// load reads and prepares the data, and returns what each client learns from and what it has held back, which is nil
-// unless it has a file of its own.
+// load reads and prepares the data, and returns what each client learns from and what it has held back of its own file, if any.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	partition, err := task.ParsePartition(o.Partition)
 	if err != nil {

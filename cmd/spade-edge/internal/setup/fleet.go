@@ -80,8 +80,8 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 		o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 }
 
-// shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of somebody may
-// collude or vanish: of the noise that this member shares nothing would be left.
+// shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of a member may
+// collude or vanish.
 func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 	o := &p.Opt
 	if !o.Given["colluders"] {

@@ -50,12 +50,11 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear says whether the model is the linear one for a target. The radius is then half of what classes take: a wider one
-// lets predictions run to the ends of the range, which costs no accuracy where there are classes, but is an error here.
+// linear says whether the model is the linear one for a target, whose radius is half of that of classes: with a wider one
+// predictions reach the ends of the range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
-// Known returns what the method is suggested from, for a parameter vector of length dim and so many samples of each
-// client.
+// Known returns what the method is suggested from. samples are those of each client.
 func (o *Options) Known(dim int, samples []int) sdk.Known {
 	k := sdk.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,

@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is what the flags of demo and simulate describe: data dealt out to clients, and a fleet to train on them. The
-// commands plan and init may have no data: train, test, oracles and labels are then nil.
+// Problem is what the flags describe: data dealt out to clients, and a fleet to train on them. In plan and init there may be
+// no data: Set, Train, Test, Oracles and Labels are then nil.
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
@@ -101,8 +101,8 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
-// places returns how many records of one person count where each person is protected: as many as anybody has in the data
-// at hand, unless it is given. It is 0 where a record is protected by itself, or no records.
+// places returns how many records of one person count where each person is protected: the most that anybody has, unless it
+// is given. It is 0 where no persons are protected.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -157,8 +157,7 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage makes an error a usageError that names the flags of what is wrong: all of a fleet here comes from them. A spent
-// budget stays one.
+// AsUsage makes an error a usage error that names flags, from which all of a fleet here comes. A spent budget stays one.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -210,8 +209,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 	return sim.New(clients)
 }
 
-// Alone trains one client by itself, without noise and with the same method and number of rounds, and returns its
-// model.
+// Alone trains one client by itself, without noise and with the same method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
@@ -265,8 +263,7 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores judges models on the test data: accuracy in percent, or the RMSE where a number is predicted, which is 0 if a
-// model has none.
+// Scores judges models on the test data: accuracy in percent, or the RMSE of a predicted number, 0 if a model has none.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) {

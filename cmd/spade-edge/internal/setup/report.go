@@ -17,8 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Report is what a plan amounts to, and its JSON. Bytes of frames and what a cool-down does are estimates of a few
-// percent; all other numbers follow from the method.
+// Report is a plan, and its JSON. Bytes of frames and the effect of a cool-down are estimates to a few percent.
 type Report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`

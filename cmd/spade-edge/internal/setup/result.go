@@ -114,8 +114,7 @@ func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privac
 		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...)}
 }
 
-// Score fills in what the models at the end, and with -average the running means of all releases, are worth. It returns
-// the score of each model, see [Problem.Scores].
+// Score judges the models at the end, and with -average the running means of all releases. It returns the score of each model.
 func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error) {
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
