@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,28 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
-
-// A bound on neighbors does not fit a sparse graph, which is said before anything is made.
-func TestRobustCaveat(t *testing.T) {
-	for _, c := range []struct {
-		graph string
-		said  bool
-	}{
-		{"-nodes 8 -graph ring -robust 2", true}, {"-nodes 4 -graph ring -robust 2", true}, {"-nodes 32 -graph grid:4x8 -robust 2", true},
-		{"-nodes 3 -graph complete -robust 2", false}, {"-nodes 5 -graph complete -robust 2", false}, {"-nodes 8 -graph ring", false},
-		{"-nodes 1 -graph complete -robust 2", false},
-	} {
-		for _, command := range []string{"plan -dim 6 -samples 400 ", "simulate -rounds 1 -cooldown 1 ", "init " + t.TempDir() + "/made -dim 6 -samples 400 "} {
-			args := strings.Fields(command + c.graph)
-			if args[0] == "init" {
-				args[slices.Index(args, "-nodes")] = "-n"
-			}
-			if code, _, log := call(args...); code != cli.ExitDone || strings.Contains(log, "warning: -robust cuts honest neighbors back") != c.said {
-				t.Errorf("%s: exit code %d, %s", args, code, log)
-			}
-		}
-	}
-}
 
 // What the flags of noise that neighbors share, and of mixing, cannot mean.
 func TestWrongSharing(t *testing.T) {

@@ -2,7 +2,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +23,6 @@ type Fitted struct {
 	Classes  []string `json:"classes"` // none for a target
 	FittedOn string   `json:"fitted_on"`
 	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator, the columns
-
-	untold bool // there are columns in which a gap elsewhere is filled without a word
 }
 
 // Fit is the command that fits how members prepare their data.
@@ -68,7 +65,6 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	if recipe.Missing != nil {
 		r.ToldOf = recipe.Missing.Columns
 	}
-	r.untold = recipe.Missing != nil && strings.HasPrefix(o.Spec.Missing, "indicator") && len(r.ToldOf) < len(recipe.Columns)
 	if *file == "" {
 		if _, err := c.Out.Write(text); err != nil {
 			return err
@@ -98,10 +94,7 @@ func (r Fitted) write(t cli.Table) {
 	}
 	t.Row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
 	t.Row("fitted on", "%s", r.FittedOn)
-	if told := strings.Join(r.ToldOf, ", "); r.untold {
-		t.Row("missing", "told of in %s; a gap in another column is filled and not told of: name it, as in -missing "+
-			"indicator:COLUMN,COLUMN, or all of them, as in 'indicator:*'", cmp.Or(told, "no column"))
-	} else if told != "" {
-		t.Row("missing", "told of in %s", told)
+	if r.ToldOf != nil {
+		t.Row("missing", "told of in %s", strings.Join(r.ToldOf, ", "))
 	}
 }

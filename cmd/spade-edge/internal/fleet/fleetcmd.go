@@ -31,7 +31,7 @@ var fleetActions = []fleetAction{
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"rotate", []string{"line", "name", "file", "at-once", "retire"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
-	{"next", []string{"from", "run", "rounds", "epsilon", "end", "stop"}, (*fleetEdit).next},
+	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
@@ -41,7 +41,7 @@ type fleetEdit struct {
 	line, name, address, edges, run, as string
 	newKey, from, newFleet              string
 	atOnce, retire, end, dryRun         bool
-	rounds, stop, records               int
+	rounds, records                     int
 	epsilon                             float64
 
 	dir, path string          // of the fleet file
@@ -67,11 +67,7 @@ type FleetResult struct {
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is against whom Epsilon holds. EpsilonAll is that against all other members together, if noise is shared.
-	Adversary  string   `json:"adversary,omitempty"`
-	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
-
-	Notes []string `json:"notes"` // what is left to do
+	Notes   []string     `json:"notes"`   // what is left to do
 }
 
 type fileChange struct {
@@ -145,8 +141,6 @@ func (e *fleetEdit) register() {
 	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
 	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
 		"writes it, or the state folder of a node that has it")
-	c.IntVar(&e.stop, "stop", 0, "next: how many members have to ask for an early end of a run, 1..8; 0 if nobody may (default as "+
-		"before)")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
@@ -165,12 +159,7 @@ func (e *fleetEdit) finish() error {
 	hash := f.Hash()
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
 	if p := f.Privacy; !p.NonPrivate {
-		figures := f.Total(f.Method.Rounds).Figures()
-		epsilon := p.Accounting.Epsilon(figures[0].Rho, p.Delta)
-		if e.r.Adversary = figures[0].Adversary; len(figures) > 1 {
-			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
-			e.r.EpsilonAll = &all
-		}
+		epsilon := p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta)
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)

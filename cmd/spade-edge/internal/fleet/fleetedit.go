@@ -70,7 +70,7 @@ func (e *fleetEdit) add() error {
 	f.Members = append(f.Members, m.Name)
 	e.file.Members = append(e.file.Members, m)
 	if each {
-		f.Records = append(slices.Clone(f.Records), e.records)
+		f.Records = append(f.Records, e.records)
 		e.weigh()
 	}
 	if err := e.connect(m.Name); err != nil {
@@ -197,13 +197,13 @@ func (e *fleetEdit) remove() error {
 	if len(f.Members) == 1 {
 		return cli.Usage("%q is the only member", e.name)
 	}
-	f.Members = slices.Delete(slices.Clone(f.Members), i, i+1)
+	f.Members = slices.Delete(f.Members, i, i+1)
 	e.file.Members = slices.Delete(e.file.Members, i, i+1)
 	if f.Records != nil {
-		f.Records = slices.Delete(slices.Clone(f.Records), i, i+1)
+		f.Records = slices.Delete(f.Records, i, i+1)
 		e.weigh()
 	}
-	f.Edges = slices.DeleteFunc(slices.Clone(f.Edges), func(p [2]string) bool { return slices.Contains(p[:], e.name) })
+	f.Edges = slices.DeleteFunc(f.Edges, func(p [2]string) bool { return slices.Contains(p[:], e.name) })
 	if err := e.connect(""); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -29,7 +28,6 @@ func (e *fleetEdit) next() error {
 	wrong.When(e.Given["epsilon"] && !(e.epsilon >= leastEpsilon && e.epsilon <= 1e6), "-epsilon is %v, want %v..1e6",
 		e.epsilon, leastEpsilon)
 	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon: the fleet is not private")
-	wrong.When(e.stop < 0 || e.stop > signed.MaxStops, "-stop is %d, want 0..%d", e.stop, signed.MaxStops)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -47,11 +45,6 @@ func (e *fleetEdit) next() error {
 	f.Method.Seed++ // other directions and batches than in the run before
 	if e.rounds > 0 {
 		f.Method.Rounds = e.rounds
-	}
-	if e.Given["stop"] {
-		if f.Stop = nil; e.stop > 0 {
-			f.Stop = &sdk.Stop{Members: e.stop}
-		}
 	}
 	if err := e.afford(); err != nil {
 		return err

@@ -51,7 +51,7 @@ func Words(text string) ([]string, error) {
 // Init is the command that writes the files of a fleet.
 func Init(ctx context.Context, c *cli.Cmdline) error {
 	o := &initOptions{Options: setup.NewOptions(c)}
-	o.Spec.Source, o.Graph, o.Partition, o.Limited = "synthetic:clinical", "ring", "iid", true
+	o.Spec.Source, o.Graph, o.Partition = "synthetic:clinical", "ring", "iid"
 	if err := o.read(c); err != nil {
 		return err
 	}

@@ -245,21 +245,19 @@ func (d *demo) listen() error {
 
 // compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
 func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64, error) {
-	models := make([][]float32, len(p.Oracles))
-	for i, oracle := range p.Oracles {
-		var err error
-		if models[i], err = p.Alone(ctx, oracle); err != nil {
+	var models [][]float32
+	for _, oracle := range append(slices.Clip(p.Oracles), p.Opt.ModelSpec().New(p.Train)) {
+		model, err := p.Alone(ctx, oracle)
+		if err != nil {
 			return nil, err
 		}
+		models = append(models, model)
 	}
-	pooled, err := p.Alone(ctx, p.Opt.ModelSpec().New(p.Train))
-	if err != nil {
-		return nil, err
-	}
+	n := len(p.Oracles)
 	each := p.Scores(models...)
-	solo, _ := setup.Average(each)
-	r.Scores().Alone, r.Scores().Pooled = &solo, &p.Scores(pooled)[0]
-	return each, nil
+	solo, _ := setup.Average(each[:n])
+	r.Scores().Alone, r.Scores().Pooled = &solo, &each[n]
+	return each[:n], nil
 }
 
 // writeTable prints the result of a demo. solo and each are the scores of the nodes, alone and together.
@@ -281,7 +279,14 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	fmt.Fprintln(t)
 	row("node", "samples", "class "+last, "alone", "with the others")
 	for i, name := range p.Fleet.Members {
-		row(name, len(p.Labels[i]), fmt.Sprintf("%.0f %%", share(p, i)), say(solo[i]), say(each[i]))
+		count := 0
+		for _, y := range p.Labels[i] {
+			if y == k {
+				count++
+			}
+		}
+		share := 100 * float64(count) / float64(len(p.Labels[i]))
+		row(name, len(p.Labels[i]), fmt.Sprintf("%.0f %%", share), say(solo[i]), say(each[i]))
 	}
 	row("average", "", "", say(*s.Alone), say(s.Mean))
 	row("pooled", p.Train.Len(), "", "", say(*s.Pooled))
@@ -293,15 +298,4 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 		cli.BytesText(r.BytesSent), p.Fleet.Method.Last(), cli.ReleaseWord(p.Fleet.Method), len(p.Fleet.Edges))
 	t.Row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
 	r.WritePrivacy(t)
-}
-
-// share returns how many of a client's samples are of the last class, in percent.
-func share(p *setup.Problem, client int) float64 {
-	count := 0
-	for _, y := range p.Labels[client] {
-		if y == p.Train.Classes-1 {
-			count++
-		}
-	}
-	return 100 * float64(count) / float64(len(p.Labels[client]))
 }

@@ -39,9 +39,6 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	if err := p.coversAll(f); err != nil {
 		return err
 	}
-	if !o.Limited {
-		f.Privacy.EpsilonLimit, f.Privacy.LimitAll = 0, 0
-	}
 	if f.Privacy.Unit == sdk.UnitRecord {
 		for _, samples := range p.Samples {
 			f.Records = append(f.Records, samples/max(1, f.Privacy.Places))

@@ -25,7 +25,6 @@ type Options struct {
 	Table   string
 	Average bool
 	Several *[]float64 // of -epsilon, if the command takes several
-	Limited bool       // what the noise is made for bounds what may be spent
 	// data
 	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
 	Partition string

@@ -206,7 +206,7 @@ func (r *Result) WriteWorth(t cli.Table) {
 	}
 }
 
-// WriteChosen says which parameters were picked for the user, and what does not fit the graph.
+// WriteChosen prints which parameters were picked for the user.
 func (p *Problem) WriteChosen(w io.Writer) {
 	if len(p.Chosen) > 0 {
 		var all []string
@@ -217,17 +217,6 @@ func (p *Problem) WriteChosen(w io.Writer) {
 			all = append(all, fmt.Sprintf("-%s %v", c.Name, c.value))
 		}
 		fmt.Fprintln(w, cli.Wrapped("chosen for you:", "  ", all, 100))
-	}
-	p.writeCaveat(w)
-}
-
-// writeCaveat says that the bound on neighbors does not fit the graph, if it does not: sdk/ROBUST.md has the figures.
-func (p *Problem) writeCaveat(w io.Writer) {
-	n := p.Graph.N()
-	want := min(5, n-1, max(3, n/3))
-	if degree := 2 * float64(len(p.Graph.Edges())) / float64(n); p.Fleet.Method.Robust > 0 && degree < float64(want) {
-		fmt.Fprintf(w, "warning: -robust cuts honest neighbors back in so sparse a graph, which costs accuracy: %.2g neighbors a node, want %d\n",
-			degree, want)
 	}
 }
 
