@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"reflect"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -134,12 +132,8 @@ func (e *fleetEdit) afford() error {
 	if limited {
 		p.EpsilonLimit = target
 	}
-	if p.LimitAll > 0 {
-		most, _ := p.Accounting.MaxRho(p.LimitAll, p.Delta) // it is valid
-		if total := f.Total(f.Method.Rounds).All; total > most {
-			return fmt.Errorf("-epsilon %v: against all other members together the run costs rho %.6g, and its limit is %.6g: %w; "+
-				"a smaller -epsilon or fewer -rounds would do", target, total, most, dpmech.ErrBudget)
-		}
+	if err := setup.CoversAll(f); err != nil {
+		return err
 	}
 	e.note("each device says what its ledger leaves to this run (privacy -ledger FILE -fleet fleet.json): if one leaves less, give " +
 		"the least as -epsilon")
@@ -167,13 +161,8 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		known.Graph = g
 	}
 	var err error
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
-		return setup.AsUsage(err)
-	}
-	if f.Privacy.LimitAll > 0 && f.Privacy.LimitAll < epsilon {
-		return cli.Usage("-epsilon %v is above the fleet's epsilon_limit_all, %v", epsilon, f.Privacy.LimitAll)
-	}
-	return nil
+	f.Method, f.Privacy, err = sdk.Suggest(known)
+	return setup.AsUsage(err)
 }
 
 // take brings a new fleet file to the device of a node.

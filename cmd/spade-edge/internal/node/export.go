@@ -53,14 +53,13 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	if *to == "" {
-		return cli.Usage("-out is missing: the file to write")
-	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
-	if format != "json" && format != "npy" {
+	switch {
+	case *to == "":
+		return cli.Usage("-out is missing: the file to write")
+	case format != "json" && format != "npy":
 		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", *to)
-	}
-	if *ownFit && format != "json" {
+	case *ownFit && format != "json":
 		return cli.Usage("-own-fit goes with a file .json, not with .npy, which has numbers alone")
 	}
 	node, file, err := readFiles(path)
@@ -82,8 +81,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
-		Dim:    len(model),
-		Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f, kept.End)
@@ -97,14 +95,17 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err = recipeOf(whole, node, file, *ownFit); err != nil {
 		return err
 	}
-	content, err := r.encode(whole)
-	if err != nil {
-		return err
+	content := cli.AppendFloats(NpyHeader(len(model)), model)
+	if format == "json" {
+		r.Predicts = whole.Task != nil
+		if content, err = whole.Marshal(); err != nil {
+			return err
+		}
 	}
 	sum := sha256.Sum256(content)
 	r.SHA256 = hex.EncodeToString(sum[:])
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
-	if err := cli.WriteAll([]cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}, *force); err != nil {
+	if err := cli.WriteAll([]cli.Written{{*to, content}, {r.Sum, line}, {copied, cert}}, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
@@ -151,14 +152,6 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 		return cli.Usage(`-own-fit: the node file has no "fit": "own"`)
 	}
 	return err
-}
-
-func (r *Exported) encode(m *builtin.Model) ([]byte, error) {
-	if r.Format == "npy" {
-		return cli.AppendFloats(NpyHeader(len(m.Weights)), m.Weights), nil
-	}
-	r.Predicts = m.Task != nil
-	return m.Marshal()
 }
 
 // NpyHeader begins a file of n float32 in the format 1.0 of NumPy (numpy.lib.format): magic, version, length of the header,

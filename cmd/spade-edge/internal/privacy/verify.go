@@ -38,12 +38,10 @@ func (o *privacyOptions) verifyCertificate() error {
 		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: cert,
 	}
 	var ledger *state.Ledger
-	if v.LedgerChecked {
-		if ledger, err = state.ReadLedger(o.ledger); err == nil {
-			err = Right(o.verify, ledger.Verify(cert))
-		}
-	} else {
+	if !v.LedgerChecked {
 		err = Right(o.verify, cert.Verify())
+	} else if ledger, err = state.ReadLedger(o.ledger); err == nil {
+		err = Right(o.verify, ledger.Verify(cert))
 	}
 	if err == nil && v.FleetChecked {
 		err = o.audit(&v, ledger)

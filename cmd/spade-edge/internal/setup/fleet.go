@@ -36,9 +36,6 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	if o.Given["directions"] {
 		f.Method.Directions = o.Asked.Method.Directions
 	}
-	if err := p.coversAll(f); err != nil {
-		return err
-	}
 	if f.Privacy.Unit == sdk.UnitRecord {
 		for _, samples := range p.Samples {
 			f.Records = append(f.Records, samples/max(1, f.Privacy.Places))
@@ -53,7 +50,10 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		p.Choose("epsilon", o.Asked.Privacy.EpsilonLimit)
 	}
 	p.chooseSettings()
-	return AsUsage(f.Validate())
+	if err := f.Validate(); err != nil {
+		return AsUsage(err)
+	}
+	return CoversAll(f)
 }
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.
@@ -66,15 +66,11 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
 		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which "+
 			"both follow")
-	g := dpmech.Gaussian{Clip: o.Asked.Privacy.Sigma, Sigma: o.Asked.Privacy.Sigma, Shared: dpmech.Shared{Sigma: o.Asked.Privacy.PairSigma, Effective: o.Asked.Privacy.Sigma}}
-	if err := g.Validate(); o.Asked.Privacy.Sigma > 0 && o.Asked.Privacy.PairSigma > 0 && err != nil {
+	p := o.Asked.Privacy
+	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
+	if err := g.Validate(); p.Sigma > 0 && p.PairSigma > 0 && err != nil {
 		f.Add("-pair-sigma: %w", err)
 	}
-	f.When(o.Given["limit-all"] && o.Given["sigma"] && !o.Given["epsilon"],
-		"-limit-all without -epsilon: with -sigma the run has no limit that it could be part of")
-	f.When(o.Given["colluders"] && o.Asked.Privacy.LimitAll > 0 && o.Asked.Privacy.LimitAll < o.Asked.Privacy.EpsilonLimit,
-		"-limit-all is %v, want at least -epsilon (%v): all other members together know more than any few of them",
-		o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 }
 
 // shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of a member may
@@ -123,16 +119,13 @@ func (p *Problem) Course() graph.Course {
 	return c
 }
 
-// coversAll refuses a run that costs more than -limit-all against all other members together.
-func (p *Problem) coversAll(f *sdk.Fleet) error {
-	pr, limit := f.Privacy, p.Opt.Asked.Privacy.LimitAll
-	if !p.Opt.Given["limit-all"] {
-		return nil
-	}
-	if all := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).All, pr.Delta); all > limit {
-		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at "+
-			"delta %v; a smaller -epsilon or a larger -limit-all would do", limit, dpmech.ErrBudget, f.Method.Rounds,
-			cli.EpsilonText(all), pr.Accounting, pr.Delta)
+// CoversAll refuses a run that costs more against all other members together than the fleet allows.
+func CoversAll(f *sdk.Fleet) error {
+	p := f.Privacy
+	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
+		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
+			"a smaller -epsilon, fewer -rounds or a larger -limit-all would do", p.LimitAll, dpmech.ErrBudget, f.Method.Rounds,
+			cli.EpsilonText(all), p.Accounting, p.Delta)
 	}
 	return nil
 }
