@@ -105,7 +105,8 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	sum := sha256.Sum256(content)
 	r.SHA256 = hex.EncodeToString(sum[:])
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
-	if err := cli.WriteAll([]cli.Written{{*to, content}, {r.Sum, line}, {copied, cert}}, *force); err != nil {
+	files := []cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
+	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"text/tabwriter"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -211,30 +212,17 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	if len(life.Runs)+len(life.Inherited) > 0 {
 		cli.WriteCost(t, life.Cost, life.Unit().Each(), "")
 	}
-	if len(life.Runs) > 0 {
-		width := len("run")
-		for _, r := range life.Runs {
-			width = max(width, len(r.Run))
+	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)
+	for i, r := range life.Runs {
+		if i == 0 {
+			fmt.Fprintln(w, "\nrun\tfleet\tmember\treleases\trho\tepsilon\tagainst all\tepsilon is against")
 		}
-		all := ""
-		if life.AgainstAll != nil {
-			all = "  against all  epsilon is against"
-		}
-		fmt.Fprintf(t, "\n%-*s  %-12s %-20s %9s %10s %10s%s\n", width, "run", "fleet", "member", "releases", "rho", "epsilon",
-			all)
-		for _, r := range life.Runs {
-			n := 0
-			for _, s := range r.Spends {
-				n += s.Rounds
-			}
-			if life.AgainstAll != nil {
-				total := r.Total()
-				all = fmt.Sprintf(" %12s  %s", cli.EpsilonText(dpmech.GDP.Epsilon(total.All, life.Delta)), total.Figures()[0].Adversary)
-			}
-			fmt.Fprintf(t, "%-*s  %-12s %-20s %9d %10.6g %10s%s\n", width, r.Run, r.Fleet[:12], r.Member, n, r.Rho,
-				cli.EpsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), all)
-		}
+		total := r.Total()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\t%s\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho,
+			cli.EpsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), cli.EpsilonText(dpmech.GDP.Epsilon(total.All, life.Delta)),
+			total.Figures()[0].Adversary)
 	}
+	_ = w.Flush() // an error of the output is that of its last line
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
 }
 
@@ -255,6 +243,14 @@ type FigureLeft struct {
 	Epsilon   float64 `json:"epsilon"` // that a further run may have, by the limit's delta and accounting
 }
 
+// releases returns the number of releases of a run that a ledger counts.
+func releases(r dpmech.RunSpend) (n int) {
+	for _, s := range r.Spends {
+		n += s.Rounds
+	}
+	return n
+}
+
 // LeftOf returns what is left. f may be nil.
 func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
@@ -273,9 +269,7 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	hash := f.Hash()
 	for _, r := range life.Runs {
 		if r.Run == f.Run && r.Fleet == hex.EncodeToString(hash[:]) {
-			for _, s := range r.Spends {
-				l.Made += s.Rounds
-			}
+			l.Made += releases(r)
 		}
 	}
 	if l.Run = f.Run; l.Made > 0 {
