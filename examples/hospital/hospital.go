@@ -96,15 +96,6 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 	return nil
 }
 
-func disconnect(all []*hospital) (err error) {
-	for _, h := range all {
-		if h.link != nil {
-			err = errors.Join(err, h.link.Close())
-		}
-	}
-	return err
-}
-
 // errPower stops a node in the middle of the study.
 var errPower = errors.New("the power has failed")
 
@@ -132,9 +123,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 	node, err := sdk.New(sdk.Config{
 		Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients,
 		Transport: h.link, Store: store, Ledger: ledger,
-		ConditionalOn: []string{
-			"what is usual in such patients, from the literature",
-		},
+		ConditionalOn: []string{"what is usual in such patients, from the literature"},
 		Observer: sdk.Observer{Released: func(round int, _ []float32) {
 			if round == failing {
 				cancel(errPower)

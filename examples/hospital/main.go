@@ -93,7 +93,13 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 		}
 		all, alone = append(all, h), append(alone, rule)
 	}
-	defer func() { err = errors.Join(err, disconnect(all)) }()
+	defer func() {
+		for _, h := range all {
+			if h.link != nil {
+				err = errors.Join(err, h.link.Close())
+			}
+		}
+	}()
 	if err := connect(fleet, all); err != nil {
 		return err
 	}

@@ -182,10 +182,7 @@ func (e *fleetEdit) reshare() error {
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
 	g, err := f.Graph()
-	if err != nil {
-		return nil, cli.AsUsageError(err)
-	}
-	return g, nil
+	return g, cli.AsUsageError(err)
 }
 
 func (e *fleetEdit) remove() error {

@@ -253,10 +253,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	}
 	p.Fleet.Task = o.task
 	p.Choose("run", o.runID, "graph", o.Graph)
-	if err := p.Fleet.Validate(); err != nil { // the task came last
-		return nil, cli.AsUsageError(err)
-	}
-	return p, nil
+	return p, cli.AsUsageError(p.Fleet.Validate()) // the task came last
 }
 
 // readRecords reads -records.
