@@ -87,10 +87,11 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 
 func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	f, g := p.Fleet, p.Graph
-	cfg, err := Busiest(p)
+	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // nothing is ever drawn
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
+	cfg := slices.MaxFunc(cfgs, func(a, b admm.Config) int { return len(a.Neighbors) - len(b.Neighbors) })
 	batch := o.samples
 	if cfg.Estimator.Batch > 0 {
 		batch = cfg.Estimator.Batch
@@ -98,9 +99,9 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	m := f.Method
 	r := &setup.Report{
 		Nodes: o.Nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
-		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant", Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, ShareLeft: 1,
-		Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		Payload: sdk.PayloadMessage, NonPrivate: o.Asked.Privacy.NonPrivate,
+		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
+		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
+		ShareLeft: 1, Payload: sdk.PayloadMessage, NonPrivate: o.Asked.Privacy.NonPrivate,
 	}
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
@@ -148,15 +149,4 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.Forecast = p.Forecast()
 	}
 	return r, nil
-}
-
-// Busiest returns the configuration of the machine with the most neighbors.
-func Busiest(p *setup.Problem) (admm.Config, error) {
-	cfgs, err := p.Fleet.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // nothing is ever drawn
-	if err != nil {
-		return admm.Config{}, err
-	}
-	cfg := slices.MaxFunc(cfgs, func(a, b admm.Config) int { return len(a.Neighbors) - len(b.Neighbors) })
-	cfg.Estimator.Seeded, cfg.Average = p.Opt.Table == "seeded", p.Opt.Average
-	return cfg, nil
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -127,10 +128,7 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 		return cli.WriteObject(c.Out, r)
 	}
 	w := csv.NewWriter(c.Out)
-	head := []string{"row", "class"}
-	if r.Target != "" {
-		head[1] = r.Target
-	}
+	head := []string{"row", cmp.Or(r.Target, "class")}
 	for _, name := range r.Classes {
 		head = append(head, "p_"+name)
 	}
@@ -139,11 +137,9 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	}
 	_ = w.Write(head) // an error stays until the end
 	for _, row := range r.Rows {
-		cells := []string{strconv.Itoa(row.Row)}
-		if r.Target == "" {
-			cells = append(cells, row.Class)
-		} else {
-			cells = append(cells, cli.Digits(*row.Number))
+		cells := []string{strconv.Itoa(row.Row), row.Class}
+		if row.Number != nil {
+			cells[1] = cli.Digits(*row.Number)
 		}
 		for _, v := range slices.Concat(row.Probability, row.Contribution) {
 			cells = append(cells, cli.Digits(v))
@@ -225,17 +221,14 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 }
 
 // percent is a share with its interval.
-func percent(e *task.Estimate) string {
-	if e == nil {
-		return "none"
-	}
-	return fmt.Sprintf("%.2f %% [%.1f, %.1f]", 100*e.Value, 100*e.Low, 100*e.High)
-}
+func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
 
 // number is a figure with its interval.
-func number(e *task.Estimate) string {
+func number(e *task.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
+
+func estimate(e *task.Estimate, format string, unit float64) string {
 	if e == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%.4g [%.4g, %.4g]", e.Value, e.Low, e.High)
+	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
 }
