@@ -143,8 +143,12 @@ type table struct {
 	fill     func(row []float32, i int) // stores row i in a row of zeros; safe for concurrent use
 }
 
-// data returns the rows whose label is one of the classes. Where rows can be lost it returns all, and the others are.
+// data returns the rows whose label is one of the classes, or all rows with a target. Where rows can be lost it returns
+// all, and the others are.
 func (t *table) data(classes []string) *Data {
+	if t.targets != nil {
+		classes = sides
+	}
 	d := &Data{Dim: t.dim, Classes: len(classes), Features: t.features, ClassNames: classes}
 	class := numbered(classes)
 	var rows []int

@@ -72,7 +72,7 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	}
 	whole := csvTable(strings.Join(files, ", "), m.features, m.label, cells)
 	whole.person = m.people
-	all, names, err := s.begin(whole, nil)
+	all, err = s.begin(whole, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,13 +80,13 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	for i, file := range files {
 		one := &Set{Spec: all.Spec}
 		one.Spec.Source = "csv:" + file
-		if err := one.split(whole.part(from, rows[i]), nil, names); err != nil {
+		if err := one.split(whole.part(from, rows[i]), nil); err != nil {
 			return nil, nil, err
 		}
 		each, from = append(each, one), rows[i]
 	}
 	all.join(each)
-	if err := all.finish(whole, names); err != nil {
+	if err := all.finish(whole); err != nil {
 		return nil, nil, err
 	}
 	for _, one := range each {

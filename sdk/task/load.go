@@ -225,33 +225,32 @@ func Load(s Spec) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, names, err := s.begin(train, test)
+	set, err := s.begin(train, test)
+	if err == nil {
+		err = set.split(train, test)
+	}
+	if err == nil {
+		err = set.finish(train)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := set.split(train, test, names); err != nil {
-		return nil, err
-	}
-	if err := set.finish(train, names); err != nil {
 		return nil, err
 	}
 	return set, nil
 }
 
-// begin returns a set without samples, and the names of its classes. test may be nil.
-func (s Spec) begin(train, test *table) (set *Set, names []string, err error) {
+// begin returns a set without samples. test may be nil.
+func (s Spec) begin(train, test *table) (set *Set, err error) {
 	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{Subset: len(s.Labels) > 0}}
-	names = sides
 	if s.Target != "" {
 		if train.scale, err = rangeOf(train.targets); err != nil {
-			return nil, nil, fieldError("target", "%q: %v", s.Target, err)
+			return nil, fieldError("target", "%q: %v", s.Target, err)
 		}
 		set.fitted("range of the target %q taken from all rows", s.Target)
-	} else if names, err = classNames(s.Labels, train, test); err != nil {
-		return nil, nil, err
-	} else if err = s.checkClasses(names); err != nil {
-		return nil, nil, err
-	} else if set.Spec.Labels = names; len(s.Labels) == 0 {
+	} else if set.Spec.Labels, err = classNames(s.Labels, train, test); err != nil {
+		return nil, err
+	} else if err = s.checkClasses(set.Spec.Labels); err != nil {
+		return nil, err
+	} else if len(s.Labels) == 0 {
 		set.fitted("classes taken from the labels of all rows")
 	}
 	if s.Missing == dropRows {
@@ -260,12 +259,12 @@ func (s Spec) begin(train, test *table) (set *Set, names []string, err error) {
 	for _, c := range s.OneHot {
 		set.fitted("categories of column %q taken from all rows", c)
 	}
-	return set, names, nil
+	return set, nil
 }
 
 // finish fits and applies what brings the samples to the columns of the model. train is where they come from.
-func (set *Set) finish(train *table, names []string) error {
-	s := &set.Spec
+func (set *Set) finish(train *table) error {
+	s, names := &set.Spec, set.Train.ClassNames
 	for c, members := range byClass(set.Train.Y, len(names)) {
 		if len(members) == 0 {
 			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
@@ -313,11 +312,11 @@ func readSource(source string, seed uint64, rule rowRule, l layout) (train, test
 }
 
 // split takes the samples of the classes, and sets some aside for tests if there is no test table.
-func (set *Set) split(train, test *table, names []string) error {
+func (set *Set) split(train, test *table) error {
 	s := &set.Spec
-	set.Train = train.data(names)
+	set.Train = train.data(s.Labels)
 	if test != nil {
-		set.Test = test.data(names)
+		set.Test = test.data(s.Labels)
 		return nil
 	}
 	if s.Whole {
@@ -352,7 +351,7 @@ func (set *Set) transform() (err error) {
 		}
 	}
 	if *s.Standardize && r.Standardize == nil {
-		if _, d, err = r.prepare(set.Train); err == nil {
+		if d, err = r.clean(set.Train); err == nil {
 			r.Standardize, err = FitStandardizer(d)
 		}
 		if err != nil {
@@ -364,7 +363,7 @@ func (set *Set) transform() (err error) {
 		set.fitted("standardisation fitted on the training split")
 	}
 	if s.PCA > 0 && r.PCA == nil {
-		if _, d, err = r.prepare(set.Train); err == nil && s.PCA > d.Dim {
+		if d, err = r.clean(set.Train); err == nil && s.PCA > d.Dim {
 			err = fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, d.Dim, s.Source)
 		}
 		if err == nil {
@@ -376,8 +375,8 @@ func (set *Set) transform() (err error) {
 		set.fitted("PCA to %d fitted on the training split", s.PCA)
 	}
 	r.Bias = *s.Bias
-	if _, set.Train, err = r.prepare(set.Train); err == nil {
-		_, set.Test, err = r.prepare(set.Test)
+	if set.Train, err = r.prepare(set.Train); err == nil {
+		set.Test, err = r.prepare(set.Test)
 	}
 	return err
 }

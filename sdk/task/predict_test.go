@@ -86,17 +86,13 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said, whole, err := p.predict(table)
+			said, err := p.predict(table)
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := whole.Y
 			// All samples, by the way that devices read them: without a test split.
-			names := p.recipe.Classes
-			if p.recipe.Target != nil {
-				names = sides
-			}
-			d := table.data(names)
+			d := table.data(p.recipe.Classes)
+			is := d.Y
 			set.Train, set.Test = d, d
 			if err := set.transform(); err != nil {
 				t.Fatal(err)
@@ -109,7 +105,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				if r := p.recipe.Target; r != nil {
-					off := (one.Number-r.Low)/(r.High-r.Low) - r.scale(whole.Target[i])
+					off := (one.Number-r.Low)/(r.High-r.Low) - r.scale(d.Target[i])
 					close(t, "loss", loss, off*off)
 					continue
 				}
@@ -163,11 +159,8 @@ func TestContributions(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := p.recipe
-			names := r.Classes
-			if r.Target != nil {
-				names, table.scale = sides, r.Target
-			}
-			raw := table.data(names)
+			table.scale = r.Target
+			raw := table.data(r.Classes)
 			if r.Missing != nil {
 				if raw, err = r.fill(raw); err != nil {
 					t.Fatal(err)

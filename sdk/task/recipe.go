@@ -152,9 +152,8 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 			s.OneHot = append(s.OneHot, c.Name)
 		}
 	}
-	names := r.Classes
 	if r.Target != nil {
-		names, s.Label, s.Target = sides, "", r.Label
+		s.Label, s.Target = "", r.Label
 	}
 	if r.Missing != nil {
 		s.Missing = r.Missing.Rule
@@ -171,7 +170,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	set := &Set{Spec: s.filled(test != nil), Unread: train.unread, recipe: *r}
 	err = errors.Join(r.checkTable(train), r.checkTable(test))
 	if err == nil {
-		err = set.split(train, test, names)
+		err = set.split(train, test)
 	}
 	if err == nil && set.Train.Len() == 0 {
 		err = fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
@@ -187,22 +186,27 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// prepare brings data to the columns of the model, as far as the recipe is made. raw has those before PCA.
-func (r *Recipe) prepare(d *Data) (raw, out *Data, err error) {
+// clean fills missing cells and standardizes, as far as the recipe is made.
+func (r *Recipe) clean(d *Data) (_ *Data, err error) {
 	if r.Missing != nil && r.Missing.Fill != nil {
 		d, err = r.fill(d)
 	}
 	if err == nil && r.Standardize != nil {
 		d, err = r.Standardize.Apply(d)
 	}
-	raw = d
+	return d, err
+}
+
+// prepare brings data to the columns of the model.
+func (r *Recipe) prepare(d *Data) (*Data, error) {
+	d, err := r.clean(d)
 	if err == nil && r.PCA != nil {
 		d, err = r.PCA.Apply(d)
 	}
 	if err == nil && r.Bias {
 		d = d.WithBias()
 	}
-	return raw, d, err
+	return d, err
 }
 
 // checkTable reports data that do not fit and have no header that could show it. t may be nil.
