@@ -34,30 +34,10 @@ func newProjector(mean []float64, vectors [][]float64) projector {
 // project stores the products of a row in z.
 func (p *projector) project(z []float64, row []float32) {
 	copy(z, p.start)
-	j := 0
-	for ; j+4 <= len(row); j += 4 {
-		addFour(z, [4]float32(row[j:]), p.columns[j:])
-	}
-	for ; j < len(row); j++ {
-		if row[j] != 0 {
-			addMultiple(z, float64(row[j]), p.columns[j])
+	for j, x := range row {
+		if x != 0 {
+			addMultiple(z, float64(x), p.columns[j])
 		}
-	}
-}
-
-// addFour adds to y the first four rows, each times its number, in a quarter of the passes over y. Numbers that are all
-// zero cost nothing.
-func addFour(y []float64, a [4]float32, rows [][]float64) {
-	if a == [4]float32{} {
-		return
-	}
-	r0, r1, r2, r3 := rows[0][:len(y)], rows[1][:len(y)], rows[2][:len(y)], rows[3][:len(y)]
-	a0, a1, a2, a3 := float64(a[0]), float64(a[1]), float64(a[2]), float64(a[3])
-	for l, sum := range y {
-		sum += float64(a0 * r0[l])
-		sum += float64(a1 * r1[l])
-		sum += float64(a2 * r2[l])
-		y[l] = sum + float64(a3*r3[l])
 	}
 }
 
@@ -72,16 +52,11 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 		}
 	})
 	share(d.Dim, func(from, to int) {
-		i := 0
-		for ; i+4 <= d.Len(); i += 4 {
-			r0, r1, r2, r3 := d.Row(i), d.Row(i+1), d.Row(i+2), d.Row(i+3)
-			for j := from; j < to; j++ {
-				addFour(out[j], [4]float32{r0[j], r1[j], r2[j], r3[j]}, z[i:])
-			}
-		}
-		for ; i < d.Len(); i++ {
-			for j := from; j < to; j++ {
-				addMultiple(out[j], float64(d.Row(i)[j]), z[i])
+		for i, products := range z {
+			for j, x := range d.Row(i)[from:to] {
+				if x != 0 {
+					addMultiple(out[from+j], float64(x), products)
+				}
 			}
 		}
 	})
