@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,26 +26,16 @@ func blank(cell string, number bool) bool {
 	return false
 }
 
-// numbers reads the numbers of a file, which have decimal points, or all of them decimal commas. Which of the two it is
-// shows at the end: 1,234 alone may be either.
+// numbers reads the numbers of a file, which have decimal points, or all of them decimal commas. 1,234 may be either, and
+// other numbers of the file then decide. Each text describes the first number of its kind, and is empty if there is none.
 type numbers struct {
-	point, comma, doubt place
+	point, comma, either string
 
-	alone  bool // each cell decides for itself: 1,234 cannot be read
+	alone  bool // each number decides for itself, and 1,234 is an error
 	commas bool // with alone: a comma is a decimal comma, in 1,234 as well
 }
 
-// place is the first cell of a kind.
-type place struct {
-	line         int // 0 if there is none
-	column, cell string
-}
-
-func (p *place) note(line int, column, cell string) {
-	if p.line == 0 {
-		*p = place{line, column, strings.Clone(cell)}
-	}
-}
+const eitherFault = "has a decimal comma or a thousands separator"
 
 // parse returns the number in a cell, and what is wrong with the cell.
 func (n *numbers) parse(cell string, line int, column string) (_ float32, fault string) {
@@ -54,39 +45,36 @@ func (n *numbers) parse(cell string, line int, column string) (_ float32, fault 
 		text = cell[:comma] + "." + cell[comma+1:]
 	}
 	f, err := strconv.ParseFloat(text, 32)
-	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+	if err != nil || !finite([]float64{f}) {
 		return 0, wrongNumber(cell)
 	}
-	doubtful := comma >= 0 && grouped(cell) && !strings.HasPrefix(strings.TrimLeft(cell, "+-"), "0")
-	switch {
-	case n.alone && doubtful && !n.commas:
-		return 0, "has a decimal comma or a thousands separator: write it with a decimal point, or without a separator"
-	case n.alone:
-	case doubtful:
-		n.doubt.note(line, column, cell)
+	var kind *string
+	switch either := comma >= 0 && grouped(cell) && !strings.HasPrefix(strings.TrimLeft(cell, "+-"), "0"); {
+	case n.alone && either && !n.commas:
+		return 0, eitherFault + ": write it with a decimal point, or without a separator"
+	case either:
+		kind = &n.either
 	case comma >= 0:
-		n.comma.note(line, column, cell)
+		kind = &n.comma
 	case point >= 0:
-		n.point.note(line, column, cell)
+		kind = &n.point
+	}
+	if kind != nil && *kind == "" {
+		*kind = fmt.Sprintf("line %d: column %q: %q", line, column, cell)
 	}
 	return float32(f), ""
 }
 
 // fault returns what is wrong with the numbers of a file together.
 func (n *numbers) fault(file string) error {
-	switch first, other := n.comma, n.point; {
-	case first.line > 0 && other.line > 0:
-		if first.line > other.line {
-			first, other = other, first
-		}
-		return fmt.Errorf("task: %s: line %d: column %q: %q beside %q in line %d, column %q: want decimal points in the "+
-			"whole file, or decimal commas, and no other points or commas in numbers",
-			file, other.line, other.column, other.cell, first.cell, first.line, first.column)
-	case n.doubt.line > 0 && first.line == 0:
-		d := n.doubt
-		return fmt.Errorf("task: %s: line %d: column %q: %q may be %s or %s, and no other number of the file shows which: "+
-			"write it as one of these", file, d.line, d.column, d.cell, strings.Replace(d.cell, ",", "", 1),
-			strings.Replace(d.cell, ",", ".", 1))
+	switch {
+	case n.alone:
+	case n.comma != "" && n.point != "":
+		return fmt.Errorf("task: %s: %s, and %s: want decimal points in the whole file, or decimal commas, and no other points or "+
+			"commas in numbers", file, n.comma, n.point)
+	case n.either != "" && n.comma == "":
+		return fmt.Errorf("task: %s: %s %s, and no other number of the file shows which: write it with a decimal point, or "+
+			"without a separator", file, n.either, eitherFault)
 	}
 	return nil
 }
@@ -125,16 +113,13 @@ func isTime(cell string) bool {
 	if i := strings.IndexAny(cell, "T "); i > 0 {
 		date = cell[:i]
 	}
-	for _, layout := range [...]string{
+	return slices.ContainsFunc([]string{
 		"2006-1-2", "2006/1/2", "2006.1.2", "2006-1", "2.1.2006", "2.1.06", "1/2/2006", "1/2/06", "2/1/2006", "2/1/06",
 		"2-1-2006", "2-1-06", "2-Jan-2006", "2-Jan-06", "Jan-06", "2 Jan 2006", "2. Jan 2006", "Jan 2, 2006", "15:04",
 		"15:04:05", "3:04 PM",
-	} {
+	}, func(layout string) bool {
 		_, whole := time.Parse(layout, cell)
 		_, part := time.Parse(layout, date)
-		if whole == nil || part == nil {
-			return true
-		}
-	}
-	return false
+		return whole == nil || part == nil
+	})
 }

@@ -79,41 +79,53 @@ func (c *column) category(cell string) (_ int, fault string) {
 	return n, ""
 }
 
-// header is the first line of a CSV file, with what is wrong with it.
-type header struct {
-	file   string
-	names  []string
-	faults []error
-	lacks  bool // one of the faults is that a column is missing
+// csvFile is a CSV file that is read: its header, then its cells, and what is wrong with either.
+type csvFile struct {
+	*csv.Reader
+	name    string
+	names   []string  // of all columns
+	columns []*column // those that are learned from, and the label behind them
+	person  *column   // says whose a row is; nil for none
+	rule    string    // for missing cells, "" for none; see [Missing]
+	numbers numbers
 
-	rule     string    // for missing cells, "" for none; see [Missing]
-	numbers  numbers   // what their decimals are
-	features []*column // as the layout picks them, which may set the rule
-	label    *column
-	person   *column        // says whose a row is; nil for none
-	known    map[string]int // the number of each person
-	people   []int          // whose each row is
-	lost     []bool         // which rows could not be read, with everyLine; else nil
-	unread   []error        // why, for the first of them
+	cells  []float32      // of columns, row by row
+	people []int          // whose each row is
+	known  map[string]int // the number of each person
+	lost   []bool         // which rows could not be read, where rows are lines
+	unread []error        // why, where rows may be lost
+
+	faults []error
+	count  int  // of faulty cells
+	lacks  bool // a column is missing
+	hinted bool // a fault says what to do with missing cells
+	bad    bool // the present row has a fault
+	width  int  // of the present row
+	at     int  // the line of the present row; 0 if the Reader knows it
 }
 
-// newHeader reads the names of columns, up to the last one that is not empty. A column without a name before it is called
+// header reads the names of columns, up to the last one that is not empty. A column without a name before it is called
 // "column 3" after its place.
-func newHeader(file string, record []string) *header {
-	h := &header{file: file}
+func (r *csvFile) header(record []string) {
 	for i, name := range filled(record) {
 		name = strings.Clone(strings.TrimSpace(name))
 		if !utf8.ValidString(name) {
-			h.faults = append(h.faults, fmt.Errorf("task: %s: the name of column %d, %q, is not in UTF-8: save the file as "+
-				"CSV (UTF-8)", file, i+1, name))
+			r.wrong("task: %s: the name of column %d, %q, is not in UTF-8: save the file as CSV (UTF-8)", r.name, i+1, name)
 		}
 		name = cmp.Or(name, "column "+strconv.Itoa(i+1))
-		if first := slices.Index(h.names, name); first >= 0 {
-			h.faults = append(h.faults, fmt.Errorf("task: %s: columns %d and %d are both called %q", file, first+1, i+1, name))
+		if first := slices.Index(r.names, name); first >= 0 {
+			r.wrong("task: %s: columns %d and %d are both called %q", r.name, first+1, i+1, name)
 		}
-		h.names = append(h.names, name)
+		r.names = append(r.names, name)
 	}
-	return h
+}
+
+// label returns the column of the label or the target.
+func (r *csvFile) label() *column { return r.columns[len(r.columns)-1] }
+
+// wrong notes a fault.
+func (r *csvFile) wrong(format string, args ...any) {
+	r.faults = append(r.faults, fmt.Errorf(format, args...))
 }
 
 // filled returns the cells of a record up to the last one with anything in it.
@@ -126,114 +138,84 @@ func filled(record []string) []string {
 }
 
 // column returns the column of a name. If there is none, missing is the fault.
-func (h *header) column(name string, missing error) *column {
-	at := slices.Index(h.names, name)
+func (r *csvFile) column(name string, missing error) *column {
+	at := slices.Index(r.names, name)
 	if at < 0 {
-		h.faults, h.lacks = append(h.faults, missing), true
+		r.faults, r.lacks = append(r.faults, missing), true
 	}
 	return &column{Column: Column{Name: name}, at: at}
 }
 
-// layout picks the columns of features, in their order, and that of the label. Faults go to the header.
-type layout func(h *header) (features []*column, label *column)
+// layout picks the columns, in their order, and may set person and rule.
+type layout func(r *csvFile) (columns []*column)
 
-// columns is the layout of a Spec: all columns but Label and Drop are features.
-func (s Spec) columns(h *header) (features []*column, label *column) {
-	h.rule, _ = s.missing()
+// columns is the layout of a Spec: all columns but Label, Person and Drop are learned from.
+func (s Spec) columns(r *csvFile) (columns []*column) {
+	r.rule, _ = s.missing()
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
-			found[v] = h.column(v, fieldError(f.name, "%q: %s has no such column", v, h.file))
+			found[v] = r.column(v, fieldError(f.name, "%q: %s has no such column", v, r.name))
 		}
 	}
-	for i, name := range h.names {
+	for i, name := range r.names {
 		c := &column{Column: Column{Name: name}, at: i}
 		if slices.Contains(s.OneHot, name) {
-			features = append(features, c.categories())
+			columns = append(columns, c.categories())
 		} else if found[name] == nil {
-			features = append(features, c)
+			columns = append(columns, c)
 		}
 	}
-	h.person = found[s.Person]
-	if len(features) == 0 {
-		h.faults = append(h.faults, fmt.Errorf("task: %s: no column left beside label and dropped ones", h.file))
+	r.person = found[s.Person]
+	if len(columns) == 0 {
+		r.wrong("task: %s: no column left beside label and dropped ones", r.name)
 	}
 	if s.Target != "" {
-		return features, found[s.Target]
+		return append(columns, found[s.Target])
 	}
-	return features, found[s.Label].labels(s.Labels)
-}
-
-// reading is the state of reading a CSV file.
-type reading struct {
-	*header
-	*csv.Reader
-	columns []*column // features and label
-	cells   []float32 // of the columns, row by row
-	width   int       // of the present row
-	found   []error
-	count   int // of faults
-
-	hinted bool // one of them says what to do with missing cells
-	bad    bool // the present row has one
-
-	at   int    // the line of the present row; 0 if the Reader knows it
-	lost []bool // with at: which rows could not be read
+	return append(columns, found[s.Label].labels(s.Labels))
 }
 
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
 // one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
 // number that a float32 can hold. What separates cells, and decimals, is found out. Rows without anything in them are
 // passed over, and so are empty cells behind the last column with a name.
-func readCSV(r io.Reader, name string, rule rowRule, l layout) (*table, error) {
-	h, cells, err := readCells(r, name, rule, l)
+func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
+	r, below, err := openCSV(in, name, rule, l)
 	if err != nil {
 		return nil, err
 	}
-	t := csvTable(name, h.features, h.label, cells)
-	t.person, t.lost, t.unread = h.people, h.lost, h.unread
-	return t, nil
-}
-
-// readCells returns what readCSV makes a table of: numbers, row by row.
-func readCells(r io.Reader, name string, rule rowRule, l layout) (*header, []float32, error) {
-	cr, h, below, err := openCSV(r, name, rule, l)
-	if err != nil {
-		return nil, nil, err
+	if r.lacks {
+		r.wrong("task: the columns of %s are %s", name, quoted(r.names))
 	}
-	if h.lacks {
-		h.faults = append(h.faults, fmt.Errorf("task: the columns of %s are %s", name, quoted(h.names)))
+	if r.faults != nil {
+		return nil, errors.Join(r.faults...)
 	}
-	if h.faults != nil {
-		return nil, nil, errors.Join(h.faults...)
-	}
-	rd := &reading{header: h, Reader: cr, columns: append(slices.Clone(h.features), h.label)}
 	if rule == byRecord {
-		err = rd.records()
+		err = r.records()
 	} else {
-		err = rd.lines(below)
+		err = r.lines(below)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(append(rd.found, err)...)
+		return nil, errors.Join(append(r.faults, err)...)
 	}
-	faults := rd.end()
-	if rule == everyLine && len(rd.cells) > 0 {
-		h.lost, h.unread, faults = rd.lost, faults, nil
+	r.end()
+	if rule == everyLine && len(r.cells) > 0 {
+		r.unread = r.faults
+		return r, nil
 	}
-	if faults != nil {
-		return nil, nil, errors.Join(faults...)
-	}
-	return h, rd.cells, nil
+	r.lost = nil
+	return r, errors.Join(r.faults...)
 }
 
 // records reads the rows of a file as CSV has them. The error is for what makes it pointless to go on.
-func (r *reading) records() error {
+func (r *csvFile) records() error {
 	for {
 		record, err := r.Read()
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
-			r.found = append(r.found, fmt.Errorf("task: %s: %w", r.file, err))
+			r.wrong("task: %s: %w", r.name, err)
 			return nil
 		}
 		if err := r.row(record); err != nil {
@@ -243,15 +225,15 @@ func (r *reading) records() error {
 }
 
 // fault notes a fault of a cell of the present row.
-func (r *reading) fault(cell int, format string, args ...any) {
+func (r *csvFile) fault(cell int, format string, args ...any) {
 	r.bad = true
 	if r.count++; r.count <= maxFaults {
-		r.found = append(r.found, fmt.Errorf("task: %s: line %d: %s", r.file, r.line(cell), fmt.Sprintf(format, args...)))
+		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), fmt.Sprintf(format, args...))
 	}
 }
 
 // line returns where a cell of the present row is, or would be.
-func (r *reading) line(cell int) int {
+func (r *csvFile) line(cell int) int {
 	if r.at > 0 {
 		return r.at
 	}
@@ -260,7 +242,7 @@ func (r *reading) line(cell int) int {
 }
 
 // row reads a row. The error is for what makes it pointless to go on.
-func (r *reading) row(record []string) error {
+func (r *csvFile) row(record []string) error {
 	r.width = len(record)
 	last := len(filled(record))
 	if last == 0 {
@@ -276,7 +258,7 @@ func (r *reading) row(record []string) error {
 		if err != nil {
 			return err
 		}
-		whole = whole && !(isNaN(v) && (c == r.label || r.rule == dropRows))
+		whole = whole && !(isNaN(v) && (c == r.label() || r.rule == dropRows))
 		r.cells = append(r.cells, v)
 	}
 	if !whole {
@@ -288,7 +270,7 @@ func (r *reading) row(record []string) error {
 }
 
 // whose notes whose the present row is.
-func (r *reading) whose(cell string) {
+func (r *csvFile) whose(cell string) {
 	if cell == "" {
 		r.fault(r.person.at, "column %q: empty, want whose row this is", r.person.Name)
 	}
@@ -305,14 +287,14 @@ func (r *reading) whose(cell string) {
 
 // cell returns what a column reads from a cell of the present row: a number, or that of its category. It is NaN if the
 // cell is missing and may be. The error is for what makes it pointless to go on.
-func (r *reading) cell(c *column, cell string) (v float32, err error) {
+func (r *csvFile) cell(c *column, cell string) (v float32, err error) {
 	_, known := c.number[cell]
 	wrong := ""
 	switch {
 	case c.ignored:
 	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
 		return nan, nil
-	case c == r.label && cell == "":
+	case c == r.label() && cell == "":
 		r.fault(c.at, "column %q: empty label", c.Name)
 		return 0, nil
 	case c.number != nil:
@@ -333,36 +315,37 @@ func (r *reading) cell(c *column, cell string) (v float32, err error) {
 	}
 	if len(c.Categories) > maxValues {
 		hint := ""
-		if c == r.label {
+		if c == r.label() {
 			hint = "; where it is a number, " + asTarget
 		}
 		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot%s"
-		err = fmt.Errorf(format, r.file, c.Name, maxValues, hint)
+		err = fmt.Errorf(format, r.name, c.Name, maxValues, hint)
 	}
 	return v, err
 }
 
-// end returns all faults of a file that has been read.
-func (r *reading) end() []error {
+// end notes the faults that a file shows once it has been read.
+func (r *csvFile) end() {
 	if r.count > maxFaults {
-		r.found = append(r.found, fmt.Errorf("task: %s: %d more faults", r.file, r.count-maxFaults))
+		r.wrong("task: %s: %d more faults", r.name, r.count-maxFaults)
 	}
-	if err := r.numbers.fault(r.file); err != nil {
-		r.found = append(r.found, err)
+	if err := r.numbers.fault(r.name); err != nil {
+		r.faults = append(r.faults, err)
 	}
-	if r.found == nil && len(r.cells) == 0 && r.rule == "" {
-		r.found = append(r.found, fmt.Errorf("task: %s: no rows below the header", r.file))
-	} else if r.found == nil && len(r.cells) == 0 {
-		r.found = append(r.found, fmt.Errorf("task: %s: no rows below the header with what is needed: a label, or with the "+
-			"rule drop all of it", r.file))
+	if r.faults == nil && len(r.cells) == 0 {
+		needed := ""
+		if r.rule != "" {
+			needed = " with what is needed: a label, or with the rule drop all of it"
+		}
+		r.wrong("task: %s: no rows below the header%s", r.name, needed)
 	}
-	return r.found
 }
 
-// csvTable makes one column of each category, in the order that is fixed, or sorted.
-func csvTable(name string, features []*column, label *column, cells []float32) *table {
-	t := &table{name: name}
-	width := len(features) + 1
+// table makes one column of each category, in the order that is fixed, or sorted.
+func (r *csvFile) table() *table {
+	t := &table{name: r.name, person: r.people, lost: r.lost, unread: r.unread}
+	label, cells, width := r.label(), r.cells, len(r.columns)
+	features := r.columns[:width-1]
 	for i := width - 1; i < len(cells); i += width {
 		if label.number == nil {
 			t.targets = append(t.targets, cells[i])

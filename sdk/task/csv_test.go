@@ -17,7 +17,11 @@ const patients = "\ufeffid, age,ward,  score ,class\n" +
 
 func load(t *testing.T, content string, s Spec) (*table, error) {
 	t.Helper()
-	return readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
+	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
+	if err != nil {
+		return nil, err
+	}
+	return r.table(), nil
 }
 
 func TestReadCSV(t *testing.T) {

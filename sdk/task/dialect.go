@@ -17,14 +17,14 @@ const (
 // openCSV finds the separator of a file and reads its header: the first separator with which the header has all columns
 // that the layout asks for, and otherwise the one that makes most columns of it. The reader stands below the header. If
 // rows are lines, it depends on the lines of the header alone, and all lines after them are in below.
-func openCSV(r io.Reader, name string, rule rowRule, l layout) (cr *csv.Reader, h *header, below *bufio.Reader, err error) {
-	below = bufio.NewReaderSize(r, headerBytes)
+func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
+	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
 	if rule != byRecord {
 		start = start[:headerLength(start)]
 	}
 	if what := foreign(start); what != "" {
-		return nil, nil, nil, fmt.Errorf("task: %s %s", name, what)
+		return nil, nil, fmt.Errorf("task: %s %s", name, what)
 	}
 	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
 		below.Discard(len(byteOrderMark))
@@ -32,25 +32,25 @@ func openCSV(r io.Reader, name string, rule rowRule, l layout) (cr *csv.Reader, 
 	}
 	comma, most := ',', 0
 	for _, sep := range separators {
-		h, err := readHeader(newReader(bytes.NewReader(start), sep), name, l)
+		r, err := readHeader(newReader(bytes.NewReader(start), sep), name, l)
 		if err != nil {
 			continue
 		}
-		if h.faults == nil {
+		if r.faults == nil {
 			comma = sep
 			break
 		}
-		if len(h.names) > most {
-			comma, most = sep, len(h.names)
+		if len(r.names) > most {
+			comma, most = sep, len(r.names)
 		}
 	}
-	cr = newReader(below, comma)
+	cr := newReader(below, comma)
 	if rule != byRecord {
 		cr = newReader(bytes.NewReader(bytes.Clone(start)), comma)
 		below.Discard(len(start))
 	}
-	h, err = readHeader(cr, name, l)
-	return cr, h, below, err
+	r, err = readHeader(cr, name, l)
+	return r, below, err
 }
 
 const byteOrderMark = "\ufeff" // some programs put it in front of UTF-8
@@ -84,7 +84,7 @@ func newReader(r io.Reader, separator rune) *csv.Reader {
 }
 
 // readHeader reads the header line, and a line before it that names the separator ("sep=;", as Excel has it).
-func readHeader(cr *csv.Reader, name string, l layout) (*header, error) {
+func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	record, err := cr.Read()
 	if err == nil && len(record) <= 2 && strings.HasPrefix(strings.ToLower(record[0]), "sep=") {
 		record, err = cr.Read()
@@ -94,12 +94,13 @@ func readHeader(cr *csv.Reader, name string, l layout) (*header, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("task: %s: %w", name, err)
 	}
-	h := newHeader(name, record)
-	if len(h.names) == 0 {
+	r := &csvFile{Reader: cr, name: name}
+	r.header(record)
+	if len(r.names) == 0 {
 		return nil, fmt.Errorf("task: %s: the first line is empty, want the names of columns", name)
 	}
-	h.features, h.label = l(h)
-	return h, nil
+	r.columns = l(r)
+	return r, nil
 }
 
 // foreign returns what is wrong with a file that is no CSV file in UTF-8, as far as its start shows.

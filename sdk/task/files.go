@@ -2,7 +2,6 @@ package task
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,28 +49,34 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, nil, err
 	}
-	m := merge{spec: s}
-	var cells []float32
-	var rows []int // of all files up to here
-	for _, file := range files {
-		more, err := m.read(file)
+	var r *csvFile // the rows of all files
+	var faults []error
+	var names []string // of the columns of all files
+	var ends []int     // for each file, the number of rows up to its last one
+	for _, name := range files {
+		file, err := openFile(name, s.rows(), s.like(r))
 		if err != nil {
-			m.faults = append(m.faults, err)
+			faults = append(faults, err)
 			continue
 		}
-		cells = append(cells, more...)
-		rows = append(rows, len(cells)/(len(m.features)+1))
+		names = append(names, file.names...)
+		if r == nil {
+			r = file
+		} else {
+			r.cells, r.people = append(r.cells, file.cells...), together(r.people, file.people)
+		}
+		ends = append(ends, len(r.cells)/len(r.columns))
 	}
 	for _, name := range s.Drop {
-		if m.faults == nil && !slices.Contains(m.names, name) {
-			m.faults = append(m.faults, fieldError("drop", "%q: no file has such a column", name))
+		if faults == nil && !slices.Contains(names, name) {
+			faults = append(faults, fieldError("drop", "%q: no file has such a column", name))
 		}
 	}
-	if m.faults != nil {
-		return nil, nil, errors.Join(m.faults...)
+	if faults != nil {
+		return nil, nil, errors.Join(faults...)
 	}
-	whole := csvTable(strings.Join(files, ", "), m.features, m.label, cells)
-	whole.person = m.people
+	whole := r.table()
+	whole.name = strings.Join(files, ", ")
 	all, err = s.begin(whole, nil)
 	if err != nil {
 		return nil, nil, err
@@ -80,10 +85,10 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	for i, file := range files {
 		one := &Set{Spec: all.Spec}
 		one.Spec.Source = "csv:" + file
-		if err := one.split(whole.part(from, rows[i]), nil); err != nil {
+		if err := one.split(whole.part(from, ends[i]), nil); err != nil {
 			return nil, nil, err
 		}
-		each, from = append(each, one), rows[i]
+		each, from = append(each, one), ends[i]
 	}
 	all.join(each)
 	if err := all.finish(whole); err != nil {
@@ -161,58 +166,27 @@ func (t *table) part(first, last int) *table {
 	return &p
 }
 
-// merge reads files with the columns of the first one, in any order. Categories are collected over all of them.
-type merge struct {
-	spec     Spec
-	first    string // the file
-	features []*column
-	label    *column
-	names    []string // of the columns of all files
-	faults   []error
-	people   []int // whose each row is; those of two files are different
-}
-
-// read returns the cells of a file.
-func (m *merge) read(file string) ([]float32, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("task: %w", err)
-	}
-	defer f.Close()
-	h, cells, err := readCells(f, file, m.spec.rows(), m.columns)
-	if err != nil {
-		return nil, err
-	}
-	if m.features == nil {
-		m.first, m.features, m.label = file, h.features, h.label
-	}
-	m.names = append(m.names, h.names...)
-	m.people = together(m.people, h.people)
-	return cells, nil
-}
-
-// columns is the layout of a merge. It may be asked several times for one file.
-func (m *merge) columns(h *header) (features []*column, label *column) {
-	s := m.spec
-	s.Drop = slices.DeleteFunc(slices.Clone(s.Drop), func(name string) bool { return !slices.Contains(h.names, name) })
-	features, label = s.columns(h)
-	if m.features == nil {
-		return features, label
-	}
-	for _, c := range features {
-		if !slices.ContainsFunc(m.features, func(known *column) bool { return known.Name == c.Name }) {
-			h.faults = append(h.faults, fmt.Errorf("task: %s has a column %q that %s has not: leave it out with drop", h.file,
-				c.Name, m.first))
+// like is the layout of a Spec for one of several files: it has the columns of the first one, in any order, whose
+// categories are collected over all files. It may be called several times for one file. first is nil for the first one.
+func (s Spec) like(first *csvFile) layout {
+	return func(r *csvFile) []*column {
+		s := s
+		s.Drop = slices.DeleteFunc(slices.Clone(s.Drop), func(name string) bool { return !slices.Contains(r.names, name) })
+		columns := s.columns(r)
+		if first == nil {
+			return columns
 		}
-	}
-	m.label.at = label.at
-	for _, c := range m.features {
-		c.at = slices.Index(h.names, c.Name)
-		if c.at < 0 {
-			h.faults, h.lacks = append(h.faults, fmt.Errorf("task: %s has no column %q, which %s has: leave it out with drop",
-				h.file, c.Name, m.first)), true
+		for _, c := range columns {
+			if !slices.ContainsFunc(first.columns, func(known *column) bool { return known.Name == c.Name }) {
+				r.wrong("task: %s has a column %q that %s has not: leave it out with drop", r.name, c.Name, first.name)
+			}
 		}
-		c.timed = false
+		for _, c := range first.columns {
+			if c.at, c.timed = slices.Index(r.names, c.Name), false; c.at < 0 && c != first.label() {
+				r.lacks = true
+				r.wrong("task: %s has no column %q, which %s has: leave it out with drop", r.name, c.Name, first.name)
+			}
+		}
+		return first.columns
 	}
-	return m.features, m.label
 }

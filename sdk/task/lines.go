@@ -27,7 +27,7 @@ func (s Spec) rows() rowRule {
 }
 
 // lines reads each line as a row by itself. The error is for what makes it pointless to go on.
-func (r *reading) lines(below *bufio.Reader) error {
+func (r *csvFile) lines(below *bufio.Reader) error {
 	r.at, _ = r.FieldPos(0) // of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
@@ -36,7 +36,7 @@ func (r *reading) lines(below *bufio.Reader) error {
 		if line == "" && err == io.EOF {
 			return nil
 		} else if err != nil && err != io.EOF {
-			return fmt.Errorf("task: %s: %w", r.file, err)
+			return fmt.Errorf("task: %s: %w", r.name, err)
 		}
 		r.at++
 		one.Reset(strings.NewReader(line))
@@ -52,7 +52,7 @@ func (r *reading) lines(below *bufio.Reader) error {
 
 // place reads a row that has a place whatever is in it. fault says that it is no row. The error is for what makes it
 // pointless to go on.
-func (r *reading) place(record []string, fault error) error {
+func (r *csvFile) place(record []string, fault error) error {
 	from := len(r.cells)
 	r.bad = false
 	var wrong *csv.ParseError
@@ -66,7 +66,7 @@ func (r *reading) place(record []string, fault error) error {
 			return err
 		}
 		if !r.bad && len(r.cells) == from {
-			r.fault(0, "column %q: empty label", r.label.Name)
+			r.fault(0, "column %q: empty label", r.label().Name)
 		}
 	}
 	if r.person != nil {

@@ -291,13 +291,11 @@ func readSource(source string, seed uint64, rule rowRule, l layout) (train, test
 	case "idx":
 		return loadIDX(arg)
 	case "csv":
-		f, err := os.Open(arg)
+		r, err := openFile(arg, rule, l)
 		if err != nil {
-			return nil, nil, fmt.Errorf("task: %w", err)
+			return nil, nil, err
 		}
-		defer f.Close()
-		train, err = readCSV(f, arg, rule, l)
-		return train, nil, err
+		return r.table(), nil, nil
 	}
 	d := Clinical(clinicalPatients, seed)
 	train = &table{name: source, dim: d.Dim, features: d.Features}
@@ -309,6 +307,16 @@ func readSource(source string, seed uint64, rule rowRule, l layout) (train, test
 	}
 	train.fill = func(row []float32, i int) { copy(row, d.Row(i)) }
 	return train, nil, nil
+}
+
+// openFile is readCSV for the file of a path.
+func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("task: %w", err)
+	}
+	defer f.Close()
+	return readCSV(f, path, rule, l)
 }
 
 // split takes the samples of the classes, and sets some aside for tests if there is no test table.

@@ -54,10 +54,10 @@ func TestMessyFiles(t *testing.T) {
 		"thousands":                   {"a,y\n\"1,234,567\",no\n", Spec{}, `line 2: column "a": "1,234,567" has thousands separators`},
 		"thousands, the German way":   {"a;y\n1.234.567,8;no\n", Spec{}, `line 2: column "a": "1.234.567,8" has thousands separators`},
 		"thousands, with spaces":      {"a,y\n1\u00a0234,no\n", Spec{}, `has thousands separators`},
-		"thousands or decimals":       {"a;y\n950;no\n1,234;yes\n", Spec{}, `line 3: column "a": "1,234" may be 1234 or 1.234, and no other number of the file shows which`},
+		"thousands or decimals":       {"a;y\n950;no\n1,234;yes\n", Spec{}, `line 3: column "a": "1,234" has a decimal comma or a thousands separator, and no other number of the file shows which`},
 		"decimals, for one shows it":  {"a;y\n1,234;no\n0,5;yes\n", Spec{}, "1.234 no, 0.5 yes"},
 		"decimals, for a zero leads":  {"a;y\n0,234;no\n1,234;yes\n", Spec{}, "0.234 no, 1.234 yes"},
-		"points and commas":           {"a;b;y\n1,5;2;no\n2,5;1.234;yes\n", Spec{}, `line 3: column "b": "1.234" beside "1,5" in line 2, column "a": want decimal points in the whole file`},
+		"points and commas":           {"a;b;y\n1,5;2;no\n2,5;1.234;yes\n", Spec{}, `line 2: column "a": "1,5", and line 3: column "b": "1.234": want decimal points in the whole file`},
 		"markers, no rule":            {"a,y\n1,no\nNA,yes\n", Spec{}, `line 3: column "a": "NA" is no finite number; a rule for missing ones would do`},
 		"markers, all of them":        {"a,y\n1,no\n,no\nNA,no\nn/a,no\n#N/A,no\nNaN,no\nNULL,no\nNone,no\n?,no\n-,no\n.,no\n", Spec{Missing: "median"}, "1 no" + strings.Repeat(", ? no", 10)},
 		"markers, rows left out":      {"a,b,y\n1,2.5,no\n?,3,yes\n-3,40,yes\n5,6,\n", Spec{Missing: "drop"}, want},
@@ -99,10 +99,11 @@ var numbered21 = func() string {
 
 // rows reads a file as Load does, and returns what its rows hold, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
-	t, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
+	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 	if err != nil {
 		return "", err
 	}
+	t := r.table()
 	names, err := classNames(s.Labels, t, nil)
 	if err == nil {
 		err = s.checkClasses(names)

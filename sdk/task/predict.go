@@ -121,11 +121,11 @@ func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	if err := csv.NewWriter(&text).WriteAll([][]string{names, row}); err != nil {
 		return nil, err
 	}
-	t, err := readCSV(&text, "the row", byRecord, p.layout(false))
+	r, err := readCSV(&text, "the row", byRecord, p.layout(false))
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.predict(t)
+	all, err := p.predict(r.table())
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,11 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	}
 	l := p.layout(labels)
 	if kind == "csv" && arg == "-" && stdin != nil {
-		return readCSV(stdin, "standard input", byRecord, l)
+		r, err := readCSV(stdin, "standard input", byRecord, l)
+		if err != nil {
+			return nil, err
+		}
+		return r.table(), nil
 	}
 	train, test, err := readSource(source, seed, byRecord, l)
 	return cmp.Or(test, train), err
@@ -152,21 +156,21 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 // layout is the recipe's, with or without the label.
 func (p *Predictor) layout(labels bool) layout {
 	r := *p.recipe
-	return func(h *header) (features []*column, label *column) {
+	return func(h *csvFile) []*column {
 		if !labels {
 			r.Label = h.names[0] // any column that there is
 		}
-		features, label = r.layout(h)
+		columns := r.layout(h)
 		if !labels {
-			label.ignored = true // with classes, it is the first one
+			columns[len(columns)-1].ignored = true // with classes, it is the first one
 			if h.rule == dropRows {
 				h.rule = "" // none is left out without a word
 			}
 		}
-		for _, c := range features {
+		for _, c := range columns[:len(columns)-1] {
 			c.unknown = p.Unknown
 		}
-		return features, label
+		return columns
 	}
 }
 

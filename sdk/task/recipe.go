@@ -231,15 +231,15 @@ func (r *Recipe) checkTable(t *table) error {
 }
 
 // layout is the layout of a Recipe: its columns wherever they are in the file.
-func (r *Recipe) layout(h *header) (features []*column, label *column) {
+func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
-		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe wants as %s", h.file, name, as))
+		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe wants as %s", h.name, name, as))
 	}
 	for _, c := range r.Columns {
 		if c.Categories == nil {
-			features = append(features, find(c.Name, "a number"))
+			columns = append(columns, find(c.Name, "a number"))
 		} else {
-			features = append(features, find(c.Name, "a category").only(c.Categories))
+			columns = append(columns, find(c.Name, "a category").only(c.Categories))
 		}
 	}
 	if r.Person != "" {
@@ -249,13 +249,11 @@ func (r *Recipe) layout(h *header) (features []*column, label *column) {
 		h.rule = r.Missing.Rule
 	}
 	if r.Target != nil {
-		return features, find(r.Label, "the target")
+		return append(columns, find(r.Label, "the target"))
 	}
-	label = find(r.Label, "the label")
-	if r.Subset {
-		return features, label.labels(r.Classes)
-	}
-	return features, label.only(r.Classes)
+	label := find(r.Label, "the label").labels(r.Classes)
+	label.fixed = !r.Subset
+	return append(columns, label)
 }
 
 // CheckFittedOn reports what is wrong with a text for Recipe.FittedOn.
