@@ -163,27 +163,31 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 	if sample < 0 || sample >= m.Len() {
 		return 0, fmt.Errorf("task: loss of sample %d, want 0 to %d", sample, m.Len()-1)
 	}
-	if m.place != nil {
-		if sample = m.place[sample]; sample < 0 {
-			return 0, nil
-		}
+	if sample = m.at(sample); sample < 0 {
+		return 0, nil
 	}
 	return m.loss(x, sample), nil
 }
 
+// at returns the sample of a place, or -1.
+func (m *Model) at(place int) int {
+	if m.place != nil {
+		return m.place[place]
+	}
+	return place
+}
+
 // Losses stores the losses of queries, with the bits of Loss, in less time; see [zoest.BatchOracle]. A query for which
 // Loss would fail gets NaN.
-func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float64) error {
-	linear := m.err == nil && m.head.classes == 2 && m.spec.Hidden == 0
+func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
+	linear := m.head.classes == 2 && m.spec.Hidden == 0
 	for len(queries) > 0 {
 		n := min(len(queries), 16)
-		if m.place != nil {
-			m.placedLosses(queries[:n], losses[:n])
-		} else if !linear || !m.linearLosses(queries[:n], losses[:n]) {
+		if !linear || !m.linearLosses(queries[:n], losses[:n]) {
 			for i, q := range queries[:n] {
 				losses[i] = math.NaN()
 				if m.err == nil && len(q.Point) == m.Dim() && uint(q.Sample) < uint(m.Len()) {
-					losses[i] = m.loss(q.Point, q.Sample)
+					losses[i], _ = m.Loss(ctx, q.Point, q.Sample)
 				}
 			}
 		}
@@ -197,8 +201,11 @@ func (m *Model) Losses(_ context.Context, queries []zoest.Query, losses []float6
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
 	var samples [16]int
-	for i := range losses {
-		points[i], samples[i] = queries[i].Point, queries[i].Sample
+	for i, q := range queries {
+		if uint(q.Sample) >= uint(m.Len()) {
+			return false
+		}
+		points[i], samples[i] = q.Point, max(0, m.at(q.Sample))
 	}
 	if len(points[0]) != m.data.Dim || !vec.DotRows(losses, points[:len(losses)], m.data.X, samples[:len(losses)]) {
 		return false
@@ -214,6 +221,9 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 			off -= m.goal[samples[i]]
 		}
 		losses[i] = float64(off * off)
+		if m.at(queries[i].Sample) < 0 {
+			losses[i] = 0
+		}
 	}
 	return true
 }
