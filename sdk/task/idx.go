@@ -2,7 +2,6 @@ package task
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -39,7 +38,7 @@ func loadIDX(dir string) (train, test *table, err error) {
 	return train, test, err
 }
 
-// findIDX returns the path of a file that may have .gz behind its name, the plain one first, or "" if it is not there.
+// findIDX returns the path of a file, plain or with .gz behind its name, or "" if it does not exist.
 func findIDX(dir, name string) string {
 	for _, end := range []string{"", ".gz"} {
 		path := filepath.Join(dir, name+end)
@@ -52,10 +51,10 @@ func findIDX(dir, name string) string {
 
 // loadIDXPair reads the images and labels whose names begin with one of two prefixes. It returns nil if there are none.
 func loadIDXPair(dir, prefix, other string) (*table, error) {
-	there := func(p string) bool {
+	exists := func(p string) bool {
 		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""
 	}
-	switch first, second := there(prefix), there(other); {
+	switch first, second := exists(prefix), exists(other); {
 	case first && second:
 		return nil, fmt.Errorf("task: %s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want one",
 			dir, prefix, other)
@@ -76,13 +75,9 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	for _, c := range classes {
 		t.labels = append(t.labels, strconv.Itoa(int(c)))
 	}
-	var grey [256]float32
-	for p := range grey {
-		grey[p] = float32(p) / 255
-	}
 	t.fill = func(row []float32, i int) {
 		for j, p := range pixels[i*t.dim : (i+1)*t.dim] {
-			row[j] = grey[p]
+			row[j] = float32(p) / 255
 		}
 	}
 	return t, nil
@@ -98,19 +93,15 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 		return nil, nil, "", fmt.Errorf("task: %w", err)
 	}
 	defer file.Close()
-	length := int64(0)
-	if info, err := file.Stat(); err == nil {
-		length = info.Size()
-	}
-	if elements, shape, err = readIDX(file, length, magic); err != nil {
+	if elements, shape, err = readIDX(file, magic); err != nil {
 		err = fmt.Errorf("task: %s: %w", path, err)
 	}
 	return elements, shape, path, err
 }
 
-// readIDX reads one IDX file, plain or gzipped as its first bytes say. Not what the header claims decides what is
-// allocated, but the length of the file and what comes out of it.
-func readIDX(r io.Reader, length int64, magic uint32) (elements []byte, shape []int, err error) {
+// readIDX reads one IDX file, plain or gzipped as its first bytes say. It allocates by what it reads, not by what the
+// header claims.
+func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
 	br := bufio.NewReader(r)
 	r = br
 	if head, _ := br.Peek(2); string(head) == "\x1f\x8b" {
@@ -137,20 +128,12 @@ func readIDX(r io.Reader, length int64, magic uint32) (elements []byte, shape []
 		claim *= size
 		shape = append(shape, int(size))
 	}
-	// Images are about a fifth as long with gzip. The room is not filled before it is used.
-	out := bytes.NewBuffer(make([]byte, 0, 8*min(claim/8, length, 1<<27)+2*bytes.MinRead))
-	_, err = out.ReadFrom(io.LimitReader(r, claim+1))
-	elements = out.Bytes()
+	elements, err = io.ReadAll(io.LimitReader(r, claim+1))
 	switch n := int64(len(elements)); {
 	case n > claim:
 		return nil, nil, fmt.Errorf("goes on after the %d bytes that its header claims", claim)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, nil, fmt.Errorf("truncated: its gzip stream ends after %d of the %d bytes that its header claims",
-			n, claim)
-	case err != nil:
-		return nil, nil, err
-	case n < claim:
+	case err == nil && n < claim || errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, nil, fmt.Errorf("truncated: holds %d of the %d bytes that its header claims", n, claim)
 	}
-	return elements, shape, nil
+	return elements, shape, err
 }
