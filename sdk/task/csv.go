@@ -170,10 +170,10 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	if len(columns) == 0 {
 		r.wrong("task: %s: no column left beside label and dropped ones", r.name)
 	}
-	if s.Target != "" {
-		return append(columns, found[s.Target])
+	if label := found[s.Label]; s.Target == "" {
+		return append(columns, label.labels(s.Labels))
 	}
-	return append(columns, found[s.Label].labels(s.Labels))
+	return append(columns, found[s.Target])
 }
 
 // readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes

@@ -21,53 +21,48 @@ type Spec struct {
 	// FILE has a header line. Its categories are read from the whole file: like its columns, they count as public.
 	Source string `json:"data"`
 
-	// For CSV only, names of columns: the one that holds the class (required), those to leave out, and those that
-	// become one 0/1 column for each of their values.
+	// For CSV only, names of columns: the class, those to leave out, and those that become one 0/1 column for each value.
 	Label  string   `json:"label"`
 	Drop   []string `json:"drop"`
 	OneHot []string `json:"onehot"`
 
-	// Target is the column that holds the number to predict, in place of Label. Its range is taken from all rows: the
-	// mean with two standard deviations to each side, within the least and the largest. What is beyond counts as its end.
+	// Target is the column of the number to predict, in place of Label. Its range is taken from all rows: the mean with
+	// two standard deviations to each side, within the least and the largest. Values outside it count as its nearer end.
 	Target string `json:"target"`
 
-	// Person is the column that says whose a row is, for data in which a person has several; empty for none. It is not learned
-	// from. All rows of a person go to the same part of a test split.
+	// Person is the column that says whose a row is, where a person may have several rows; empty for none. It is not
+	// learned from. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
-	// Missing is what becomes of missing cells, the Rule of [Missing]; where it is empty they are errors. "indicator:a,b"
-	// also tells of gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all of them.
+	// Missing is the Rule of [Missing] for missing cells; where it is empty they are errors. "indicator:a,b" also marks
+	// gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all columns.
 	Missing string `json:"missing"`
 
 	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
-	// number if all are numbers. Labels that differ in capital letters alone are the same, unless both are in the list;
-	// without a list the first one in the file gives the name.
+	// number if all are numbers. Case does not distinguish labels unless both are in the list; without a list the first
+	// one in the file gives the name.
 	Labels []string `json:"labels"`
 
-	// PCA is the number of principal components to project on, 0 for none.
-	PCA int `json:"pca"`
+	PCA int `json:"pca"` // how many principal components to project on, 0 for none
 
 	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones at the end.
 	// Nil means yes for CSV and synthetic data, no for IDX.
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
-	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set of its
-	// own.
+	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set.
 	TestFraction float64 `json:"test_fraction"`
 
-	// Whole sets no sample aside: Test is empty, unless the source has a test set of its own. It is for data whose owner
-	// has set some aside already, and for [Fit] on a small table that is all public.
+	// Whole sets no sample aside: Test is empty, unless the source has a test set.
 	Whole bool `json:"-"`
 
 	// Records says that each record is protected by itself, or each Person: no other record, and neither the number of
-	// records nor their places, may depend on what is in one. Each line of a CSV file below its header is then a row, and
-	// the test split depends on the number of rows, or persons, and on Seed alone. See [Recipe.Apply] for what becomes of
-	// a row that cannot be read; for Load it is an error.
+	// records nor their places, may depend on the content of one. Each line of a CSV file below its header is then a row,
+	// and the test split depends on the number of rows, or persons, and on Seed alone. A row that cannot be read is an
+	// error for Load; for [Recipe.Apply] see there.
 	Records bool `json:"-"`
 
-	// Seed picks the test samples and generates synthetic data.
-	Seed uint64 `json:"seed"`
+	Seed uint64 `json:"seed"` // picks the test samples and generates synthetic data
 }
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
@@ -140,21 +135,20 @@ func (s Spec) checkClasses(names []string) error {
 
 const asTarget = "name it as target in place of label to predict the number"
 
-// csvFields returns the fields that name columns of a CSV file.
-func (s Spec) csvFields() []csvField {
-	fields := []csvField{{"label", []string{s.Label}}, {"drop", s.Drop}, {"onehot", s.OneHot}}
-	if s.Target != "" {
-		fields[0] = csvField{"target", []string{s.Target}}
-	}
-	if s.Person != "" {
-		fields = append(fields, csvField{"person", []string{s.Person}})
-	}
-	return fields
-}
-
+// csvField is a field that names columns of a CSV file.
 type csvField struct {
 	name    string
 	columns []string
+}
+
+func (s Spec) csvFields() []csvField {
+	fields := []csvField{{"drop", s.Drop}, {"onehot", s.OneHot}}
+	for _, one := range [][2]string{{"person", s.Person}, {"target", s.Target}, {"label", s.Label}} {
+		if one[1] != "" {
+			fields = slices.Insert(fields, 0, csvField{one[0], []string{one[1]}})
+		}
+	}
+	return fields
 }
 
 // CheckSource reports what is wrong with the name of a source, as Spec has it, without opening a file.
@@ -200,16 +194,15 @@ func (s Spec) filled(ownTest bool) Spec {
 type Set struct {
 	Train, Test *Data
 
-	// Spec is the Spec of the call with every default filled in: Standardize and Bias are never nil, nor Labels if there
-	// are classes, and
-	// TestFraction is 0 if the source has a test set of its own.
+	// Spec has every default filled in: Standardize and Bias are never nil, nor Labels if there are classes, and
+	// TestFraction is 0 if the source has a test set.
 	Spec Spec
 
-	// Fitted lists what was taken from the data. A privacy guarantee of a run is conditional on these.
+	// Fitted lists what was taken from the data. A privacy guarantee of a run is conditional on it.
 	Fitted []string
 
-	// Unread says of each line that could not be read with Spec.Records what is wrong with it: of the first ten, and how
-	// many more there are. It is for whoever has the data, and nobody else.
+	// Unread says what is wrong with each line that could not be read with Spec.Records: for the first ten, and how many
+	// more there are. It is for the owner of the data alone.
 	Unread []error
 
 	recipe Recipe // what was done; without FittedOn and Model
@@ -326,8 +319,7 @@ func (set *Set) split(train, test *table) error {
 	if test != nil {
 		set.Test = test.data(s.Labels)
 		return nil
-	}
-	if s.Whole {
+	} else if s.Whole {
 		set.Test = set.Train.Select(nil)
 		return nil
 	}
@@ -340,10 +332,9 @@ func (set *Set) split(train, test *table) error {
 	if s.Person != "" {
 		by = " by person"
 	}
-	if s.Records {
-		return nil // it was taken from no record
+	if !s.Records { // else it depends on no record
+		set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	}
-	set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	return nil
 }
 
