@@ -155,6 +155,9 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
+			if f.name == "drop" && s.files != nil && !slices.Contains(r.names, v) {
+				continue // another file may have it
+			}
 			found[v] = r.column(v, fieldError(f.name, "%q: %s has no such column", v, r.name))
 		}
 	}
@@ -343,7 +346,7 @@ func (r *csvFile) end() {
 
 // table makes one column of each category, in the order that is fixed, or sorted.
 func (r *csvFile) table() *table {
-	t := &table{name: r.name, person: r.people, lost: r.lost, unread: r.unread}
+	t := &table{name: r.name, names: r.names, person: r.people, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)
 	features := r.columns[:width-1]
 	for i := width - 1; i < len(cells); i += width {

@@ -27,6 +27,7 @@ type Data struct {
 	Person []int // whose each sample is, a number for each person; nil if nothing says so
 
 	lost []bool // which records could not be read; nil for none
+	file []int  // that each sample is from, of several; nil for one
 }
 
 // Len returns the number of samples.
@@ -38,29 +39,25 @@ func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d
 // Select returns a copy of the samples at the given indices, in that order. Names are shared.
 func (d *Data) Select(idx []int) *Data {
 	s := *d
+	s.Y, s.Target, s.Person = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx)
+	s.lost, s.file = pick(d.lost, idx), pick(d.file, idx)
 	s.X = make([]float32, 0, len(idx)*d.Dim)
-	s.Y = make([]int, 0, len(idx))
-	if s.Target != nil {
-		s.Target = make([]float32, 0, len(idx))
-	}
-	if s.Person != nil {
-		s.Person = make([]int, 0, len(idx))
-	}
-	s.lost = nil
 	for _, i := range idx {
-		if d.lost != nil {
-			s.lost = append(s.lost, d.lost[i])
-		}
-		if d.Person != nil {
-			s.Person = append(s.Person, d.Person[i])
-		}
 		s.X = append(s.X, d.Row(i)...)
-		s.Y = append(s.Y, d.Y[i])
-		if d.Target != nil {
-			s.Target = append(s.Target, d.Target[i])
-		}
 	}
 	return &s
+}
+
+// pick returns the entries of a list at some indices; nil for no list.
+func pick[T any](list []T, idx []int) []T {
+	if list == nil {
+		return nil
+	}
+	picked := make([]T, len(idx))
+	for k, i := range idx {
+		picked[k] = list[i]
+	}
+	return picked
 }
 
 // WithBias returns a copy with one more column, the constant 1, behind the others: the intercept of a linear model.
@@ -130,11 +127,13 @@ const maxValues = 1000
 
 // table is the content of a source before classes are chosen: rows of numbers, each with the label of the source.
 type table struct {
-	name     string // the file or folder, for errors
+	name     string   // the file or folder, for errors
+	names    []string // of all columns of a CSV file
 	labels   []string
 	targets  []float32 // in place of labels
 	scale    *Range    // of the targets
 	person   []int     // whose each row is; nil if nothing says so
+	file     []int     // that each row is from, of several; nil for one
 	lost     []bool    // rows that could not be read, which stay; nil if there can be none
 	unread   []error   // why, for the first of them
 	dim      int
@@ -167,12 +166,7 @@ func (t *table) data(classes []string) *Data {
 		d.Y = append(d.Y, t.scale.side(y))
 	}
 	d.Target, d.Range, d.lost = t.targets, t.scale, t.lost
-	if t.person != nil {
-		d.Person = make([]int, len(rows))
-		for k, row := range rows {
-			d.Person[k] = t.person[row]
-		}
-	}
+	d.Person, d.file = pick(t.person, rows), pick(t.file, rows)
 	d.X = make([]float32, len(rows)*t.dim)
 	share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,139 +41,99 @@ func ClientFiles(source string) (files []string, err error) {
 	return files, nil
 }
 
-// LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. What is fitted
-// is fitted on the training samples of all files together, as are classes and categories on all of their rows. Every file
-// has all columns but dropped ones, in any order, and a test part of its own. all has the samples of all files,
-// one after the other, and each[i] those of files[i]. Errors name the file.
+// LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. Preprocessing is
+// fitted on the training samples of all files together, classes and categories on all of their rows. Every file has all
+// columns but dropped ones, in any order, and a test part of its own. all has the samples of all files, one after the
+// other, and each[i] those of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
-	s.Source = "csv:" + strings.Join(files, ",")
-	if err := s.Validate(); err != nil {
+	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
+	if all, err = Load(s); err != nil {
 		return nil, nil, err
 	}
-	var r *csvFile // the rows of all files
+	return all, all.each(), nil
+}
+
+// ApplyFiles is [Recipe.Apply] for the data of several clients, as [LoadFiles] is Load.
+func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
+	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
+	if all, err = r.Apply(s); err != nil {
+		return nil, nil, err
+	}
+	return all, all.each(), nil
+}
+
+// each returns the samples of each file.
+func (set *Set) each() (each []*Set) {
+	for i, file := range set.Spec.files {
+		one := *set
+		one.Spec.Source, one.Spec.files = "csv:"+file, nil
+		one.Train, one.Test = set.Train.Select(set.Train.inFile(i)), set.Test.Select(set.Test.inFile(i))
+		each = append(each, &one)
+	}
+	return each
+}
+
+// inFile returns the samples from a file.
+func (d *Data) inFile(file int) (samples []int) {
+	for i := range d.Y {
+		if d.file == nil || d.file[i] == file {
+			samples = append(samples, i)
+		}
+	}
+	return samples
+}
+
+// readFiles reads CSV files that have the columns of the first one, in any order. Categories are collected over all of
+// them.
+func readFiles(files []string, rule rowRule, l layout) (*table, error) {
+	var all *csvFile
 	var faults []error
-	var names []string // of the columns of all files
-	var ends []int     // for each file, the number of rows up to its last one
-	for _, name := range files {
-		file, err := openFile(name, s.rows(), s.like(r))
+	var file []int // that each row is from
+	persons := 0   // of the files so far
+	for i, name := range files {
+		r, err := openFile(name, rule, l.like(all))
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		names = append(names, file.names...)
-		if r == nil {
-			r = file
-		} else {
-			r.cells, r.people = append(r.cells, file.cells...), together(r.people, file.people)
+		file = append(file, slices.Repeat([]int{i}, len(r.cells)/len(r.columns))...)
+		for row := range r.people {
+			r.people[row] += persons
 		}
-		ends = append(ends, len(r.cells)/len(r.columns))
-	}
-	for _, name := range s.Drop {
-		if faults == nil && !slices.Contains(names, name) {
-			faults = append(faults, fieldError("drop", "%q: no file has such a column", name))
+		persons += len(r.known)
+		if all == nil {
+			all = r
+			continue
 		}
+		all.cells, all.names = append(all.cells, r.cells...), append(all.names, r.names...)
+		all.people = append(all.people, r.people...)
+		all.lost, all.unread = append(all.lost, r.lost...), append(all.unread, r.unread...)
 	}
 	if faults != nil {
-		return nil, nil, errors.Join(faults...)
+		return nil, errors.Join(faults...)
 	}
-	whole := r.table()
-	whole.name = strings.Join(files, ", ")
-	all, err = s.begin(whole, nil)
+	t := all.table()
+	if t.name = strings.Join(files, ", "); len(files) > 1 {
+		t.file = file
+	}
+	return t, nil
+}
+
+// openFile is readCSV for the file of a path.
+func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("task: %w", err)
 	}
-	from := 0
-	for i, file := range files {
-		one := &Set{Spec: all.Spec}
-		one.Spec.Source = "csv:" + file
-		if err := one.split(whole.part(from, ends[i]), nil); err != nil {
-			return nil, nil, err
-		}
-		each, from = append(each, one), ends[i]
-	}
-	all.join(each)
-	if err := all.finish(whole); err != nil {
-		return nil, nil, err
-	}
-	for _, one := range each {
-		one.recipe = all.recipe
-		if err := one.transform(); err != nil {
-			return nil, nil, err
-		}
-	}
-	if !s.Records {
-		all.fitted("test split of %v of each file, stratified by label, seed %d", s.TestFraction, s.Seed)
-	}
-	return all, each, nil
+	defer f.Close()
+	return readCSV(f, path, rule, l)
 }
 
-// ApplyFiles is [Recipe.Apply] for the data of several clients, each in a CSV file of its own; s.Source is not used. The
-// results are those of [LoadFiles].
-func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
-	for _, file := range files {
-		s.Source = "csv:" + file
-		one, fault := r.Apply(s)
-		each, err = append(each, one), errors.Join(err, fault)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	whole := *each[0]
-	whole.join(each)
-	return &whole, each, nil
-}
-
-// join makes the samples of all parts those of the set.
-func (set *Set) join(each []*Set) {
-	train, test := *each[0].Train, *each[0].Test
-	set.Train, set.Test = &train, &test
-	for _, one := range each[1:] {
-		train.add(one.Train)
-		test.add(one.Test)
-	}
-}
-
-// add appends the samples of another set, whose columns are the same, in new memory.
-func (d *Data) add(more *Data) {
-	d.Person = together(d.Person, more.Person)
-	d.X, d.Y, d.Target = slices.Concat(d.X, more.X), slices.Concat(d.Y, more.Y), slices.Concat(d.Target, more.Target)
-}
-
-// together appends the persons of another file, who are other ones.
-func together(people, more []int) []int {
-	first := 0
-	for _, who := range people {
-		first = max(first, who+1)
-	}
-	people = slices.Clip(people)
-	for _, who := range more {
-		people = append(people, first+who)
-	}
-	return people
-}
-
-// part returns the rows from the first to the one before the last.
-func (t *table) part(first, last int) *table {
-	p := *t
-	if t.targets != nil {
-		p.targets = t.targets[first:last]
-	} else {
-		p.labels = t.labels[first:last]
-	}
-	if t.person != nil {
-		p.person = t.person[first:last]
-	}
-	p.fill = func(row []float32, i int) { t.fill(row, first+i) }
-	return &p
-}
-
-// like is the layout of a Spec for one of several files: it has the columns of the first one, in any order, whose
-// categories are collected over all files. It may be called several times for one file. first is nil for the first one.
-func (s Spec) like(first *csvFile) layout {
+// like is the layout of another file with the columns of the first one, nil if there is none. It may be called several
+// times for one file.
+func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
-		s := s
-		s.Drop = slices.DeleteFunc(slices.Clone(s.Drop), func(name string) bool { return !slices.Contains(r.names, name) })
-		columns := s.columns(r)
+		columns := l(r)
 		if first == nil {
 			return columns
 		}
@@ -182,11 +143,12 @@ func (s Spec) like(first *csvFile) layout {
 			}
 		}
 		for _, c := range first.columns {
-			if c.at, c.timed = slices.Index(r.names, c.Name), false; c.at < 0 && c != first.label() {
-				r.lacks = true
+			c.at, c.timed = slices.Index(r.names, c.Name), false
+			if c.at < 0 && !r.lacks {
 				r.wrong("task: %s has no column %q, which %s has: leave it out with drop", r.name, c.Name, first.name)
 			}
 		}
+		r.lacks = r.lacks || r.faults != nil
 		return first.columns
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +62,8 @@ type Spec struct {
 	Records bool `json:"-"`
 
 	Seed uint64 `json:"seed"` // picks the test samples and generates synthetic data
+
+	files []string // CSV files in place of Source
 }
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
@@ -214,9 +215,14 @@ func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	train, test, err := readSource(s.Source, s.Seed, s.rows(), s.columns)
+	train, test, err := s.read(s.rows(), s.columns)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range s.Drop {
+		if s.files != nil && !slices.Contains(train.names, name) {
+			return nil, fieldError("drop", "%q: no file has such a column", name)
+		}
 	}
 	set, err := s.begin(train, test)
 	if err == nil {
@@ -276,22 +282,21 @@ func (set *Set) finish(train *table) error {
 	return set.transform()
 }
 
-// readSource opens a source whose name is valid. l is for a CSV file and seed for generated data. test is nil if the
-// source has no test set of its own.
-func readSource(source string, seed uint64, rule rowRule, l layout) (train, test *table, err error) {
-	kind, arg, _ := strings.Cut(source, ":")
+// read opens the Source, whose name is valid. l is for CSV files. test is nil if the source has no test set.
+func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
+	kind, arg, _ := strings.Cut(s.Source, ":")
 	switch kind {
 	case "idx":
 		return loadIDX(arg)
 	case "csv":
-		r, err := openFile(arg, rule, l)
-		if err != nil {
-			return nil, nil, err
+		if s.files == nil {
+			s.files = []string{arg}
 		}
-		return r.table(), nil, nil
+		train, err = readFiles(s.files, rule, l)
+		return train, nil, err
 	}
-	d := Clinical(clinicalPatients, seed)
-	train = &table{name: source, dim: d.Dim, features: d.Features}
+	d := Clinical(clinicalPatients, s.Seed)
+	train = &table{name: s.Source, dim: d.Dim, features: d.Features}
 	for _, f := range d.Features {
 		train.columns = append(train.columns, Column{Name: f})
 	}
@@ -300,16 +305,6 @@ func readSource(source string, seed uint64, rule rowRule, l layout) (train, test
 	}
 	train.fill = func(row []float32, i int) { copy(row, d.Row(i)) }
 	return train, nil, nil
-}
-
-// openFile is readCSV for the file of a path.
-func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("task: %w", err)
-	}
-	defer f.Close()
-	return readCSV(f, path, rule, l)
 }
 
 // split takes the samples of the classes, and sets some aside for tests if there is no test table.
@@ -323,15 +318,25 @@ func (set *Set) split(train, test *table) error {
 		set.Test = set.Train.Select(nil)
 		return nil
 	}
-	learn, hold, err := set.Train.split(s.TestFraction, s.Seed, s.Records)
-	if err != nil {
-		return fmt.Errorf("%w in %s", err, s.Source)
+	d, by := set.Train, ""
+	sources := []string{s.Source}
+	if s.files != nil {
+		sources, by = s.files, " of each file"
 	}
-	set.Train, set.Test = set.Train.Select(learn), set.Train.Select(hold)
-	by := ""
 	if s.Person != "" {
-		by = " by person"
+		by += " by person"
 	}
+	var learn, hold []int
+	for file, source := range sources {
+		samples := d.inFile(file)
+		part := &Data{Y: pick(d.Y, samples), Person: pick(d.Person, samples), Classes: d.Classes}
+		train, test, err := part.split(s.TestFraction, s.Seed, s.Records)
+		if err != nil {
+			return fmt.Errorf("%w in %s", err, source)
+		}
+		learn, hold = append(learn, pick(samples, train)...), append(hold, pick(samples, test)...)
+	}
+	set.Train, set.Test = d.Select(learn), d.Select(hold)
 	if !s.Records { // else it depends on no record
 		set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	}

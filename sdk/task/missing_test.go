@@ -121,7 +121,7 @@ func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	if rule == dropRows {
 		return nil
 	}
-	train, _, err := readSource(s.Source, s.Seed, byRecord, s.columns)
+	train, _, err := s.read(byRecord, s.columns)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 		}
 		return r.table(), nil
 	}
-	train, test, err := readSource(source, seed, byRecord, l)
+	train, test, err := Spec{Source: source, Seed: seed}.read(byRecord, l)
 	return cmp.Or(test, train), err
 }
 

@@ -138,7 +138,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
-		Source: s.Source, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
+		Source: s.Source, files: s.files, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if s.kind() != r.Source {
@@ -158,7 +158,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if r.Missing != nil {
 		s.Missing = r.Missing.Rule
 	}
-	train, test, err := readSource(s.Source, s.Seed, rule, reader.layout)
+	train, test, err := s.read(rule, reader.layout)
 	if err != nil {
 		return nil, err
 	}
