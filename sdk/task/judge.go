@@ -1,31 +1,71 @@
 package task
 
 import (
-	"slices"
+	"errors"
+	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Judge says what parameters are worth on all samples, which must have classes. It fails where Loss would fail, and if a
+// Judge measures parameters on all samples, which must have classes. It fails where Loss would fail, and if a
 // probability is NaN.
 func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
 	said := make([]int, m.data.Len())
-	if m.head.classes != 2 {
-		for i := range said {
-			said[i] = m.predict(x, i)
-		}
-		return JudgeClasses(m.head.classes, m.data.Y, said, nil)
-	}
-	ones := make([]float64, m.data.Len())
+	var ones []float64 // the probabilities of class 1 of two
 	for i := range said {
-		ones[i] = m.score(x, i)
-		said[i] = sideOf(ones[i])
+		said[i] = m.predict(x, i)
+		if m.head.classes == 2 {
+			ones = append(ones, vec.Sigmoid(m.score(x, i)))
+		}
 	}
-	vec.Sigmoids(ones)
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+}
+
+// Errors compares predictions with the targets of all samples, in their unit. It fails where Loss would fail, without a
+// target, and if a prediction is NaN.
+func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	if m.goal == nil {
+		return nil, errors.New("task: errors of a model for classes, want one with a target")
+	}
+	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
+	for i, y := range m.data.Target {
+		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
+	}
+	return JudgeNumbers(is, said)
+}
+
+// MeanLoss returns the mean of the loss over all samples, and NaN where Loss would fail.
+func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
+
+// Accuracy returns the share of samples, in [0, 1], whose most probable class is their own. Of equally probable classes
+// the first counts, and a NaN is never right. It returns NaN where Loss would fail, and for a target.
+func (m *Model) Accuracy(x []float32) float64 {
+	if m.goal != nil {
+		return math.NaN()
+	}
+	return m.mean(x, func(x []float32, sample int) float64 {
+		if m.predict(x, sample) == m.data.Y[sample] {
+			return 1
+		}
+		return 0
+	})
+}
+
+func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float64 {
+	if m.check(x) != nil {
+		return math.NaN()
+	}
+	sum := 0.0
+	for i := range m.data.Y {
+		sum += f(x, i)
+	}
+	return sum / float64(m.data.Len())
 }
 
 // Majority returns the accuracy of always saying the most frequent class, in [0, 1]; 0 without classes.
@@ -33,9 +73,9 @@ func (m *Model) Majority() float64 {
 	if m.err != nil || m.goal != nil {
 		return 0
 	}
-	of := make([]int, m.head.classes)
-	for _, y := range m.data.Y {
-		of[y]++
+	most := 0
+	for _, members := range byClass(m.data.Y, m.head.classes) {
+		most = max(most, len(members))
 	}
-	return float64(slices.Max(of)) / float64(m.data.Len())
+	return float64(most) / float64(m.data.Len())
 }

@@ -228,34 +228,6 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	return true
 }
 
-// MeanLoss returns the mean of the loss over all samples, and NaN where Loss would fail.
-func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
-
-// Accuracy returns the share of samples, in [0, 1], whose most probable class is their own. Of equally probable classes
-// the first counts, and a NaN is never right. It returns NaN where Loss would fail, and for a target.
-func (m *Model) Accuracy(x []float32) float64 {
-	if m.goal != nil {
-		return math.NaN()
-	}
-	return m.mean(x, func(x []float32, sample int) float64 {
-		if m.predict(x, sample) == m.data.Y[sample] {
-			return 1
-		}
-		return 0
-	})
-}
-
-func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float64 {
-	if m.check(x) != nil {
-		return math.NaN()
-	}
-	sum := 0.0
-	for i := range m.data.Y {
-		sum += f(x, i)
-	}
-	return sum / float64(m.data.Len())
-}
-
 func (m *Model) check(x []float32) error {
 	if m.err == nil && len(x) != m.Dim() {
 		return fmt.Errorf("task: %d parameters, want %d", len(x), m.Dim())

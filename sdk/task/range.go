@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // sides are the classes of data with a target: below the middle of its range, and from there on.
@@ -71,20 +69,4 @@ func (r *Range) scaled(targets []float32) []float64 {
 		out = append(out, r.scale(y))
 	}
 	return out
-}
-
-// Errors compares predictions with the targets of all samples, in their unit. It fails where Loss would fail, without a
-// target, and if a prediction is NaN.
-func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
-	if err := m.check(x); err != nil {
-		return nil, err
-	}
-	if m.goal == nil {
-		return nil, errors.New("task: errors of a model for classes, want one with a target")
-	}
-	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
-	for i, y := range m.data.Target {
-		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
-	}
-	return JudgeNumbers(is, said)
 }
