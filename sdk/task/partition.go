@@ -322,35 +322,31 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. Each entry is first rounded
 // down; what rows and columns then lack goes to the entries that lost most, where both still lack something.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
+	type entry struct {
+		i, c int
+		lost float64
+	}
 	rowLeft, columnLeft := slices.Clone(sizes), slices.Clone(totals)
 	whole := make([][]int, len(table))
-	var entries []rounding
+	add := func(i, c, most int) int {
+		n := min(most, rowLeft[i], columnLeft[c])
+		whole[i][c] += n
+		rowLeft[i] -= n
+		columnLeft[c] -= n
+		return n
+	}
+	var entries []entry
 	for i, row := range table {
 		whole[i] = make([]int, len(row))
 		for c, x := range row {
-			n := min(int(x), rowLeft[i], columnLeft[c])
-			whole[i][c] = n
-			rowLeft[i] -= n
-			columnLeft[c] -= n
-			entries = append(entries, rounding{i, c, x - float64(n)})
+			entries = append(entries, entry{i, c, x - float64(add(i, c, int(x)))})
 		}
 	}
-	slices.SortFunc(entries, func(a, b rounding) int { // those that lost most first, in the order of the table
-		return cmp.Or(cmp.Compare(b.lost, a.lost), a.i-b.i, a.c-b.c)
-	})
-	for _, most := range []int{1, math.MaxInt} { // one each if that is enough, as it nearly always is
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(b.lost, a.lost) })
+	for _, most := range []int{1, math.MaxInt} { // one each is nearly always enough
 		for _, e := range entries {
-			n := min(most, rowLeft[e.i], columnLeft[e.c])
-			whole[e.i][e.c] += n
-			rowLeft[e.i] -= n
-			columnLeft[e.c] -= n
+			add(e.i, e.c, most)
 		}
 	}
 	return whole
-}
-
-// rounding is what an entry of a table lost.
-type rounding struct {
-	i, c int
-	lost float64
 }
