@@ -122,7 +122,7 @@ func (c recordCase) replace(t *testing.T) {
 	} else {
 		places, first = 2, 1 // another person is no replaced record
 	}
-	base := c.lines(20)
+	base := c.lines(11) // of each label and category, one person with two rows
 	spec.Source, spec.Whole = writeLines(t, base...), true
 	recipe, err := task.Fit(spec, model, "a test")
 	if err != nil {
@@ -154,7 +154,7 @@ func (c recordCase) replace(t *testing.T) {
 				t.Fatalf("line %d as %q: records %v changed", row, line, moved)
 			}
 		}
-		for row := 1; row < len(base); row += 3 {
+		for row := 1; row < len(base); row += 5 {
 			for at := first; at < 5; at++ {
 				for _, hostile := range hostileCells {
 					cells := strings.Split(base[row], c.sep)
