@@ -81,15 +81,11 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 // checkPlaces checks that a run has two or more places exactly if its task names the column of persons. An empty name
 // means that the task names none.
 func checkPlaces(places int, person string) error {
-	if person != "" && places < 2 {
-		return fleetfile.Mismatchf("privacy.places is missing, want how many records of one person count (2 or more), as the "+
-			"task in the fleet file says whose each row is: person is %q", person)
+	if (person != "") == (places >= 2) {
+		return nil
 	}
-	if person == "" && places > 1 {
-		return fleetfile.Mismatchf("privacy.places is %d, want it left out, or a task in the fleet file with the column that "+
-			"says whose each row is: person is missing", places)
-	}
-	return nil
+	return fleetfile.Mismatchf("privacy.places is %d, and person in the task of the fleet file %q: want both, how many records of "+
+		"one person count (2 or more) and the column that says whose each row is, or neither", places, person)
 }
 
 // open builds the model over a node's data.

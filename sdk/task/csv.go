@@ -19,45 +19,37 @@ const maxFaults = 10
 type column struct {
 	Column
 	at     int            // its place in the file
-	number map[string]int // of each category; nil for a column of numbers
-	folded map[string]int // likewise, of those that are also found in other letters: by their small ones
+	number map[string]int // of each category, and with fold of its lower case; nil for a column of numbers
+	fold   bool           // case does not distinguish categories unless they are given in both
 	fixed  bool           // there are no other categories
 
 	ignored bool                      // every cell is the first category, whatever it holds
-	unknown func(column, cell string) // is told of a cell that is no category, which becomes -1; nil if that is a fault
+	unknown func(column, cell string) // is called for a cell that is no category, which becomes -1; nil if that is an error
 
-	timed bool // a date or time in it has been told of: all others are like it
+	timed bool // a date or time in it has been reported: all others are like it
 }
 
-// categories makes a column one of categories, all that occur.
-func (c *column) categories() *column {
-	c.number, c.Categories = map[string]int{}, nil
-	return c
-}
-
-// labels makes a column one of categories of which some are known. Cells that differ from one of them, or from each
-// other, in capital letters alone are the same.
+// labels makes a column one of categories of which some are known. Case does not distinguish the others.
 func (c *column) labels(known []string) *column {
-	c.number, c.folded, c.Categories = numbered(known), map[string]int{}, slices.Clone(known)
+	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
-		if _, ok := c.folded[strings.ToLower(v)]; !ok {
-			c.folded[strings.ToLower(v)] = i
-		}
+		c.folded(v, i)
 	}
 	return c
 }
 
-// only makes a column one of the given categories and no others.
-func (c *column) only(categories []string) *column {
-	c.fixed = true
-	return c.labels(categories)
+// folded makes the lower case of a category another name of it, unless it has a meaning.
+func (c *column) folded(category string, number int) {
+	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
+		c.number[strings.ToLower(category)] = number
+	}
 }
 
 // category returns the number of the category in a cell, and what is wrong with the cell.
 func (c *column) category(cell string) (_ int, fault string) {
 	n, ok := c.number[cell]
-	if !ok && c.folded != nil {
-		n, ok = c.folded[strings.ToLower(cell)]
+	if !ok && c.fold {
+		n, ok = c.number[strings.ToLower(cell)]
 	}
 	switch {
 	case ok:
@@ -73,9 +65,7 @@ func (c *column) category(cell string) (_ int, fault string) {
 	n = len(c.Categories)
 	c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a part of its line
 	c.number[c.Categories[n]] = n
-	if c.folded != nil {
-		c.folded[strings.ToLower(cell)] = n
-	}
+	c.folded(c.Categories[n], n)
 	return n, ""
 }
 
@@ -98,7 +88,6 @@ type csvFile struct {
 	faults []error
 	count  int  // of faulty cells
 	lacks  bool // a column is missing
-	hinted bool // a fault says what to do with missing cells
 	bad    bool // the present row has a fault
 	width  int  // of the present row
 	at     int  // the line of the present row; 0 if the Reader knows it
@@ -164,7 +153,8 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	for i, name := range r.names {
 		c := &column{Column: Column{Name: name}, at: i}
 		if slices.Contains(s.OneHot, name) {
-			columns = append(columns, c.categories())
+			c.number = map[string]int{}
+			columns = append(columns, c)
 		} else if found[name] == nil {
 			columns = append(columns, c)
 		}
@@ -295,7 +285,7 @@ func (r *csvFile) cell(c *column, cell string) (v float32, err error) {
 	wrong := ""
 	switch {
 	case c.ignored:
-	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.folded != nil):
+	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.fold):
 		return nan, nil
 	case c == r.label() && cell == "":
 		r.fault(c.at, "column %q: empty label", c.Name)
@@ -307,10 +297,6 @@ func (r *csvFile) cell(c *column, cell string) (v float32, err error) {
 	default:
 		v, wrong = r.numbers.parse(cell, r.line(c.at), c.Name)
 	}
-	if wrong == blankFault && r.hinted {
-		wrong = noNumber
-	}
-	r.hinted = r.hinted || wrong == blankFault
 	r.bad = r.bad || wrong != ""
 	if wrong != "" && (wrong != timeFault || !c.timed) {
 		r.fault(c.at, "column %q: %q %s", c.Name, cell, wrong)

@@ -239,7 +239,9 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 		if c.Categories == nil {
 			columns = append(columns, find(c.Name, "a number"))
 		} else {
-			columns = append(columns, find(c.Name, "a category").only(c.Categories))
+			category := find(c.Name, "a category").labels(c.Categories)
+			category.fixed = true
+			columns = append(columns, category)
 		}
 	}
 	if r.Person != "" {
