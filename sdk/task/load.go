@@ -196,7 +196,7 @@ type Set struct {
 	Train, Test *Data
 
 	// Spec has every default filled in: Standardize and Bias are never nil, nor Labels if there are classes, and
-	// TestFraction is 0 if the source has a test set.
+	// TestFraction is 0 if the source has a test set. By a recipe, OneHot, Missing and PCA stay empty.
 	Spec Spec
 
 	// Fitted lists what was taken from the data. A privacy guarantee of a run is conditional on it.

@@ -115,16 +115,16 @@ func (r *Recipe) Start(seed uint64) []float32 {
 }
 
 // Apply loads a device's own data, from a source of the recipe's kind, and prepares them. Of s only Source, TestFraction,
-// Whole and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted on the
-// result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
+// Whole, Records and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted
+// on the result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
 //
-// With s.Records each line of a CSV file below the header is a record, whatever is in it: it stays in its place, and nothing
-// that is read of another one depends on it. A line is lost that has nothing in it, another number of cells than the
-// header, a stray or open quote, a cell that is no number or none of the column's categories, a missing cell without a rule
-// for it, or a label that is missing or none of the classes, even if the recipe has a Subset. Its loss is NaN in Train,
-// whatever the parameters; Test is without it. A comma in a number is a decimal comma, but in a file whose cells are not
-// separated by semicolons 1,234 may be either, and the line is lost. A line that does not say whose it is counts as a person
-// of its own. See [Recipe.ForRecords] for what is refused.
+// With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends on
+// its content. A line is lost if it is empty, has another number of cells than the header, a stray or open quote, a cell
+// that is no number or none of the column's categories, a missing cell without a rule for it, or a label that is missing
+// or none of the classes, even if the recipe has a Subset. Its loss is NaN in Train, whatever the parameters; Test is
+// without it. A comma in a number is a decimal comma, but if semicolons do not separate the cells, 1,234 may be either,
+// and the line is lost. A line that does not say whose it is counts as a person of its own. See [Recipe.ForRecords] for
+// what is refused.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
@@ -144,19 +144,8 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if s.kind() != r.Source {
 		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", s.Source, r.Source)
 	}
-	if r.PCA != nil {
-		s.PCA = len(r.PCA.Components)
-	}
-	for _, c := range r.Columns {
-		if c.Categories != nil {
-			s.OneHot = append(s.OneHot, c.Name)
-		}
-	}
 	if r.Target != nil {
 		s.Label, s.Target = "", r.Label
-	}
-	if r.Missing != nil {
-		s.Missing = r.Missing.Rule
 	}
 	train, test, err := s.read(rule, reader.layout)
 	if err != nil {

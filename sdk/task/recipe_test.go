@@ -74,7 +74,7 @@ func TestRecipeIsLoad(t *testing.T) {
 					t.Errorf("a recipe was applied, and yet %q", what)
 				}
 			}
-			if *got.Spec.Standardize != *set.Spec.Standardize || *got.Spec.Bias != *set.Spec.Bias || got.Spec.PCA != s.PCA ||
+			if *got.Spec.Standardize != *set.Spec.Standardize || *got.Spec.Bias != *set.Spec.Bias ||
 				got.Spec.TestFraction != set.Spec.TestFraction {
 				t.Errorf("did %+v, want %+v", got.Spec, set.Spec)
 			}
