@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // sides are the classes of data with a target: below the middle of its range, and from there on.
@@ -20,10 +21,9 @@ type Range struct {
 func rangeOf(targets []float32) (*Range, error) {
 	n := float64(len(targets))
 	mean, square := 0.0, 0.0
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high := float64(slices.Min(targets)), float64(slices.Max(targets))
 	for _, y := range targets {
 		mean += float64(y)
-		low, high = min(low, float64(y)), max(high, float64(y))
 	}
 	mean /= n
 	for _, y := range targets {
