@@ -86,11 +86,12 @@ type csvFile struct {
 	unread []error        // why, where rows may be lost
 
 	faults []error
-	count  int  // of faulty cells
-	lacks  bool // a column is missing
-	bad    bool // the present row has a fault
-	width  int  // of the present row
-	at     int  // the line of the present row; 0 if the Reader knows it
+	stop   error // why the rest is not read; nil if it is
+	count  int   // of faulty cells
+	lacks  bool  // a column is missing
+	bad    bool  // the present row has a fault
+	width  int   // of the present row
+	at     int   // the line of the present row; 0 if the Reader knows it
 }
 
 // header reads the names of columns, up to the last one that is not empty. A column without a name before it is called
@@ -185,15 +186,12 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 		return nil, errors.Join(r.faults...)
 	}
 	if rule == byRecord {
-		err = r.records()
+		r.records()
 	} else {
-		err = r.lines(below)
-	}
-	if err != nil {
-		return nil, errors.Join(append(r.faults, err)...)
+		r.lines(below)
 	}
 	r.end()
-	if rule == everyLine && len(r.cells) > 0 {
+	if rule == everyLine && r.stop == nil && len(r.cells) > 0 {
 		r.unread = r.faults
 		return r, nil
 	}
@@ -201,19 +199,17 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	return r, errors.Join(r.faults...)
 }
 
-// records reads the rows of a file as CSV has them. The error is for what makes it pointless to go on.
-func (r *csvFile) records() error {
-	for {
+// records reads the rows of a file as CSV has them.
+func (r *csvFile) records() {
+	for r.stop == nil {
 		record, err := r.Read()
 		if err == io.EOF {
-			return nil
+			return
 		} else if err != nil {
-			r.wrong("task: %s: %w", r.name, err)
-			return nil
+			r.stop = fmt.Errorf("task: %s: %w", r.name, err)
+			return
 		}
-		if err := r.row(record); err != nil {
-			return err
-		}
+		r.row(record)
 	}
 }
 
@@ -234,23 +230,20 @@ func (r *csvFile) line(cell int) int {
 	return line
 }
 
-// row reads a row. The error is for what makes it pointless to go on.
-func (r *csvFile) row(record []string) error {
+// row reads a row.
+func (r *csvFile) row(record []string) {
 	r.width = len(record)
 	last := len(filled(record))
 	if last == 0 {
-		return nil
+		return
 	}
 	if len(record) < len(r.names) || last > len(r.names) {
 		r.fault(0, "%d cells, want %d as in the header", len(record), len(r.names))
-		return nil
+		return
 	}
 	before, whole := len(r.cells), true
 	for _, c := range r.columns {
-		v, err := r.cell(c, strings.TrimSpace(record[c.at]))
-		if err != nil {
-			return err
-		}
+		v := r.cell(c, strings.TrimSpace(record[c.at]))
 		whole = whole && !(isNaN(v) && (c == r.label() || r.rule == dropRows))
 		r.cells = append(r.cells, v)
 	}
@@ -259,7 +252,6 @@ func (r *csvFile) row(record []string) error {
 	} else if r.person != nil && r.at == 0 {
 		r.whose(strings.TrimSpace(record[r.person.at]))
 	}
-	return nil
 }
 
 // whose notes whose the present row is.
@@ -278,18 +270,18 @@ func (r *csvFile) whose(cell string) {
 	r.people = append(r.people, n)
 }
 
-// cell returns what a column reads from a cell of the present row: a number, or that of its category. It is NaN if the
-// cell is missing and may be. The error is for what makes it pointless to go on.
-func (r *csvFile) cell(c *column, cell string) (v float32, err error) {
+// cell returns what a column reads from a cell of the present row: a number, or that of its category, or NaN for a missing
+// cell where a rule says what stands for it.
+func (r *csvFile) cell(c *column, cell string) (v float32) {
 	_, known := c.number[cell]
 	wrong := ""
 	switch {
 	case c.ignored:
 	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.fold):
-		return nan, nil
+		return nan
 	case c == r.label() && cell == "":
 		r.fault(c.at, "column %q: empty label", c.Name)
-		return 0, nil
+		return 0
 	case c.number != nil:
 		var n int
 		n, wrong = c.category(cell)
@@ -303,18 +295,17 @@ func (r *csvFile) cell(c *column, cell string) (v float32, err error) {
 		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
-		hint := ""
-		if c == r.label() {
-			hint = "; where it is a number, " + asTarget
-		}
-		const format = "task: %s: column %q has more than %d distinct values, too many for classes or one-hot%s"
-		err = fmt.Errorf(format, r.name, c.Name, maxValues, hint)
+		r.stop = fmt.Errorf("task: %s: column %q has more than %d distinct values, too many for classes or one-hot; where a label is "+
+			"a number, "+asTarget, r.name, c.Name, maxValues)
 	}
-	return v, err
+	return v
 }
 
 // end notes the faults that a file shows once it has been read.
 func (r *csvFile) end() {
+	if r.stop != nil {
+		r.faults = append(r.faults, r.stop)
+	}
 	if r.count > maxFaults {
 		r.wrong("task: %s: %d more faults", r.name, r.count-maxFaults)
 	}
@@ -322,11 +313,8 @@ func (r *csvFile) end() {
 		r.faults = append(r.faults, err)
 	}
 	if r.faults == nil && len(r.cells) == 0 {
-		needed := ""
-		if r.rule != "" {
-			needed = " with what is needed: a label, or with the rule drop all of it"
-		}
-		r.wrong("task: %s: no rows below the header%s", r.name, needed)
+		r.wrong("task: %s: no rows below the header with what is needed: a label, and with the rule drop no missing cell",
+			r.name)
 	}
 }
 

@@ -26,17 +26,18 @@ func (s Spec) rows() rowRule {
 	return byRecord
 }
 
-// lines reads each line as a row by itself. The error is for what makes it pointless to go on.
-func (r *csvFile) lines(below *bufio.Reader) error {
+// lines reads each line as a row by itself.
+func (r *csvFile) lines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
-	for {
+	for r.stop == nil {
 		line, err := below.ReadString('\n')
 		if line == "" && err == io.EOF {
-			return nil
+			return
 		} else if err != nil && err != io.EOF {
-			return fmt.Errorf("task: %s: %w", r.name, err)
+			r.stop = fmt.Errorf("task: %s: %w", r.name, err)
+			return
 		}
 		r.at++
 		one.Reset(strings.NewReader(line))
@@ -44,15 +45,12 @@ func (r *csvFile) lines(below *bufio.Reader) error {
 		if err != nil { // it is lost, but may say whose it is
 			record = strings.Split(line, string(r.Comma))
 		}
-		if err := r.place(record, err); err != nil {
-			return err
-		}
+		r.place(record, err)
 	}
 }
 
-// place reads a row that has a place whatever is in it. fault says that it is no row. The error is for what makes it
-// pointless to go on.
-func (r *csvFile) place(record []string, fault error) error {
+// place reads a row that keeps its place whatever its content. fault, if not nil, says why it is no row.
+func (r *csvFile) place(record []string, fault error) {
 	from := len(r.cells)
 	r.bad = false
 	var wrong *csv.ParseError
@@ -62,9 +60,7 @@ func (r *csvFile) place(record []string, fault error) error {
 	case fault != nil || len(filled(record)) == 0:
 		r.fault(0, "nothing in it")
 	default:
-		if err := r.row(record); err != nil {
-			return err
-		}
+		r.row(record)
 		if !r.bad && len(r.cells) == from {
 			r.fault(0, "column %q: empty label", r.label().Name)
 		}
@@ -84,7 +80,6 @@ func (r *csvFile) place(record []string, fault error) error {
 		r.cells = append(r.cells[:from], make([]float32, len(r.columns))...)
 	}
 	r.lost = append(r.lost, r.bad)
-	return nil
 }
 
 const noDrop = "each record is protected, and one that is left out changes the number of records, which is public and fixed"
