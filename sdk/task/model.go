@@ -154,8 +154,8 @@ func (m *Model) Len() int {
 }
 
 // Loss returns the loss of parameters x at a sample, in [0, 1]; it is NaN only if a parameter is NaN, products overflow, or
-// the sample is a record that could not be read, see [Recipe.Apply]. It fails if x has another length than Dim or sample is not in [0, Len). It ignores ctx, allocates nothing,
-// and neither changes nor keeps x.
+// the sample is a record that could not be read, see [Recipe.Apply]. It fails if x has another length than Dim or sample is
+// not in [0, Len). It ignores ctx, allocates nothing, and neither changes nor keeps x.
 func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if err := m.check(x); err != nil {
 		return 0, err
