@@ -8,9 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account is what the releases of a run cost: in the filter of the run, and in the ledger of all runs on the same data. It
-// is nil in a run that is not private, which has no cost that could be stated. All numbers of rounds count those that touch
-// data.
+// account is what the releases of a run cost: in the filter of the run, and in the ledger of all runs on the same data; nil
+// in a run that is not private. All numbers of rounds count those that touch data.
 type account struct {
 	ledger *state.Ledger // nil counts this run alone
 	run    string
@@ -55,8 +54,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load takes over the filter that was stored with a round. Releases that were made while the run had no ledger are entered
-// in the one that it has now; head is that of the ledger at that time, empty for none.
+// load takes over the filter that was stored with a round. head is that of the ledger at that time, empty for none: then
+// the releases so far are entered in the present one.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -76,9 +75,9 @@ func (a *account) load(filter []byte, head string) (err error) {
 const advice = "restore the newest state and ledger, let this device take the place of a lost one, or start the fleet anew " +
 	"under another run id"
 
-// check makes sure that the ledger knows of no release that a store has lost which ends with a round, by the rule of
-// [dpmech.CheckResume]. Without a store nothing is recorded, and whatever was marked may have been sent. A device that
-// has replaced another makes no release with data, and its ledger has the whole run.
+// check returns an error if the ledger has a release that a store which ends with round lacks, by the rule of
+// [dpmech.CheckResume], or without a store any that may have been sent. The ledger of a replacement device, which makes no
+// release with data, has the whole run.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
@@ -94,8 +93,8 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release to the run and to the lifetime of the data, before its noise is drawn. A refusal counts
-// nowhere; a crash between the two can only count too much.
+// reserve charges a release to the run and to the ledger, before its noise is drawn. A refusal counts nowhere; a crash
+// between the two can only count too much.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil
@@ -104,7 +103,7 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// What is in the ledger already costs nothing more. That must not be the doing of another node with the same past.
+		// A line of the ledger is not charged again, and so must not be another node's with the same past.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
 				state.ErrRollback)

@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"cmp"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
@@ -61,3 +63,21 @@ func (p Payload) MarshalText() ([]byte, error) { return payloads.Text(int(p)) }
 
 // UnmarshalText reads a name.
 func (p *Payload) UnmarshalText(name []byte) error { return payloads.Parse((*int)(p), name) }
+
+// Wire says what members send each other. The zero value is the release on a grid of 4 bits in a private run, and the
+// paper's messages in another.
+type Wire struct {
+	Payload Payload `json:"payload"`
+	// GridBits W, 2 to 8, puts private releases on a grid of sigma/2^W; 0 means no grid, or 4 with PayloadAuto.
+	GridBits int `json:"grid_bits"`
+}
+
+// wire returns what members send each other, with everything picked.
+func (f *Fleet) wire() Wire {
+	w := f.Wire
+	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {
+		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
+	}
+	w.Payload = cmp.Or(w.Payload, PayloadMessage)
+	return w
+}

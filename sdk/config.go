@@ -31,31 +31,30 @@ type Config struct {
 	Transport transport.Transport // reaches the neighbors by their names; the caller closes it
 	Samples   int                 // m, how many samples the oracle knows; at least 1
 
-	// What survives the process. Without a Store a node that is made again stops if its Ledger or a neighbor knows of
-	// releases; a neighbor may lie.
+	// What survives the process. Without a Store a new node of the same member stops if its Ledger or a neighbor, which may
+	// lie, knows of releases.
 
 	Store  state.Store   // the state: after a crash the node goes on where it was, with the same bits and no release twice
 	Ledger *state.Ledger // what all runs on the same data have released; nil counts this run alone
 	Heads  *state.Heads  // what neighbors have signed of their ledgers over all runs; nil remembers this run's
-	// Recover makes this device take the place of a lost one, if Store is empty; with PayloadRelease. In a private run it
-	// makes no release with the data, which the lost device may have made, and charges the whole run.
+	// Recover makes this device replace a lost one, if Store is empty; with PayloadRelease. In a private run it makes no
+	// release with data, as the lost device may have made it, and charges the whole run.
 	Recover bool
 
-	// Whom the node trusts. All members of a fleet have Key and Keys, or none: then a neighbor's claim is believed, which can
-	// end the run and charges nothing, and certificates are not signed.
+	// Whom the node trusts. All members of a fleet have Key and Keys, or none. Without them certificates are not signed, and a
+	// neighbor's claim is believed: it can end the run, and charges nothing.
 
 	Key  ed25519.PrivateKey                      // the member's secret key, which signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's public keys that count: present, next and retired; may change
 
 	// Whom the node waits for: everybody, indefinitely, unless one of these is set.
 
-	// Without names neighbors to go on without, as they are silent for good: they are in quarantine from the start of Run to
-	// the end of the run, whatever they send. Not all neighbors.
+	// Without names neighbors that are silent for good, but not all: they are in quarantine from the start of Run to the end
+	// of the run, whatever they send.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way: at least 2 minutes.
-	// Every node sends a heartbeat each 30 seconds, however long its oracle takes. A member that starts later than that, or
-	// is out of reach for so long, is out of the run for its neighbors. The last neighbor is never given up, and nobody is
-	// while nobody can be heard.
+	// Patience, if not 0, is how long a neighbor may be silent, or start late, before it is given up in the same way: at least
+	// 2 minutes. Every node sends a heartbeat each 30 seconds, however long its oracle takes. The last neighbor is never
+	// given up, and nobody is while nobody can be heard.
 	Patience    time.Duration
 	ResendAfter time.Duration // of standstill before messages are sent again, at first; 0 means 2 s
 	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
@@ -67,8 +66,8 @@ type Config struct {
 	// SeededTable keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits. Not with
 	// EstimatorTracking.
 	SeededTable bool
-	// MemoryLimit bounds the bytes of EstimatorTracking's memory, 4*Samples*(Dim+1), which is written with every state; 0
-	// means DefaultMemoryLimit. Without a Store there is no limit.
+	// MemoryLimit bounds the bytes of EstimatorTracking's memory, 4*Samples*(Dim+1), in every stored state; 0 means
+	// DefaultMemoryLimit. Without a Store there is no limit.
 	MemoryLimit int64
 
 	// What the node shows.
@@ -115,8 +114,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	if f := c.Fleet; f != nil {
 		p, err = f.plan()
 		errs = append(errs, err)
-		member := slices.Contains(f.Members, c.Name)
-		refuse(!member, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
+		self := slices.Index(f.Members, c.Name)
+		refuse(self < 0, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
 		if c.Transport != nil {
 			most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
 			refuse(f.Dim > 0 && most < want, "the transport takes frames of %d bytes, want at least %d for dimension %d", most,
@@ -128,20 +127,21 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
 			"Recover is set, and Store is nil: where the device starts has to be stored before it is shown")
-		refuse(c.Recover && p != nil && member && len(p.graph.Neighbors(p.number[c.Name])) == 0,
-			"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
-		if p != nil && member {
-			all, left := p.graph.Neighbors(p.number[c.Name]), 0
+		if p != nil && self >= 0 {
+			all := p.graph.Neighbors(self)
+			refuse(c.Recover && len(all) == 0,
+				"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
+			left := len(all)
 			for _, j := range all {
-				if !slices.Contains(c.Without, f.Members[j]) {
-					left++
+				if slices.Contains(c.Without, f.Members[j]) {
+					left--
 				}
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all)),
 				"%w: Without is %q, want neighbors of %q, and not all of them", ErrWithout, c.Without, c.Name)
-		}
-		if i := slices.Index(f.Members, c.Name); p != nil && i >= 0 && c.Samples > 0 && c.Samples != f.units(i, c.Samples) {
-			errs = append(errs, f.wrongRecords(i, c.Samples))
+			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
+				errs = append(errs, f.wrongRecords(self, c.Samples))
+			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
 		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
@@ -151,8 +151,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			"every stored state, is above the limit of %d bytes: raise MemoryLimit, take fewer samples or estimator %q",
 			EstimatorTracking, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
-		shared := f.Privacy.PairSigma > 0
-		refuse(!shared && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
+		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
 			"Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
 	}

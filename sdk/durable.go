@@ -4,39 +4,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build names the arithmetic behind a stored state. It changes with every change of the bits that a round computes: a
-// run must not be continued by a program that would have computed something else.
+// build names the arithmetic behind a stored state, and changes with the bits that a round computes: a program that computes
+// others must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of a member's largest state, or 0 if the fleet is not valid or has no such
-// member.
+// StateSize returns the length in bytes of a member's largest state; 0 if the fleet is not valid or has no such member.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
-	if err != nil {
-		return 0
-	}
-	i, known := p.number[member]
-	if !known {
+	i := slices.Index(f.Members, member)
+	if err != nil || i < 0 {
 		return 0
 	}
 	memory := f.machine(p, i, samples, nil).Estimator.Memory()
 	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), memory)
-}
-
-// Limit returns what a member may spend in one run; nil is no limit.
-func (p Privacy) Limit() *dpmech.Limit {
-	if p.EpsilonLimit == 0 {
-		return nil
-	}
-	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll,
-		Unit: p.Unit}
 }
 
 // resume sets the node's machine and filter: new ones, or those of the states that the store holds.
@@ -47,7 +34,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
-			// Whatever the ledger has of this run, neighbors have seen no more than that, or will say so.
+			// neighbors have seen no more of this run than the ledger has, or will say so
 			n.toRecover, n.stops.blind = &mcfg, true
 		} else if err := n.account.check(n.cfg.Store != nil, 0); err != nil {
 			return err
@@ -119,8 +106,8 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	return list, nil
 }
 
-// disclose lets the certificate show the release that was signed last. What was drawn and not marked is shown to
-// nobody: after a crash it is drawn anew.
+// disclose lets the certificate show the release that was signed last. It must be marked: after a crash before that it is
+// drawn anew.
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,9 +136,8 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only
-// after that may anything of it be shown or sent. An error is the end of the node: what the disk holds is not known,
-// and nothing may be sent that rests on it.
+// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only after
+// that may anything of it be shown or sent. After an error the node cannot continue: what the disk holds is not known.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {

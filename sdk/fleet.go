@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,8 +54,7 @@ type Method struct {
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
 	// Momentum, from 0 to less than 1, is the share of earlier rounds in a round's update, before it is clipped; see
-	// [zoest.Estimator.Carry]. It costs no query and no privacy. The noise of the queries shrinks, so that there is more
-	// signal in what is clipped; that of the releases stays.
+	// [zoest.Estimator.Carry]. It costs no query and no privacy, and lessens the noise of the queries.
 	Momentum float64 `json:"momentum,omitempty"`
 
 	Estimator  Estimator          `json:"estimator"`
@@ -70,8 +68,7 @@ type Method struct {
 	// model is moved back towards X0, but not beyond: see [admm.Machine.Model]. It has no effect in a run without noise.
 	Shrink float64 `json:"shrink,omitempty"`
 
-	// Robust, if not 0, is 1 or more, and bounds what a neighbor can do to a member: see [admm.Config]. Where all follow
-	// the method and nobody goes that far, it changes no bit.
+	// Robust, if not 0, is 1 or more, and bounds what a neighbor can do to a member: see [admm.Config].
 	Robust float64 `json:"robust,omitempty"`
 }
 
@@ -102,88 +99,13 @@ func (m Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
-// Privacy says what protects the members' data: noise or nothing.
-type Privacy struct {
-	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
-	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
-	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
-	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
-
-	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
-	Accounting   dpmech.Accounting `json:"accounting"`
-
-	// Unit is what is protected: each client's whole data set, or each of its records. Clip is then the radius of the share
-	// that one record has in an update, and Fleet.Records is needed.
-	Unit Unit `json:"unit,omitempty"`
-	// Places, if more than 1, makes the unit a person: each has so many places for records (r_max), next to each other in
-	// the oracle's samples, and Records counts persons. An empty place has the same loss everywhere, such as 0.
-	Places int `json:"places,omitempty"`
-
-	// PairSigma, if not 0, makes the two ends of every edge share noise of this standard deviation, which cancels in the
-	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to whoever sees all
-	// releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against these, and
-	// LimitAll, if not 0, against all other members together.
-	//
-	// If at most Absent members vanish, the others go on sharing noise without them, and so it cancels as before. The noise
-	// that is needed for that is the same as for so many more Colluders. Beyond Absent lost neighbors, and with 0 beyond
-	// none, a member's releases have more noise of their own and share none: what its neighbors share with it then stays in
-	// the mean.
-	PairSigma      float64 `json:"pair_sigma,omitempty"`
-	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
-	Colluders      int     `json:"colluders,omitempty"`
-	Absent         int     `json:"absent,omitempty"`
-	LimitAll       float64 `json:"epsilon_limit_all,omitempty"`
-}
-
-// Wire says what members send each other. The zero value is the release on a grid of 4 bits in a private run, and the
-// paper's messages in another.
-type Wire struct {
-	Payload Payload `json:"payload"`
-	// GridBits W, 2 to 8, puts private releases on a grid of sigma/2^W; 0 means no grid, or 4 with PayloadAuto.
-	GridBits int `json:"grid_bits"`
-}
-
-// Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
-func (p Privacy) Shared() dpmech.Shared {
-	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent}
-}
-
-// conductance is that of a graph without Colluders and Absent members, if neighbors share so many times their own noise.
-func (p Privacy) conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
-	n := g.N()
-	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
-}
-
-// Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph.
-func (p Privacy) Effective(g *graph.Graph) (float64, error) {
-	c, err := p.conductance(g, p.PairSigma/p.Sigma)
-	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
-}
-
-// gaussian returns clip and noise of every release of a private run.
-func (p Privacy) gaussian() dpmech.Gaussian {
-	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
-}
-
-// wire returns what members send each other, with everything picked.
-func (f *Fleet) wire() Wire {
-	w := f.Wire
-	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {
-		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
-	}
-	w.Payload = cmp.Or(w.Payload, PayloadMessage)
-	return w
-}
-
-// validName reports whether s can be a member's name or a run's id. It goes into ledgers, certificates and logs, which
-// people read.
+// validName reports whether s can be a member's name or a run's id, which ledgers, certificates and logs show.
 func validName(s string) bool {
 	return s != "" && len(s) <= wire.MaxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Total returns the cost of the releases of so many rounds, of at most Method.Rounds: infinite if the run is not
-// private.
+// Total returns the cost of the releases of so many rounds, at most Method.Rounds: infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
@@ -191,8 +113,7 @@ func (f *Fleet) Total(rounds int) dpmech.Total {
 	return f.Privacy.gaussian().Total(min(rounds, f.Method.Rounds))
 }
 
-// Rho returns the zCDP cost of all rounds, against the adversary that the fleet names: infinite if the run is not
-// private.
+// Rho returns the zCDP cost of all rounds, against the adversary that the fleet names: infinite if not private.
 func (f *Fleet) Rho() float64 { return f.Total(f.Method.Rounds).Rho }
 
 // Graph returns who talks to whom. It fails if the fleet is not valid.
@@ -261,9 +182,7 @@ func (f *Fleet) plan() (*plan, error) {
 			"1..%d: so many have to ask for an early end", most)
 	}
 	if f.Task != nil {
-		if err := checkTask(f.Task); err != nil {
-			errs.add(fmt.Errorf("sdk: fleet: task %w", err))
-		}
+		errs.add(checkTask(f.Task))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -321,76 +240,6 @@ func (f *Fleet) network(errs *faults) *plan {
 	return p
 }
 
-// checkPrivacy reports settings of privacy and wire that exclude or need each other.
-func (f *Fleet) checkPrivacy(errs *faults) {
-	pr, w := f.Privacy, f.wire()
-	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
-		"false, or no other setting of privacy: choose one of %+v", pr)
-	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
-	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
-		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which is needed with it", pr.EpsilonLimit)
-	if pr.PairSigma == 0 {
-		const want = "0, as pair_sigma is 0: it is for noise that neighbors share"
-		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
-		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
-		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
-		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
-	}
-	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
-		"0: a fleet that is not private has no noise for a grid to hide in")
-}
-
-// checkShared refuses an effective sigma that the graph does not give.
-func (f *Fleet) checkShared(g *graph.Graph) error {
-	p := f.Privacy
-	least := p.gaussian()
-	least.Shared.Effective = least.Sigma
-	if least.Validate() != nil { // the machine's rules say what is wrong
-		return nil
-	}
-	c, err := p.conductance(g, p.PairSigma/p.Sigma)
-	if err != nil {
-		return fmt.Errorf("sdk: fleet: %w", err)
-	}
-	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
-			p.Shared().Adversary())
-		if c.Exact {
-			var without []string
-			for _, v := range c.Without {
-				without = append(without, f.Members[v])
-			}
-			do := "collude"
-			if p.Absent > 0 {
-				do = "collude or vanish"
-			}
-			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q %s", most,
-				p.Shared().Adversary(), f.Members[c.Node], without, do)
-		}
-		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
-			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}
-	}
-	return nil
-}
-
-// affordable refuses a run whose rounds cost more than may be spent, before the first release.
-func (f *Fleet) affordable() error {
-	l, g := f.Privacy.Limit(), f.Privacy.gaussian()
-	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine's rules say what is wrong
-		return nil
-	}
-	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
-		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
-			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
-	}
-	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
-		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta "+
-			"%v), and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
-			l.EpsilonAll)
-	}
-	return nil
-}
-
 // plan is what follows from a valid fleet.
 type plan struct {
 	graph  *graph.Graph
@@ -398,18 +247,16 @@ type plan struct {
 	beta   float64
 }
 
-// beta returns the weight of the penalty that gives the chosen share of the limit of stability. With schedules, the
-// round with the largest eta*mu has it.
+// beta returns the weight of the penalty that gives the chosen share of the limit of stability, with schedules in the round
+// with the largest eta*mu.
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64
 	for k := range max(len(m.Eta), len(m.Mu)) {
-		if len(m.Eta) > 0 && len(m.Mu) > 0 {
-			step = max(step, m.Eta.At(k)*m.Mu.At(k))
-		}
+		step = max(step, m.Eta.At(k)*m.Mu.At(k))
 	}
 	gain := g.Gain(m.Gain, m.Rho)
-	if !(gain > 0) || !(step > 0) || m.Tau < 1 { // a single client has no penalty; the machine's rules report faults
+	if !(gain > 0) { // a single client has no penalty
 		return 1
 	}
 	return gain / (float64(m.Tau) * step)
@@ -448,8 +295,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 }
 
 // Machines returns the configuration of every member's machine, in the order of Members. samples[i] is m_i; noise(i) is
-// the source of member i's release noise, not called in a non-private run. Window is meant for losses that take next to
-// no time; it changes no result.
+// the source of member i's release noise, not called in a non-private run.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -459,7 +305,7 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		return nil, fmt.Errorf("sdk: %d sample counts for %d members", len(samples), len(f.Members))
 	}
 	for i, m := range samples {
-		if want := f.units(i, m); m != want {
+		if m != f.units(i, m) {
 			return nil, f.wrongRecords(i, m)
 		}
 	}

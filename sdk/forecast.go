@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
-// Worth is what a private run may be expected to bring, next to the same run without noise.
+// Worth is what a private run is expected to bring, compared with the same run without noise.
 type Worth string
 
 const (
@@ -24,13 +24,12 @@ type Forecast struct {
 	Signal float64 `json:"signal"` // of what is learned against the noise of the members' mean
 	Worth  Worth   `json:"worth"`
 
-	// What would make it Good: so many members or so large an epsilon, if all else stayed, or noise that neighbors share so
-	// that it cancels in the mean, with any one member among the curious and the settings that [Suggest] has for that. All
-	// are zero if the run is good, and Share is false where neighbors share noise already.
+	// What would make it Good: so many members or so large an epsilon, if all else stayed, or shared noise with one colluder
+	// and the settings of [Suggest]. All are zero if the run is good; Share is false where neighbors share noise already.
 	Members int     `json:"members_for_good,omitempty"`
 	Epsilon float64 `json:"epsilon_for_good,omitempty"`
 	Share   bool    `json:"sharing_for_good,omitempty"`
-	// Records says that the same epsilon for each record, in place of each client, would bring more than a weak run.
+	// Records says that the same epsilon for each record, in place of each client, would bring more.
 	Records bool `json:"records_for_good,omitempty"`
 }
 
@@ -51,7 +50,7 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		return nil, err
 	}
 	if f.Privacy.NonPrivate {
-		return nil, fmt.Errorf("sdk: forecast: a run without noise has none")
+		return nil, errors.New("sdk: forecast: a run without noise has none")
 	}
 	signal := f.signal(samples)
 	r := &Forecast{Signal: signal, Worth: Weak}
@@ -94,8 +93,8 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 // ErrHopeless says that a privacy budget would be spent for little better than guessing.
 var ErrHopeless = errors.New("a privacy budget would be spent for little better than guessing")
 
-// Hopeless returns an error that wraps [ErrHopeless] for a run that is [Hopeless] however many samples its members have,
-// so that all of them agree, and nil for any other.
+// Hopeless returns an error that wraps [ErrHopeless] if the run is [Hopeless] however many samples its members have, so that
+// all of them agree.
 func (f *Fleet) Hopeless() error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
@@ -108,8 +107,7 @@ func (f *Fleet) Hopeless() error {
 		ErrHopeless, len(f.Members), signal, hopelessBelow)
 }
 
-// signal returns how far all clipped updates in a row take the mean of all members, against what their own noise adds to
-// it. Shared noise cancels.
+// signal returns how far all clipped updates in a row take the mean of all members, as a multiple of the local noise in it.
 func (f *Fleet) signal(samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == UnitRecord {

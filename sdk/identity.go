@@ -8,23 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the parts of a fleet that can differ, in an order that never changes: members tell each other in which
-// of them they do. Their names are the keys of the canonical form. A fleet without a task, a stop or records has no section for
-// it.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", taskSection, stopSection, recordsSection}
-
-const (
-	taskSection    = "task"
-	stopSection    = "stop"
-	recordsSection = "records"
-)
+// sections are the parts of a fleet by which members tell each other where their fleets differ, in an order that never
+// changes: keys of the canonical form. The last three are absent in a fleet that does not have them.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
@@ -34,8 +26,8 @@ func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// canonical returns the fleet's fields by key, with everything that can be said in several ways said in one. A struct
-// of numbers, strings and slices always has a JSON form, unless a number has none: such a fleet does not pass Validate.
+// canonical returns the fleet's fields by key, each in its one canonical form. A number without a JSON form, such as NaN, does
+// not pass Validate.
 func (f *Fleet) canonical() map[string]json.RawMessage {
 	edges := slices.Clone(f.Edges)
 	for i, e := range edges {
@@ -52,27 +44,28 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	wire := sorted(f.wire())
 	wire["lossy"] = json.RawMessage("0") // likewise
-	form := make(map[string]json.RawMessage)
-	for key, value := range map[string]any{
+	fields := map[string]any{
 		"run": f.Run, "dim": f.Dim, "x0": start, "members": f.Members, "edges": edges,
 		"method": sorted(f.Method), "privacy": privacy, "wire": wire,
-	} {
+	}
+	if f.Stop != nil {
+		fields["stop"] = f.Stop
+	}
+	if f.Records != nil {
+		fields["records"] = f.Records
+	}
+	form := make(map[string]json.RawMessage)
+	for key, value := range fields {
 		form[key], _ = json.Marshal(value)
 	}
 	if f.Task != nil {
-		form[taskSection] = canonicalJSON(f.Task)
-	}
-	if f.Stop != nil {
-		form[stopSection], _ = json.Marshal(f.Stop)
-	}
-	if f.Records != nil {
-		form[recordsSection], _ = json.Marshal(f.Records)
+		form["task"] = canonicalJSON(f.Task)
 	}
 	return form
 }
 
-// canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. What
-// is not JSON stays as it is too: such a fleet does not pass Validate.
+// canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. Other text,
+// which does not pass Validate, is returned unchanged.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -87,10 +80,10 @@ func canonicalJSON(text []byte) []byte {
 // checkTask reports what keeps a task from having a canonical form.
 func checkTask(text []byte) error {
 	if len(text) > maxTask {
-		return fmt.Errorf("has %d bytes, want at most %d", len(text), maxTask)
+		return fmt.Errorf("sdk: fleet: task has %d bytes, want at most %d", len(text), maxTask)
 	}
 	if start := bytes.TrimLeft(text, " \t\r\n"); !json.Valid(text) || !utf8.Valid(text) || start[0] != '{' {
-		return errors.New("is not a JSON object in UTF-8")
+		return errors.New("sdk: fleet: task is not a JSON object in UTF-8")
 	}
 	return nil
 }
@@ -105,19 +98,13 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the SHA-256 of x as float32, little endian, in hex.
 func ModelHash(x []float32) string {
-	h, b := sha256.New(), make([]byte, 0, 4096)
-	for part := range slices.Chunk(x, cap(b)/4) {
-		b = b[:0]
-		for _, v := range part {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-		h.Write(b)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	b, _ := binary.Append(nil, binary.LittleEndian, x) // a list of numbers can always be encoded
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
-// Hello returns what a member says first on a connection: who both are, and which run and fleet it means. Package
-// transport/ws takes it and CheckHello.
+// Hello returns what a member says first on a connection: who both are, and which run and fleet it means. See package
+// transport/ws.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {

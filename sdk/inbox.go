@@ -13,11 +13,10 @@ import (
 
 // received is a frame from a neighbor, or the reason why there will be no more.
 type received struct {
-	from  string
-	frame []byte
-	err   error
-	// silent says, in place of a frame, that the neighbor has been silent for longer than Config.Patience
-	silent bool
+	from   string
+	frame  []byte
+	err    error
+	silent bool // in place of a frame: the neighbor has been silent for longer than Config.Patience
 }
 
 // pace is how often the loop repeats itself.
@@ -64,8 +63,7 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	}
 }
 
-// rest waits for something to happen. The run is over when the model has been final for as long as neighbors may expect
-// to be served.
+// rest waits for something to happen. The run is over when the model has been final for Config.Linger.
 func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
 		return false, err // a frame is no progress in itself: a neighbor may repeat itself because it lacks something
@@ -74,7 +72,12 @@ func (r *run) rest(p *pace) (over bool, err error) {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		p.wait = r.repeatAfter(p.wait)
+		// less and less often, so that devices that wait can sleep: a neighbor that comes back probes, and a connection that
+		// opens is served at once
+		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
+		if r.machine.Status().Complete { // the node exits at a tick
+			p.wait = r.cfg.ResendAfter
+		}
 	}
 	p.moved = false
 	p.tick.Reset(p.wait)
@@ -86,17 +89,6 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	}
 	r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
 	return true, nil
-}
-
-// repeatAfter returns how long to wait after messages have been sent again, when that had last been tried after wait:
-// twice as long, up to 16 times ResendAfter. A neighbor that is slow or away does not need to be told more often, and
-// devices that wait can sleep; one that comes back probes, and a connection that opens is served at once. A node
-// that has finished leaves at a tick.
-func (r *run) repeatAfter(wait time.Duration) time.Duration {
-	if r.machine.Status().Complete {
-		return r.cfg.ResendAfter
-	}
-	return min(2*wait, 16*r.cfg.ResendAfter)
 }
 
 // reportWaiting tells the observer, once a round, that neighbors are missing.
@@ -111,9 +103,8 @@ func (r *run) reportWaiting() {
 	}
 }
 
-// burst is how many frames are taken at once from neighbors without whom the node does not get on. With each further one
-// it waits for the time pause: a flood of them leaves the processor to others, and a frame that helps is late by a few
-// pauses.
+// burst is how many frames are taken without a pause while the node makes no progress: a flood leaves the processor to
+// others.
 const (
 	burst = 1000
 	pause = time.Millisecond
@@ -172,8 +163,8 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// Logs may leave the device. That there is a loss missing is a bit about the data, and the error speaks of a sample
-		// and of a point that was never released: level DEBUG stays on the device.
+		// A missing loss is a bit about the data, and the error names a sample and a point that was never released. Level DEBUG
+		// stays on the device; other logs may leave it.
 		if !r.failing {
 			r.failing = true
 			r.log.Debug("losses cannot be had; going on with the public one in their place")

@@ -11,9 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// When a node starts, it tells every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what
-// those that are open may spend yet. If device and ledger are lost, the neighbors show the checkpoint to the next device,
-// and its new ledger begins with that.
+// A node that starts sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open ones
+// may spend yet. If device and ledger are lost, the neighbors show it to the next device, whose new ledger begins with that.
 
 // checkpoint makes what neighbors are told of this node's ledger has spent, from the next probe on.
 func (n *Node) checkpoint() error {
@@ -31,8 +30,8 @@ func (n *Node) checkpoint() error {
 	return nil
 }
 
-// learnCheckpoint remembers what a neighbor says of its ledger. What it has not signed in this run is passed
-// over: it costs the neighbor's next device its protection, and nobody else.
+// learnCheckpoint remembers a neighbor's checkpoint. One that it has not signed in this run is ignored, at the cost of the
+// neighbor's next device.
 func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	e, err := signed.ParseEarlier(b)
 	keys := r.claims.Keys(peer.Name)
@@ -66,8 +65,8 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier looks at what a neighbor remembers of this member's ledgers. A signature that is by none of the node's
-// keys proves nothing, and costs nothing.
+// checkEarlier looks at what a neighbor remembers of this member's ledgers. It ignores a signature that is by none of the
+// node's keys.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -81,10 +80,9 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	if err := r.compareLedger(by, e.Ledger); err != nil {
 		return ending{err}
 	}
-	if l := r.cfg.Ledger; l == nil || e.Kind != signed.Checkpoint || e.LedgerID() == l.Head().ID {
-		return nil
+	if l := r.cfg.Ledger; l != nil && e.Kind == signed.Checkpoint && e.LedgerID() != l.Head().ID {
+		r.claims.Loses(e, by)
 	}
-	r.claims.Loses(e, by)
 	return nil
 }
 

@@ -36,8 +36,8 @@ func (n *Node) loadJournal() error {
 	return n.loadEvidence()
 }
 
-// keepJournal makes the journal durable as it is after a change, which replaces lists and changes none of them. After an
-// error the journal is as before. n.mu is held.
+// keepJournal stores the journal after a change, which replaces lists and modifies none of them. After an error the journal
+// is as before. n.mu is held.
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)
@@ -111,8 +111,8 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. What
-// a retired key has signed counts only until the fleet file drops that key.
+// convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. Evidence
+// by a retired key counts only until the fleet file drops that key.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

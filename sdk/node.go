@@ -21,20 +21,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a
-// copy of its folder, works in its name and looks at the same data.
+// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a copy of
+// its folder, works in its name on the same data.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a member at work. Its methods may be called from any goroutine.
 type Node struct {
-	cfg     Config
-	*plan                 // of the fleet: the graph, and the members' numbers
-	machine *admm.Machine // belongs to Run
-	account *account      // of what releases cost; nil if the run is not private
-	hash    [sha256.Size]byte
-	encoded []byte // scratch of record
-	// what the machine of a device that takes over is made of; nil if there is nothing to take over
-	toRecover *admm.Config
+	cfg       Config
+	*plan                   // of the fleet: the graph, and the members' numbers
+	machine   *admm.Machine // belongs to Run
+	account   *account      // of what releases cost; nil if the run is not private
+	hash      [sha256.Size]byte
+	encoded   []byte       // scratch of record
+	toRecover *admm.Config // what the machine of a device that takes over is made of; nil if there is nothing to take over
 	neighbors []int
 	claims    *trust.Log
 	cases     cases

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// room is how many frames wait for a neighbor's sender at most, beside its last one. A round has at most two messages under
-// way to a neighbor; the rest is room for those that answer it.
+// room is how many frames at most wait for a neighbor's sender, beside the last one of the run: two messages of a round, and
+// answers.
 const room = 4
 
 // outbox holds the frames for a neighbor that its sender has not taken yet.
@@ -27,9 +27,9 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put adds a frame. One that waits already is not added again: over a link that is slower than the repeats, a new frame
-// would find no room. A frame without room is dropped: it will be sent again, or asked for again. After the last frame there
-// may be nobody to ask, so that it has a place of its own.
+// put adds a frame, unless it waits already: over a link that is slower than the repeats, a new frame would find no room. A
+// frame without room is dropped, as it will be sent or asked for again. The last one, for which nobody may ask, has a place
+// of its own.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,7 +25,8 @@ type PreflightReport struct {
 }
 
 // Preflight applies the rules of [New], and asks the oracle once, until ctx ends; where each record is protected, for up to
-// 16 records, as the first ones may have no loss. It writes nothing: the node may be running. Only Fleet and Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
+// 16 records, as the first ones may have no loss. It writes nothing: the node may be running. Only Fleet and Name are
+// required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
 	if _, r.Config = cfg.validate(false); cfg.Fleet == nil {

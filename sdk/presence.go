@@ -9,19 +9,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// With [Config].Patience a node gives up a neighbor that has been silent for too long, as Config.Without does by hand.
-//
-// Silent means that no frame at all has come, and the transport's keys vouch for the sender of each. So that a node that
-// works on one query for an hour, or waits for a third one, is not taken for gone, every node sends heartbeats, which no
-// call of an oracle delays. The clock is that of arrival: it starts at the last frame, or with Run, and neither the
-// node's own work nor a queue of frames moves it. The decision takes its place among the neighbor's frames, so that the
-// node uses the same releases of the neighbor whether it was at work or waited.
+// With [Config].Patience a node gives up a neighbor of which no frame has arrived for too long, as Config.Without does by
+// hand. Every node sends heartbeats, which neither an oracle nor a third node delays. The clock starts at the arrival of
+// the last frame, or with Run, whatever the node is doing. The decision takes its place among the neighbor's frames, so
+// that the node uses the same releases of the neighbor whether it was at work or waited.
 
 const (
-	// beat is the pace of heartbeats. It is the same for all nodes and never changes, so that it says nothing.
-	beat = 30 * time.Second
-	// minPatience is the least Config.Patience: as long as a few heartbeats may be lost.
-	minPatience = 4 * beat
+	beat        = 30 * time.Second // the interval of heartbeats, the same for all nodes, so that it reveals nothing
+	minPatience = 4 * beat         // a few heartbeats may be lost
 )
 
 // silence stands among the frames of a neighbor where the node has lost patience with it.
@@ -32,8 +27,7 @@ type presence struct {
 	mu    sync.Mutex
 	heard map[string]time.Time // of every neighbor that has not been reported
 	last  time.Time            // of any of them
-	// arrived holds the frames of each neighbor that the loop has not taken, so that nobody's frames wait behind those of
-	// another while the node is at work; nil without Config.Patience
+	// arrived holds the frames of each neighbor that the loop has not taken: none wait behind those of another neighbor
 	arrived map[string]*outbox
 }
 
@@ -63,8 +57,8 @@ func (p *presence) again(name string, now time.Time) {
 	p.heard[name] = now
 }
 
-// overdue returns the neighbors that have been silent for longer than patience, each once. While nobody at all is heard
-// it is this node that is cut off, or was asleep: that time does not count.
+// overdue returns the neighbors that have been silent for longer than patience, each once. Time in which nobody at all is
+// heard does not count: this node is cut off, or was asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +107,8 @@ func (r *run) pass(name string, box *outbox) {
 	}
 }
 
-// arrive takes a frame from the transport, and reports whether that was all there is to do: a heartbeat has been heard,
-// or the frame waits among those of its sender.
+// arrive takes a frame from the transport, and reports whether it is dealt with: a heartbeat, or a frame that waits among
+// those of its sender.
 func (r *run) arrive(from string, frame []byte) bool {
 	p := r.presence
 	if p != nil {

@@ -15,9 +15,8 @@ type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message that says something of releases and does not show the signature of whoever has made them. A
-// message that shows a double, of its sender or of this node, is dealt with. A release of a device that was replaced is
-// outdated, and counts no more.
+// check refuses a message about releases without the signature of the member that made them, and deals with one that shows a
+// double, of its sender or of this node. A release of a device that was replaced is outdated.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -174,7 +173,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 	return r.exposed(e, by)
 }
 
-// findOther is the advice to the owner of a device that has a double.
+// findOther advises the owner of a device that has a double.
 const findOther = "find the other one, and start the fleet anew under another run id, with another key"
 
 // exposed ends this node, of which two releases of one round are signed.
@@ -210,11 +209,10 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 		Signed: admm.Signed{Proof: e.First.Append(nil), Other: e.Second.Append(nil)}}) // both are of one size
 }
 
-// correct shows a device that another has replaced, or stands beside, and that is still at work, what that one has
-// signed: it ends then. A device that was only silent does not probe, and would make releases of the data that its
-// successor makes as well. So a neighbor of which there was more than one epoch is told whenever the connection to
-// it opens, before anything else, and, at most once between two ticks, when it sends what a replaced device has signed,
-// or a fork. This is a probe, which does the successor no harm if it is the one that receives it.
+// correct shows a device that was replaced, or has a double, and is still at work, what the other device has signed: it ends
+// then. A device that was only silent does not probe, and would release the same data as its replacement. So a neighbor
+// with more than one epoch is told when the connection to it opens, before anything else, and when it sends a fork or what
+// a replaced device has signed, at most once between two ticks. This is a probe, which does a replacement no harm.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -234,10 +232,9 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
 }
 
-// query asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that it
-// can only have made with one that this node has not: another device works in this one's name, or the neighbor lies.
-// What its answer shows decides, see [run.verifyHeld]. A replaced device whose neighbor has gone on with another one will
-// never get what it waits for: their edge is dropped.
+// query asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that rests on
+// one which this node has not made: another device works in this one's name, or the neighbor lies. Its answer decides, see
+// [run.verifyHeld]. A replacement device whose neighbor has gone on with another one drops their edge.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -258,7 +255,7 @@ func (r *run) query(m *admm.Message) error {
 	return nil
 }
 
-// showAgain lets evidence be shown again to every neighbor that there is some of, and replaced devices be told again.
+// showAgain shows evidence again, and lets replaced devices be told again.
 func (r *run) showAgain() {
 	if err := r.claims.Heads.Save(); err != nil {
 		r.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)

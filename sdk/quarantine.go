@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// ErrQuarantine says that there is nobody left to work with: every neighbor is in quarantine, or has put this node in
-// quarantine. What it makes alone would cost its privacy budget and reach nobody, so it ends.
+// ErrQuarantine says that every neighbor is in quarantine, or has put this node in quarantine. The node ends: its releases
+// would cost privacy and reach nobody.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
 // Quarantine says since when a neighbor is in quarantine. Release is 0 if it is not.
@@ -23,16 +23,14 @@ type Quarantine struct {
 }
 
 // A node stops working with a neighbor whose message violates the protocol: a release that is out of bounds, or two signed
-// ones of one round. What it can pass over, such as a frame that makes no sense, it refuses and counts. It waits for a
-// silent neighbor, unless it has a [Config].Patience. Without keys nobody can tell who speaks, so that only a release
-// counts that would be used otherwise.
-//
-// Everything here follows from what was received and in which order, see [admm.Machine.Quarantine].
+// ones of one round. It refuses and counts other invalid frames, and waits for a silent neighbor unless it has a
+// [Config].Patience. Without keys only a release counts that would be used otherwise. All of it follows from what was
+// received and in which order, see [admm.Machine.Quarantine].
 
-// cases is what a node has on neighbors in quarantine, by their numbers. It belongs to the goroutine of Run.
+// cases is why neighbors are in quarantine, by their numbers. It belongs to the goroutine of Run.
 type cases map[int]*state.Quarantine
 
-// dropped is said once for each life of a node.
+// dropped is logged once for each neighbor and process.
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
 // loadQuarantine drops the edges of which the journal says so, and those that the state says so of.
@@ -46,7 +44,7 @@ func (n *Node) loadQuarantine() {
 	}
 	for _, j := range n.neighbors {
 		if from := n.machine.Quarantined(j); from > 0 && n.cases[j] == nil {
-			n.cases[j] = &state.Quarantine{Release: from, Why: "the stored state says so, and what there was to show is gone"}
+			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from, Why: "the stored state says so, and what there was to show is gone"}
 		}
 	}
 }
@@ -76,8 +74,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	}
 	r.mu.Unlock()
 	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
-	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release,
-		"why", q.Why)
+	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
 	r.sendNotice(j)
 }
 
@@ -184,15 +181,15 @@ func (r *run) judged() {
 	}
 }
 
-// alone ends a node that has nobody left to work with, before its next release. As long as neighbors may expect to be
-// served they are: a device that has a double hears of it.
+// alone ends a node that has nobody left to work with, before its next release. It serves neighbors until Config.Linger is
+// over, so that a device that has a double hears of it.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
 	}
 	r.dropSecrets()
-	first := r.neighbors[0]
-	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, r.cfg.Fleet.Members[first], r.cases[first].Why))
+	first := r.cases[r.neighbors[0]]
+	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, first.Neighbor, first.Why))
 }
 
 // serveOutsiders tells neighbors in quarantine of it for a time.

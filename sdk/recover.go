@@ -14,13 +14,12 @@ import (
 )
 
 // A takeover, see [Config].Recover. A device that replaces a lost one asks every neighbor where it stands (Join, Stand),
-// enters the run after a release that none of them has passed, and begins the edge to each of them anew (Start); the
-// machine does the rest, see [admm.TakeOver]. In a private run it makes no release with data, and the whole run is
-// charged at once. So it does not matter which releases the lost device made, which of them are known, what neighbors
-// say of it, or whether it is still at work.
+// enters the run after a release that none of them has passed, and begins the edge to each of them anew (Start), see
+// [admm.TakeOver]. In a private run it makes no release with data, and charges the whole run at once: whatever the lost
+// device has released, or will, is covered.
 
-// ErrRecovery says that this device cannot take the place of the lost one, see [Config].Recover. Nothing was stored,
-// and the same node may try again.
+// ErrRecovery says that this device cannot take the place of the lost one, see [Config].Recover. Nothing was stored, and the
+// same node may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining is what a device that takes over has heard. It belongs to the goroutine of Run.
@@ -105,8 +104,8 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer. In a fleet with keys the neighbor proves what it says: with its own signature
-// how far it is, and with the lost device's how far that one was and how often it was replaced.
+// receiveStanding takes a neighbor's answer. In a fleet with keys, the neighbor's signature proves how far it is, and the
+// lost device's how far that one was and how often it was replaced.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// The node at work. Everything starts here: [Node.Run] brings up a run, whose loop asks the machine for its duties. What
-// happens to a duty is in perform, and what happens to a frame that comes in meanwhile is in deliver. Each step of these
-// is a call into a file of its own:
+// The node at work. [Node.Run] starts a run, whose loop asks the machine for its duties: perform does them, and deliver
+// handles a frame. Their steps are in files of their own:
 //
 //	start.go       the goroutines between the transport and the loop
 //	inbox.go       waiting for frames, and taking them one by one
@@ -24,9 +23,9 @@ import (
 //	recover.go     taking the place of a lost device
 //	stop.go        ending early
 
-// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need.
-// If ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private
-// run a public constant takes the place of the loss, for silence would tell the neighbors about the data.
+// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. If
+// ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private run a
+// public constant replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")

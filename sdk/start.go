@@ -13,16 +13,15 @@ import (
 // run is one call of Run.
 type run struct {
 	*Node
-	ctx      context.Context
-	cancel   context.CancelFunc
-	codec    *wire.Codec
-	releases bool // what the fleet sends
-	inbox    chan received
-	presence *presence       // nil without Config.Patience
-	outbox   map[int]*outbox // by neighbor
-	// names neighbors to which the connection has just opened; nil if the transport does not
-	opened     <-chan string
-	workers    sync.WaitGroup // the receiver
+	ctx        context.Context
+	cancel     context.CancelFunc
+	codec      *wire.Codec
+	releases   bool // what the fleet sends
+	inbox      chan received
+	presence   *presence       // nil without Config.Patience
+	outbox     map[int]*outbox // by neighbor
+	opened     <-chan string   // neighbors to which the connection has just opened; nil if the transport does not say
+	workers    sync.WaitGroup  // the receiver
 	senders    sync.WaitGroup
 	message    admm.Message // scratch of decoding
 	losses     []float64    // scratch of asking
@@ -34,8 +33,8 @@ type run struct {
 	final      time.Time    // when the model became final
 }
 
-// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends,
-// so that nobody waits for a neighbor who is slow.
+// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends, so
+// that nobody waits for a slow neighbor.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {

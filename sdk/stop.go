@@ -13,11 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Stop says who may end a run early. It is part of what members agree on before the run: a program that does not know
-// it refuses the fleet, and so none goes on where the others have ended.
+// Stop says who may end a run early.
 type Stop struct {
-	// Members is how many have to ask, 1 to 8: the run ends with the earliest round that so many have asked for. With 1
-	// any member alone ends the run of all.
+	// Members is how many have to ask, 1 to 8: the run ends with the earliest round that so many have asked for.
 	Members int `json:"members"`
 }
 
@@ -29,20 +27,19 @@ func (m Method) EndedAt(last int) Method {
 	return m
 }
 
-// Wish is a member's wish that a run end with a round of data, counted from 1.
+// Wish is a member's early-stop request: that a run end with a round of data, counted from 1.
 type Wish struct {
 	Member string `json:"member"`
 	Last   int    `json:"round"`
 }
 
-// stops is what a node knows of the wish to end its run early. A stop is kept before the node acts on it or passes it
-// on, so that a node which is killed anywhere ends with the same round.
+// stops are the early-stop requests that a node knows of. One is stored before the node acts on it or passes it on, so that
+// a node that is killed anywhere ends with the same round.
 //
-// Why all members end with the same round. A member that has made r releases asks for a round whose last release is at
-// least r + its distance from everybody + 1. Its stop travels with every message from its release r+1 on. A node needs a
-// release of each neighbor to make the one after the next, so whoever is h edges away knows of the stop before it makes
-// release r+1+h: before it makes the last release of the round, and before any round beyond it begins. That holds for
-// each of several stops, and the round that [Stop.Members] have asked for is the largest of theirs.
+// All members end with the same round. A member that has made r releases asks for a round whose last release is at least r
+// + its largest distance from a member + 1. Its stop travels with every message from its release r+1 on. A node needs a
+// release of each neighbor to make the one after the next, so a member h edges away knows of the stop before it makes
+// release r+1+h: before any round beyond it begins. The round that [Stop.Members] have asked for is the largest of theirs.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine has not been told
@@ -85,13 +82,12 @@ func (n *Node) showStops() {
 	}
 }
 
-// ErrStop is what an error of [Node.Stop] wraps that says: the run cannot be ended early like that.
+// ErrStop is wrapped by errors of [Node.Stop] that say why the run cannot be ended early.
 var ErrStop = errors.New("the run cannot be ended early")
 
-// Stop asks, in the member's name, that a round be the run's last with data, or an earlier one if others ask for it; 0
-// is the earliest that everybody can hear of in time. It returns the round that this member has asked for. The cool-down
-// follows as planned, and what was not released stays unspent. The wish is signed, stored, and cannot
-// be taken back. It counts once [Stop.Members] have asked.
+// Stop asks, in the member's name, that a round be the run's last with data, or an earlier one if others ask for it; 0 is
+// the earliest that everybody can hear of in time. It returns the round that this member has asked for. The cool-down
+// follows as planned. The request is signed, stored, and cannot be taken back. It counts once [Stop.Members] have asked.
 //
 // When a run ends is public. The guarantee covers an end that follows from what is public or was released, such as
 // [Status.ConsensusError], and none that follows from private data.
@@ -155,8 +151,8 @@ func (n *Node) attachStops(m *admm.Message) {
 	m.Signed.Stops = n.stops.Text
 }
 
-// receiveStops takes in the stops that a message carries. One that cannot be right is refused and counted, and the rest of the
-// message taken.
+// receiveStops takes in the stops that a message carries. An invalid one is refused and counted, and the rest of the message
+// taken.
 func (r *run) receiveStops(from string, m *admm.Message) {
 	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {

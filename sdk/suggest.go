@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/unit"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -29,22 +30,20 @@ type Known struct {
 	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
-	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget,
-	// which then holds against outsiders and any Privacy.Colluders members, if at most Privacy.Absent vanish. If Sigma is fixed, so are the other two.
+	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
+	// are all fixed. It then holds against outsiders and any Privacy.Colluders members, if at most Privacy.Absent vanish.
 	Graph *graph.Graph
 }
 
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are
-// fixed. Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would be larger than
-// DefaultMemoryLimit. Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow from Dim
-// and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and eta
-// with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
-// budget covers no release. Shrink: with Columns and Unit record 0.5, else 0.
-//
-// With Graph, Tau spends about 4096 queries a round, as queries leave nothing, Mixing and Cooldown follow from how fast
+// Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed.
+// Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
+// Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
+// from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
+// eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
+// budget covers no release. Shrink: 0.5 with Columns and Unit record, else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast
 // disagreement shrinks on the graph, and Clip from signal against noise. sdk/DEFAULTS.md says what was tried.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
@@ -60,8 +59,8 @@ func Suggest(k Known) (Method, Privacy, error) {
 		k.Method = m
 	}
 	def(&m.Rho, 1)
-	// The fastest mode of disagreement vanishes after two rounds (its matrix M_lambda has two eigenvalues 0), and all
-	// others shrink by sqrt(1-g/2) a round, g = a*rho*lambda: no share is better for both.
+	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g =
+	// a*rho*lambda: no share is better for both.
 	def(&m.Gain, 0.75)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
@@ -88,16 +87,14 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d); the noise of eta's steps is a share of it; all clipped updates in a row reach further times it.
-	// If features have mean square 1, a query moves a sample's score by about mu*sqrt(d), and at 1.5 a sigmoid still
-	// answers in proportion. The noise of the estimates adds up to about eta*sqrt(steps/queries). The factors did best, or
-	// within a point of it, on XOR, MNIST, generated patients and Alzheimer's data.
+	// Mu is reach/sqrt(d); the noise of eta's steps, about eta*sqrt(steps/queries), is a share of it; all clipped updates in
+	// a row reach further times it. If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid
+	// is about linear up to 1.5. The factors did best, or within a point of it, on the data of DEFAULTS.md.
 	reach, share, further := 1.5, 0.4, 1.5
-	if k.Hidden { // its parameters share what moves a score, it has a way to go from its start, and noise hurts it more
+	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
-	}
-	if m.Estimator == EstimatorTracking && p.NonPrivate && !k.Hidden { // less noise: best of 1, 2, 4 and 8
-		share *= 4 // with a hidden layer best of a half, 1, 2 and 4 is 1, see DEFAULTS.md
+	} else if m.Estimator == EstimatorTracking && p.NonPrivate { // less noise
+		share *= 4
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -124,14 +121,14 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// The model goes no further than noise lets it: with unit features, what noise has added to it moves a score by
-		// far/signal in the end. A linear model is as good near its start as far from it.
-		unit := *p
-		unit.Clip = 1
-		if err = unit.spend(m.Rounds, k.Graph); err != nil {
+		// With unit features, the noise in the final model moves a score by far/signal; a linear model is as good near its
+		// start as far from it.
+		one := *p
+		one.Clip = 1
+		if err = one.spend(m.Rounds, k.Graph); err != nil {
 			return err
 		}
-		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / unit.Sigma
+		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / one.Sigma
 		far = min(2*far, signal/2)
 	}
 	def(&p.Clip, round3(far/rounds))
@@ -153,9 +150,9 @@ func (p *Privacy) spend(rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits the noise that the budget asks for, p.Sigma, into the members' own and what they share with each
-// neighbor, a power of two of it. A doubling of what is shared must save a tenth of the own noise, and what is shared
-// stays within twice p.Sigma: it disturbs the queries until it is gone.
+// share splits the noise that the budget asks for, p.Sigma, into local noise and pairwise noise, a power of two of that. A
+// doubling of the pairwise noise must save a tenth of the local one, and it stays within twice p.Sigma: it disturbs the
+// queries until it is gone.
 func (p *Privacy) share(g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -174,8 +171,8 @@ func (p *Privacy) share(g *graph.Graph) error {
 	return nil
 }
 
-// settle gives a run whose members share noise rounds in which that cancels: after each release as many as disagreement
-// takes to fall to a tenth, at most nine, and at the end until a tenth of the mean's noise is left.
+// settle gives a run whose members share noise rounds in which it cancels: after each release as many as disagreement takes
+// to fall to a tenth, at most nine, and at the end until a tenth of the mean's noise is left.
 func (m *Method) settle(p Privacy, g *graph.Graph) {
 	if g.N() == 1 {
 		return
@@ -206,8 +203,13 @@ func apart(p Privacy, g *graph.Graph) float64 {
 }
 
 // roundUp rounds a positive number up to about six significant digits.
-func roundUp(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x*(1+5e-6), 'g', 6, 64), 64) // a number's own text is always a number
+func roundUp(x float64) float64 { return rounded(x*(1+5e-6), 6) }
+
+// round3 rounds a number to three significant digits, so that a suggestion can be typed.
+func round3(x float64) float64 { return rounded(x, 3) }
+
+func rounded(x float64, digits int) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64) // a number's own text is always a number
 	return y
 }
 
@@ -278,8 +280,50 @@ func def[T comparable](setting *T, value T) {
 	}
 }
 
-// round3 rounds a positive number to three significant digits, so that a suggestion can be typed.
-func round3(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // a number's own text is always a number
-	return y
+// suggestRecords is what [Suggest] does where each record is protected, once estimator, Rho, Gain and Delta are chosen.
+func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
+	if k.Open && m.Estimator == EstimatorPaper { // the table does not fit, and fresh slopes are too noisy
+		m.Estimator = EstimatorCentered
+	}
+	def(&m.Tau, unit.Tau(k.Dim))
+	switch {
+	case k.Steps > 0:
+		m.Rounds = k.Steps / m.Tau
+	case k.Queries > 0:
+		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
+	}
+	def(&m.Rounds, unit.Rounds)
+	err := setting.Rounds.Check("sdk: suggest", "method.rounds", float64(m.Rounds))
+	if len(m.Mu) == 0 {
+		m.Mu = admm.Schedule{round3(unit.Mu(k.Dim, k.Hidden))}
+	}
+	open := p.Sigma == 0
+	if open {
+		def(&p.EpsilonLimit, 8)
+	}
+	if k.Columns {
+		def(&m.Shrink, 0.5) // of 0.5, 0.75, 1 and 1.5 the one that costs dense models least, see DEFAULTS.md
+	}
+	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), unit.Radius(m.Mu[0], k.Dim)
+	if len(m.Eta) == 0 && err == nil {
+		one := p
+		if open {
+			one.Clip = 1
+			err = one.spend(m.Rounds, k.Graph)
+		}
+		signal := unit.Signal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
+		m.Eta = admm.Schedule{round3(unit.Far(signal) / (radius * float64(m.Rounds)))}
+	}
+	if err != nil {
+		return m, p, err
+	}
+	def(&p.Clip, round3(radius*m.Eta[0]/mean))
+	if open {
+		err = p.spend(m.Rounds, k.Graph)
+	}
+	if k.Graph != nil {
+		m.settle(p, k.Graph)
+	}
+	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
+	return m, p, err
 }

@@ -80,7 +80,7 @@ var mutations = []mutation{
 	{"absent: no noise is shared without one member", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 0 {", sums},
 	{"absent: noise is shared with who is gone", "sdk/admm/round.go",
 		"		if m.gone(i) {\n			continue\n		}\n		peer", "		peer", sums},
-	{"absent: noise is planned for the colluders alone", "sdk/fleet.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
+	{"absent: noise is planned for the colluders alone", "sdk/privacy.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
 		suite{"./sdk", "AbsentIsPlanned"}},
 	{"absent: the weakest assumption of all releases", "dpmech/total.go", "b.absent < a.absent", "b.absent > a.absent", pairs},
 	{"absent: another assumption in the certificate than in the fleet", "sdk/audit/audit.go",

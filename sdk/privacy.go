@@ -1,0 +1,193 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// Privacy says what protects the members' data: noise or nothing.
+type Privacy struct {
+	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
+	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
+	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
+	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
+
+	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
+	Accounting   dpmech.Accounting `json:"accounting"`
+
+	// Unit is what is protected: each client's whole data set, or each of its records, for which Fleet.Records is needed.
+	// Clip is then the radius of one record's share in an update.
+	Unit Unit `json:"unit,omitempty"`
+	// Places, if more than 1, makes the unit a person with so many places for records (r_max), next to each other in the
+	// oracle's samples; Records then counts persons. An empty place has the same loss everywhere, such as 0.
+	Places int `json:"places,omitempty"`
+
+	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, and that cancels in the
+	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to an adversary that sees
+	// all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against it, and
+	// LimitAll, if not 0, against all other members together.
+	//
+	// If at most Absent members vanish, the others go on sharing noise, which still cancels; that takes as much noise as so
+	// many more Colluders. A member that loses more neighbors shares no more, and its releases have more noise of their own:
+	// what neighbors have shared with it then stays in the mean.
+	PairSigma      float64 `json:"pair_sigma,omitempty"`
+	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
+	Colluders      int     `json:"colluders,omitempty"`
+	Absent         int     `json:"absent,omitempty"`
+	LimitAll       float64 `json:"epsilon_limit_all,omitempty"`
+}
+
+// Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
+func (p Privacy) Shared() dpmech.Shared {
+	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent}
+}
+
+// conductance is that of a graph without Colluders and Absent members, if neighbors share so many times their own noise.
+func (p Privacy) conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
+	n := g.N()
+	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
+}
+
+// Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph.
+func (p Privacy) Effective(g *graph.Graph) (float64, error) {
+	c, err := p.conductance(g, p.PairSigma/p.Sigma)
+	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
+}
+
+// gaussian returns clip and noise of every release of a private run.
+func (p Privacy) gaussian() dpmech.Gaussian {
+	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
+}
+
+// Limit returns what a member may spend in one run; nil is no limit.
+func (p Privacy) Limit() *dpmech.Limit {
+	if p.EpsilonLimit == 0 {
+		return nil
+	}
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll,
+		Unit: p.Unit}
+}
+
+// units returns how many samples a member has to have: samples, or what the fleet says of it where each record is
+// protected.
+func (f *Fleet) units(member, samples int) int {
+	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
+		return f.Records[member] * max(1, f.Privacy.Places)
+	}
+	return samples
+}
+
+// Each says what a figure of the run is the cost for: "for each client", "for each record" or "for each person".
+func (p Privacy) Each() string {
+	if p.Places > 1 {
+		return "for each person"
+	}
+	return p.Unit.Each()
+}
+
+// wrongRecords is the error of a member that has other records than the fleet says.
+func (f *Fleet) wrongRecords(member, samples int) error {
+	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
+	if p := f.Privacy.Places; p > 1 {
+		want = fmt.Sprintf("%d, %d places for each of the %d persons of %q in the fleet", f.units(member, 0), p, f.Records[member],
+			f.Members[member])
+	}
+	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: want + ": in a run that protects each " +
+		"record this number is public and fixed; leave an invalid record in its place"}
+}
+
+// checkRecords reports what excludes a guarantee for each record.
+func (f *Fleet) checkRecords(errs *faults) {
+	if f.Privacy.Unit != UnitRecord {
+		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
+		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
+		return
+	}
+	if len(f.Records) != len(f.Members) {
+		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d", len(f.Records)),
+			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
+	}
+	for i, m := range f.Records {
+		if !records.Has(float64(m)) {
+			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
+		}
+	}
+	const want = "%v, as privacy.unit is record: %s"
+	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "all records are asked in each step")
+	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
+		"a sum of unreleased updates would count a record in many releases")
+}
+
+// checkPrivacy reports settings of privacy and wire that exclude or need each other.
+func (f *Fleet) checkPrivacy(errs *faults) {
+	pr, w := f.Privacy, f.wire()
+	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
+		"false, or no other setting of privacy: choose one of %+v", pr)
+	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
+	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
+		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which is needed with it", pr.EpsilonLimit)
+	if pr.PairSigma == 0 {
+		const want = "0, as pair_sigma is 0: it is for noise that neighbors share"
+		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
+		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
+		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
+		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
+	}
+	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
+		"0: a fleet that is not private has no noise for a grid to hide in")
+}
+
+// checkShared refuses an effective sigma that the graph does not give.
+func (f *Fleet) checkShared(g *graph.Graph) error {
+	p := f.Privacy
+	least := p.gaussian()
+	least.Shared.Effective = least.Sigma
+	if least.Validate() != nil { // the machine's rules say what is wrong
+		return nil
+	}
+	c, err := p.conductance(g, p.PairSigma/p.Sigma)
+	if err != nil {
+		return fmt.Errorf("sdk: fleet: %w", err)
+	}
+	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
+		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
+			p.Shared().Adversary())
+		if c.Exact {
+			var without []string
+			for _, v := range c.Without {
+				without = append(without, f.Members[v])
+			}
+			do := "collude"
+			if p.Absent > 0 {
+				do = "collude or vanish"
+			}
+			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q %s", most,
+				p.Shared().Adversary(), f.Members[c.Node], without, do)
+		}
+		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
+			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}
+	}
+	return nil
+}
+
+// affordable refuses a run whose rounds cost more than may be spent, before the first release.
+func (f *Fleet) affordable() error {
+	l, g := f.Privacy.Limit(), f.Privacy.gaussian()
+	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine's rules say what is wrong
+		return nil
+	}
+	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
+		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
+			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
+	}
+	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta "+
+			"%v), and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+			l.EpsilonAll)
+	}
+	return nil
+}
