@@ -244,8 +244,7 @@ func (r *run) query(m *admm.Message) error {
 	if peer.Ahead != next {
 		peer.Ahead, peer.Times = next, 0
 	}
-	in := r.machine.Received(m.From, r.status.Round)
-	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && len(in.Vector)+len(in.Grid) == 0 {
+	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && !r.machine.Holds(m.From, r.status.Round) {
 		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
 			"with another device", peer.Name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})

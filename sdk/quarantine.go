@@ -166,18 +166,12 @@ func (r *run) quarantineSender(in received, err error) {
 // judged takes over what the machine has dropped by itself.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
-		m := admm.Message{Kind: admm.Release, Round: v.Round, Vector: v.Payload.Vector, Grid: v.Payload.Grid}
-		if !r.releases {
-			m.Kind = admm.EdgeMessage
-		}
-		if peer := r.claims.Peers[v.Peer]; peer != nil {
-			m.Signed.Own = trust.Encoded(peer.Held.Of(v.Round))
-		}
+		v.Signed.Own = trust.Encoded(r.claims.Peers[v.From].Held.Of(v.Round))
 		q := state.Quarantine{Why: v.Why}
-		if frame, err := r.codec.Append(nil, &m); err == nil { // it was one
+		if frame, err := r.codec.Append(nil, &v.Message); err == nil { // it was one
 			q.Frames = append(q.Frames, state.NewFrame(frame))
 		}
-		r.quarantine(v.Peer, q)
+		r.quarantine(v.From, q)
 	}
 }
 

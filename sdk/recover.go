@@ -24,16 +24,16 @@ var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining is what a device that takes over has heard. It belongs to the goroutine of Run.
 type joining struct {
-	incarnation uint64                // tells answers to this takeover from those to another
-	standing    map[int]admm.Standing // by neighbor
-	epoch       uint16                // the latest that a neighbor has shown
-	faults      map[int]error         // why the last answer of a neighbor does not count
+	incarnation uint64               // tells answers to this takeover from those to another
+	standing    map[int]admm.Message // by neighbor
+	epoch       uint16               // the latest that a neighbor has shown
+	faults      map[int]error        // why the last answer of a neighbor does not count
 	absent      map[int]state.Quarantine
 }
 
 // recover takes the place of a lost device.
 func (r *run) recover() error {
-	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Standing{}, faults: map[int]error{},
+	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Message{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
 	defer func() { r.joining = nil }()
 	for j, q := range r.cases {
@@ -111,9 +111,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
 		return nil // the neighbor will send it again
 	}
-	s := admm.Standing{Round: m.Round, Held: m.Held,
-		At: admm.Payload{Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}}
-	err := r.machine.CheckStanding(s)
+	err := r.machine.CheckStanding(m)
 	if err == nil && r.claims.Signing() {
 		err = r.claims.Standing(peer, m)
 	}
@@ -127,7 +125,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 		}
 	}
 	r.joining.epoch = max(r.joining.epoch, m.Epoch)
-	r.joining.standing[m.From] = s
+	r.joining.standing[m.From] = admm.Message{Round: m.Round, Held: m.Held, Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
 	return nil
 }
 
@@ -139,7 +137,7 @@ func (r *run) takeOver() error {
 		return fmt.Errorf("sdk: %w: %d devices of %q were replaced in this run, which is the most; its data is back in the next "+
 			"run", ErrRecovery, r.joining.epoch, n.cfg.Name)
 	}
-	var list []admm.Standing
+	var list []admm.Message
 	for _, j := range r.neighbors {
 		if s, heard := r.joining.standing[j]; heard {
 			list = append(list, s)
@@ -197,10 +195,9 @@ func (r *run) respond(request *admm.Message, name string) error {
 		peer.Request = request.Incarnation
 		r.log.Warn("another device asks to take the place of a neighbor's lost one", "neighbor", name)
 	}
-	s := r.machine.Standing(request.From)
-	m := admm.Message{Kind: admm.Stand, To: request.From, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid,
-		Epoch: r.machine.Epoch(request.From), Incarnation: request.Incarnation,
-		Signed: admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}}
+	m := r.machine.Standing(request.From)
+	m.Incarnation = request.Incarnation
+	m.Signed = admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}
 	if r.claims.Signing() {
 		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost as well
 			m.Signed.Other = e.Append(nil)

@@ -57,9 +57,9 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if msg.Held > m.round {
 		return m.rolledBack(e, msg.Held)
 	}
-	if reply && msg.Round <= e.lost && msg.Held < e.lost {
+	if reply && msg.Round <= m.lost && msg.Held < m.lost {
 		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: "+
-			"neither can go on", msg.From, e.lost))
+			"neither can go on", msg.From, m.lost))
 	}
 	if reply {
 		e.probed, e.announce = true, false
@@ -76,7 +76,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	}
 	if !reply { // j has what its state says, and nothing that came after
 		for _, r := range []int{msg.Round, msg.Round + 1} {
-			if r >= 1 && r >= m.round-1 && r <= m.round && r != e.lost {
+			if r >= 1 && r >= m.round-1 && r <= m.round && r != m.lost {
 				m.post(e, r, true)
 			}
 		}

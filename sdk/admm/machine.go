@@ -43,16 +43,17 @@ type Machine struct {
 	stage  int           // of the local work: 0 fills the table, t is the t-th local step
 	due    bool          // the local work is over and the release is to be made
 	begun  bool          // a release has been made since the start
+	lost   int           // the last release but one, if what was sent of it is gone with a damaged state; or 0
 	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
 
-	cut       map[int]int   // by edge: the first release without it, 0 while it is in use
-	verdicts  []Verdict     // not yet handed over
-	recovered int           // the release after which this device took over from a lost one, 0 if none was lost
-	since     map[int]int   // by edge: the release after which it begins, or began, anew at both ends, 0 if it never did
-	starts    map[int]start // by edge: where a neighbor stands after that release; until the edge begins
-	stop      int           // the least round that Stop was told; 0 for none
-	early     int           // the last release, if a neighbor's end brings it forward; 0 otherwise
-	endings   map[int]int   // by edge: the release with which a neighbor has ended before this client's last one, or 0
+	cut       map[int]int     // by edge: the first release without it, 0 while it is in use
+	verdicts  []Verdict       // not yet handed over
+	recovered int             // the release after which this device took over from a lost one, 0 if none was lost
+	since     map[int]int     // by edge: the release after which it begins, or began, anew at both ends, 0 if it never did
+	starts    map[int]Message // by edge: where a neighbor stands after that release; until the edge begins
+	stop      int             // the least round that Stop was told; 0 for none
+	early     int             // the last release, if a neighbor's end brings it forward; 0 otherwise
+	endings   map[int]int     // by edge: the release with which a neighbor has ended before this client's last one, or 0
 
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
@@ -116,7 +117,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		cut: map[int]int{}, since: map[int]int{}, starts: map[int]start{}, endings: map[int]int{},
+		cut: map[int]int{}, since: map[int]int{}, starts: map[int]Message{}, endings: map[int]int{},
 	}
 	m.centre = m.phi
 	if !cfg.NonPrivate {
@@ -305,13 +306,10 @@ func (m *Machine) Heard(peer int) int {
 	return 0
 }
 
-// Received returns a neighbor's release of a round as it has arrived since the machine was made; it is empty if the
-// release is not here. Its slices are the machine's, and valid until its next call.
-func (m *Machine) Received(peer, round int) Payload {
-	if e := m.edge(peer); e != nil && round > 0 && e.at(round) >= 0 {
-		return m.held(e, e.at(round))
-	}
-	return Payload{}
+// Holds reports whether a neighbor's release of a round has arrived since the machine was made.
+func (m *Machine) Holds(peer, round int) bool {
+	e := m.edge(peer)
+	return e != nil && round > 0 && e.at(round) >= 0
 }
 
 // Epoch returns the latest epoch of a neighbor that has been heard of; 0 if there is no such neighbor.

@@ -17,7 +17,7 @@ const (
 	Release     Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
 	Probe       Kind = 4 // the sender has just started: where it is, and what it holds of the receiver
 	Join        Kind = 5 // the sender replaces a lost device, and asks where the receiver stands
-	Stand       Kind = 6 // the answer to a Join, see [Standing]
+	Stand       Kind = 6 // the answer to a Join, see [Machine.Standing]
 	Conflict    Kind = 7 // evidence: two different releases of one round that the receiver has signed
 	ProbeReply  Kind = 8 // the answer to a Probe; on the wire a Probe that is marked as resent
 	Start       Kind = 9 // the edge begins anew after this release, and this is where the sender then stands
@@ -121,12 +121,11 @@ func (p *Payload) set(q Payload) {
 // errConflict marks a message that contradicts an earlier one of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j as seen from client i, in 64 bytes: a network may have millions of them. Its numbers are in the
+// edge is one neighbor j as seen from client i, in 56 bytes: a network may have millions of them. Its numbers are in the
 // machine's vectors, see part.
 type edge struct {
 	peer  int
 	index int    // among the edges
-	lost  int    // the release of which out is gone with a damaged state, or 0
 	have  [2]int // the rounds of the releases received; 0 for none
 	heard int    // the highest release of j that was ever held
 	done  bool   // j has said that it needs nothing more
@@ -252,7 +251,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	}
 	if msg.Round < m.round {
 		// j stands one round behind, for mine of that round has not arrived; or this is a straggler.
-		if msg.Round == m.round-1 && !msg.Resent && msg.Round != e.lost {
+		if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {
 			m.answer(e, msg.Round)
 		}
 		return nil

@@ -9,9 +9,7 @@ import (
 
 // Verdict is why the machine has put a neighbor in quarantine: no member that follows the method makes its release.
 type Verdict struct {
-	Peer    int
-	Round   int     // of the release
-	Payload Payload // of the release as it was received
+	Message // the release as it was received
 	Why     string
 }
 
@@ -107,8 +105,8 @@ func (m *Machine) judge() {
 		}
 		p := m.held(e, at)
 		if why := m.violation(i, p, most); why != "" {
-			m.verdicts = append(m.verdicts, Verdict{Peer: e.peer, Round: m.round, Why: why,
-				Payload: Payload{slices.Clone(p.Vector), slices.Clone(p.Grid)}})
+			m.verdicts = append(m.verdicts, Verdict{Message{Kind: m.payloadKind(), From: e.peer, Round: m.round,
+				Vector: slices.Clone(p.Vector), Grid: slices.Clone(p.Grid)}, why})
 			m.Quarantine(e.peer)
 			m.cut[i] = m.round + 1
 		}

@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 				kept = append(kept, s)
 			}
 			for _, v := range net.machines[i].Verdicts() {
-				if v.Peer != bad || v.Round != at || len(v.Payload.Grid) == 0 || !strings.Contains(v.Why, "at most") {
+				if v.From != bad || v.Round != at || len(v.Grid) == 0 || !strings.Contains(v.Why, "at most") {
 					t.Errorf("client %d says %+v", i, v)
 				}
 			}

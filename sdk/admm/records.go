@@ -1,6 +1,8 @@
 package admm
 
 import (
+	"slices"
+
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -24,14 +26,11 @@ func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
 	}
-	r.Places = places
 	sum := 0.0
 	for _, m := range each {
 		sum += float64(m)
-		r.Most = max(r.Most, m)
 	}
-	r.Mean = sum / float64(len(each))
-	return r
+	return Records{Mean: sum / float64(len(each)), Most: slices.Max(each), Places: places}
 }
 
 // units returns how many records, or persons, the client has.

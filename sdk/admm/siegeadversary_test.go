@@ -100,8 +100,7 @@ func (w *siege) play(d *device) {
 	case luck < 16:
 		d.m.Reached(w.neighbor())
 	case luck < 20:
-		s := d.m.Standing(w.neighbor())
-		d.leave(Message{Kind: Stand, Round: s.Round, Held: s.Held, Vector: s.At.Vector, Grid: s.At.Grid})
+		d.leave(d.m.Standing(w.neighbor()))
 	case luck < 30 && len(w.sent) > 0:
 		w.deliver(d, w.echo(d))
 	case luck < 45:
@@ -141,9 +140,10 @@ func (w *siege) replace(old *device) {
 func (w *siege) stand(d *device) {
 	d.tellStop()
 	j := w.neighbor()
-	s := Standing{Round: w.chance.IntN(d.m.last() + 1), Held: w.chance.IntN(d.m.last() + 1)}
-	s.At = w.payload(d, d.m.onGrid(s.Round))
-	if d.m.CheckStanding(s) != nil {
+	s := Message{Round: w.chance.IntN(d.m.last() + 1), Held: w.chance.IntN(d.m.last() + 1)}
+	at := w.payload(d, d.m.onGrid(s.Round))
+	s.Vector, s.Grid = at.Vector, at.Grid
+	if d.m.CheckStanding(&s) != nil {
 		return
 	}
 	if !slices.Contains(d.from, j) {

@@ -20,7 +20,7 @@ type device struct {
 
 	m        *Machine // nil: there is no process
 	joining  bool     // takes over, and has no state yet
-	heard    []Standing
+	heard    []Message
 	from     []int // neighbors that heard is of
 	said     uint16
 	epoch    uint16
@@ -171,7 +171,7 @@ func (d *device) duties() {
 		}
 		r, err := d.m.Ready()
 		for _, v := range d.m.Verdicts() {
-			d.drop(v.Peer)
+			d.drop(v.From)
 		}
 		if err == nil && d.m.Alone() && r.Reserve > 0 {
 			continue

@@ -97,9 +97,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 		lost = 0
 	}
 	m.load(newest)
-	for i := range m.edges {
-		m.edges[i].lost = lost
-	}
+	m.lost = lost
 	m.start()
 	return m, nil
 }

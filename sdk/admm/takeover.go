@@ -22,20 +22,14 @@ import (
 // MaxTakeovers is how often the device of a member may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing is what a neighbor tells a device that takes over.
-type Standing struct {
-	Round int     // releases that the neighbor has made
-	Held  int     // the last release of the lost device that the neighbor has held
-	At    Payload // where the neighbor stands: steps of the grid, or a vector
-}
-
-// Standing returns what a neighbor's replacement device needs to know of this client. From here on the client exchanges no
+// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. From here on the client exchanges no
 // releases with the lost device, so that it gets no farther than it has said, until a device of that name starts,
 // [Machine.Reached] reports a new connection, or the third Tick. The slices are the machine's, valid until its next call.
-func (m *Machine) Standing(peer int) Standing {
-	s := Standing{Round: m.round, At: m.place(m.round)}
+func (m *Machine) Standing(peer int) Message {
+	at := m.place(m.round)
+	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}
 	if e := m.edge(peer); e != nil {
-		s.Held = max(e.heard, m.since[e.index])
+		s.Held, s.Epoch = max(e.heard, m.since[e.index]), e.epoch
 		e.joining = 3
 	}
 	return s
@@ -89,10 +83,10 @@ func (m *Machine) arrived(e *edge) bool {
 	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
-// TakeOver returns the machine of a device that replaces a lost one, from the answers of one neighbor or more, in any
-// order. cfg.Epoch is 1..[MaxTakeovers], and cfg.Releases is set. The driver stores and shows [Machine.State] before it
+// TakeOver returns the machine of a device that replaces a lost one, from the Stand messages of one neighbor or more, in
+// any order. cfg.Epoch is 1..[MaxTakeovers], and cfg.Releases is set. The driver stores and shows [Machine.State] before it
 // calls Ready.
-func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
+func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
 		return nil, fmt.Errorf("admm: a takeover as epoch %d with Releases %v, want 1..%d and true", cfg.Epoch,
@@ -108,7 +102,7 @@ func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
 	entry := 1
 	for i := range neighbors {
 		s := &neighbors[i]
-		if err := m.CheckStanding(*s); err != nil {
+		if err := m.CheckStanding(s); err != nil {
 			return nil, err
 		}
 		entry = max(entry, s.Round, s.Held+1)
@@ -129,15 +123,15 @@ func TakeOver(cfg Config, neighbors []Standing) (*Machine, error) {
 	return m, nil
 }
 
-// CheckStanding refuses what no member can say of where it stands.
-func (m *Machine) CheckStanding(s Standing) error {
+// CheckStanding refuses a Stand message that no member sends.
+func (m *Machine) CheckStanding(s *Message) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
 		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
 	}
-	if err := m.checkPlace(s.Round, s.At); err != nil {
+	if err := m.checkPlace(s.Round, s.Payload()); err != nil {
 		return err
 	}
-	return m.near(s.Round, s.At, m.cfg.X0, m.farthest(s.Round))
+	return m.near(s.Round, s.Payload(), m.cfg.X0, m.farthest(s.Round))
 }
 
 // checkPlace refuses what a model after a release cannot look like.
@@ -166,11 +160,11 @@ func (m *Machine) near(round int, at Payload, from []float32, most float64) erro
 
 // stand puts the client at the median of its neighbors, in each coordinate: a function of what was released, which one
 // liar among several does not choose.
-func (m *Machine) stand(neighbors []Standing) {
+func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
 		for i := range neighbors {
-			values[i] = float64(m.coordinate(neighbors[i].At, nil, c))
+			values[i] = float64(m.coordinate(neighbors[i].Payload(), nil, c))
 		}
 		slices.Sort(values)
 		m.x[c] = float32((values[(len(values)-1)/2] + values[len(values)/2]) / 2)
@@ -193,16 +187,10 @@ func (m *Machine) stand(neighbors []Standing) {
 	copy(m.mean, m.x)
 }
 
-// start is where a neighbor stands after the release after which an edge begins anew.
-type start struct {
-	Payload
-	epoch uint16 // of the neighbor's device
-}
-
 // postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
 func (m *Machine) postStart(e *edge) {
 	since := m.since[e.index]
-	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == e.lost {
+	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == m.lost {
 		return
 	}
 	at := m.place(since) // the next release may be made before this is sent
@@ -255,10 +243,10 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 			}
 		}
 	}
-	if old, there := m.starts[e.index]; there && old.epoch == msg.Epoch && since == msg.Round && !old.Equal(at) {
+	if old, there := m.starts[e.index]; there && old.Epoch == msg.Epoch && since == msg.Round && !old.Payload().Equal(at) {
 		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
 	}
-	m.starts[e.index] = start{Payload{slices.Clone(at.Vector), slices.Clone(at.Grid)}, msg.Epoch}
+	m.starts[e.index] = Message{Epoch: msg.Epoch, Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)}
 	m.answerStart(e)
 	return nil
 }

@@ -133,7 +133,7 @@ func TestStandingHolds(t *testing.T) {
 	} {
 		net, _ := afterRounds(t, 4, replaceable)
 		j := net.machines[3]
-		if s := j.Standing(2); s.Round != 4 || s.Held != 4 || len(s.At.Grid) != 5 {
+		if s := j.Standing(2); s.Round != 4 || s.Held != 4 || len(s.Grid) != 5 {
 			t.Errorf("%s: it stands at %+v", name, s)
 		}
 		release := Message{From: 2, To: 3, Kind: Release, Round: 5, Grid: make([]int32, 5)}
@@ -330,13 +330,13 @@ func (w *wasteland) lose() {
 	for range w.chance.IntN(3) { // what is on its way may be lost with it
 		w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i })
 	}
-	var list []Standing
+	var list []Message
 	w.asked = true
 	defer func() { w.asked = false }()
 	for _, j := range w.cfgs[i].Neighbors {
 		m := w.machines[j]
 		s := m.Standing(i)
-		s.At = Payload{slices.Clone(s.At.Vector), slices.Clone(s.At.Grid)}
+		s.Vector, s.Grid = slices.Clone(s.Vector), slices.Clone(s.Grid)
 		list = append(list, s)
 		for range w.chance.IntN(30) { // the others go on while they are asked
 			w.step()
@@ -456,7 +456,7 @@ func TestTakeovers(t *testing.T) {
 // replacement returns the machine of a device that takes the place of a member's, by what all of its neighbors say.
 func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 	t.Helper()
-	var list []Standing
+	var list []Message
 	for _, j := range cfg.Neighbors {
 		list = append(list, net.machines[j].Standing(member))
 	}

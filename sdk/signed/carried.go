@@ -3,9 +3,11 @@ package signed
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -89,4 +91,41 @@ func (e *Earlier) LedgerID() string {
 		return ""
 	}
 	return hex.EncodeToString(e.Ledger.ID[:])
+}
+
+// Relayed is a statement that members pass on, and whose it is.
+type Relayed struct {
+	Member int // its place among the fleet's members
+	Statement
+}
+
+// RelayedSize is the length in bytes of a relayed statement as [Relayed.Append] writes it.
+const RelayedSize = 4 + Size
+
+// Append appends the member in four bytes, big-endian, and the statement to dst.
+func (r *Relayed) Append(dst []byte) []byte {
+	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
+}
+
+// MarshalText returns what [Relayed.Append] writes, in hexadecimal digits.
+func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (r *Relayed) UnmarshalText(text []byte) (err error) {
+	*r, err = fromHex(text, ParseRelayed)
+	return err
+}
+
+// ParseRelayed reads what [Relayed.Append] wrote of a [Stop], the one kind that members pass on. It does not look at the
+// signature.
+func ParseRelayed(b []byte) (Relayed, error) {
+	if len(b) != RelayedSize {
+		return Relayed{}, fmt.Errorf("signed: relayed stop: found %d bytes, want %d", len(b), RelayedSize)
+	}
+	member := binary.BigEndian.Uint32(b)
+	if member > math.MaxInt32 {
+		return Relayed{}, fmt.Errorf("signed: relayed stop: found member %d, want 0..%d", member, math.MaxInt32)
+	}
+	s, err := Parse(b[4:], Stop)
+	return Relayed{int(member), s}, err
 }
