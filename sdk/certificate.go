@@ -69,6 +69,17 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	return c, nil
 }
 
+// certified returns an error at the start of a run, rather than at its end, if there will be no certificate.
+func (n *Node) certified() error {
+	if n.account == nil {
+		return nil
+	}
+	if _, err := n.Certificate(); err != nil {
+		return fmt.Errorf("sdk: there will be no certificate: %w", err)
+	}
+	return nil
+}
+
 // inheritance says in words what a certificate of all runs rests on.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}

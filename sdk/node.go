@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -128,31 +127,17 @@ func New(cfg Config) (*Node, error) {
 			n.secrets = new(trust.Secrets)
 		}
 	}
-	n.log = slog.New(transport.Limited(cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
+	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	n.log = slog.New(transport.Limited(logger.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
-	if err := n.account.covers(); err != nil {
-		return nil, err
-	}
-	if err := n.loadJournal(); err != nil {
-		return nil, err
-	}
-	if err := n.resume(mcfg); err != nil {
-		return nil, err
-	}
-	n.loadQuarantine()
-	if n.toRecover == nil {
-		if err := n.loadSecrets(n.machine.Status().Round); err != nil {
+	for _, step := range []func() error{
+		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
+		n.certified,
+	} {
+		if err := step(); err != nil {
 			return nil, err
-		}
-	}
-	if err := n.checkpoint(); err != nil {
-		return nil, err
-	}
-	if n.account != nil {
-		if _, err := n.Certificate(); err != nil { // better than at the end of the run
-			return nil, fmt.Errorf("sdk: there will be no certificate: %w", err)
 		}
 	}
 	n.publish()

@@ -34,7 +34,7 @@ type cases map[int]*state.Quarantine
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
 // loadQuarantine drops the edges of which the journal says so, and those that the state says so of.
-func (n *Node) loadQuarantine() {
+func (n *Node) loadQuarantine() error {
 	n.cases = cases{}
 	for _, q := range n.journal.Quarantine {
 		if j, known := n.number[q.Neighbor]; known && n.machine.Quarantine(j) > 0 {
@@ -47,6 +47,7 @@ func (n *Node) loadQuarantine() {
 			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from, Why: "the stored state says so, and what there was to show is gone"}
 		}
 	}
+	return nil
 }
 
 // quarantined returns what the status says of a neighbor.

@@ -9,20 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// The node at work. [Node.Run] starts a run, whose loop asks the machine for its duties: perform does them, and deliver
-// handles a frame. Their steps are in files of their own:
-//
-//	start.go       the goroutines between the transport and the loop
-//	inbox.go       waiting for frames, and taking them one by one
-//	outbox.go      frames on their way out
-//	account.go     what a release costs, and the ledger
-//	durable.go     what survives the process, with journal.go
-//	secrets.go     what two neighbors share
-//	prove.go       signatures of what is said of releases
-//	quarantine.go  neighbors that the node works with no longer
-//	recover.go     taking the place of a lost device
-//	stop.go        ending early
-
 // Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. If
 // ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private run a
 // public constant replaces the loss.
@@ -119,8 +105,8 @@ func (r *run) loop() error {
 	}
 }
 
-// perform does a machine's duties but for the queries, in their order: a release that is about to be made is charged, one
-// that has been made is stored and marked, and only then is anything of it shown or sent.
+// perform does a machine's duties but for the queries, in their order: it charges a release that is about to be made, stores
+// and marks one that has been made, and only then shows or sends anything of it.
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {
@@ -187,7 +173,8 @@ func (r *run) deliver(in received) error {
 		err = r.machine.Receive(*m)
 	}
 	if err == nil && offer != nil {
-		r.secrets.Learn(in.from, offer)
+		r.secrets.Kept.Add(in.from, *offer)
+		r.secrets.Changed = true
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	if n.secrets == nil {
 		s, ok = n.cfg.Secret(neighbor), true
 	} else {
-		s, ok = n.secrets.Secret(neighbor, release)
+		s, ok = n.secrets.Kept.Secret(neighbor, release)
 	}
 	if !ok {
 		n.log.Warn("no secret with a neighbor counts for this release: it shares noise with nobody", "release", release,
@@ -35,10 +35,10 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	return key, true
 }
 
-// loadSecrets takes over what was kept with the state of a release, or, before the first one, makes a new key pair.
-func (n *Node) loadSecrets(release int) error {
-	s := n.secrets
-	if s == nil {
+// loadSecrets takes over what was kept with the state, or, before the first release, makes a new key pair.
+func (n *Node) loadSecrets() error {
+	s, release := n.secrets, n.machine.Status().Round
+	if s == nil || n.toRecover != nil {
 		return nil
 	}
 	if n.cfg.Store != nil {
@@ -93,12 +93,15 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked.
+// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked. Neighbors that
+// are behind are still sent the public one.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
 	}
-	n.secrets.Retire()
+	if k := n.secrets.Kept; k != nil && k.Private != nil {
+		k.Private, n.secrets.Changed = nil, true
+	}
 	return n.keepSecrets()
 }
 

@@ -29,11 +29,14 @@ func (k *Kept) Offer() signed.Statement {
 	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
-// Secret returns the secret with a neighbor that makes the noise of a release. There is none before the first release
-// of either key pair.
+// Secret returns the secret with a neighbor that makes the noise of a release. There is none before the first release of
+// either key pair, without Private, and of a nil Kept.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
+	if k == nil || k.Private == nil {
+		return s, false
+	}
 	for _, o := range slices.Backward(k.Peers[neighbor]) {
-		if k.Private != nil && k.From <= release && o.Round <= release {
+		if k.From <= release && o.Round <= release {
 			s, err := Agree(k.Private, k.Member, o.Value, neighbor, k.Fleet)
 			return s, err == nil
 		}

@@ -37,22 +37,6 @@ func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
 	return nil
 }
 
-// Secret returns the secret with a neighbor that makes the noise of a release, if there is one.
-func (s *Secrets) Secret(neighbor string, release int) (secret pair.Secret, ok bool) {
-	if s.Kept == nil {
-		return secret, false
-	}
-	return s.Kept.Secret(neighbor, release)
-}
-
-// Retire forgets the private key, once the last release that it makes noise for is stored and marked. Neighbors that are
-// behind are still told the public one.
-func (s *Secrets) Retire() {
-	if s.Kept != nil && s.Kept.Private != nil {
-		s.Kept.Private, s.Changed = nil, true
-	}
-}
-
 // Offers reports whether messages of a kind carry an offer.
 func Offers(kind admm.Kind) bool {
 	return kind == admm.Probe || kind == admm.ProbeReply || kind == admm.Start
@@ -95,10 +79,4 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 	}
 	_, err = pair.Agree(s.Kept.Private, l.Name, o.Value, peer.Name, s.Kept.Fleet)
 	return &o, err
-}
-
-// Learn takes in an offer that was checked.
-func (s *Secrets) Learn(neighbor string, o *signed.Statement) {
-	s.Kept.Add(neighbor, *o)
-	s.Changed = true
 }
