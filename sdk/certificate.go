@@ -92,8 +92,8 @@ func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 		if in.Limit != nil {
 			limit = "its limit was " + in.Limit.String()
 		}
-		conditions = append(conditions, fmt.Sprintf("of the lost ledger %s is counted what %q could prove: what it had spent, and what "+
-			"runs that it had open might spend; runs that no neighbor knows of are not counted; %s",
+		conditions = append(conditions, fmt.Sprintf("of the lost ledger %s is counted what %q could prove: what it had spent, and "+
+			"what runs that it had open might spend; runs that no neighbor knows of are not counted; %s",
 			in.Ledger, in.Member, limit))
 	}
 	conditions = append(conditions, n.claims.Beside...)

@@ -29,7 +29,7 @@ type Fleet struct {
 	X0      []float32   `json:"x0"`                // x_0, the common start, length d; nil means zeros
 	Members []string    `json:"members"`           // the names of all clients, like Run; a client's place is its number
 	Edges   [][2]string `json:"edges"`             // who talks to whom, by name; the graph must be connected
-	Records []int       `json:"records,omitempty"` // how many records each member has, which is public; with Privacy.Unit record only
+	Records []int       `json:"records,omitempty"` // how many records each member has, in public; with Privacy.Unit record only
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`

@@ -139,12 +139,11 @@ func (r *run) inherit() error {
 
 // beside notes, for certificates, a ledger of this member that is not counted.
 func (r *run) beside(id, by string) {
-	text := fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, may count the same data and is not counted here: "+
-		"this ledger was at work before it was heard of", id, by)
+	why := "may count the same data and is not counted here: this ledger was at work before it was heard of"
 	if r.cfg.Ledger.NeverUsed() {
-		text = fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, counts other data: the operator has declared that "+
-			"no run had used these before", id, by)
+		why = "counts other data: the operator has declared that no run had used these before"
 	}
+	text := fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, %s", id, by, why)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Contains(r.claims.Beside, text) {

@@ -98,20 +98,13 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	behind := r.compareLedger(by, shown.Ledger)
-	if shown.Epoch < r.claims.Epoch { // of the lost device: all that it made is charged, unless this is a copy of its ledger
-		if behind != nil {
-			return ending{behind}
-		}
-		return nil
+	// Of the lost device all is charged. What this one has signed was released, and counts, whatever ledger it has now.
+	err := r.compareLedger(by, shown.Ledger)
+	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
+		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
 	}
-	// what was signed was released, and counts, whatever ledger this is
-	if at := r.machine.Status().Round; shown.Round > at {
-		lost := r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at})
-		return ending{errors.Join(lost, behind)}
-	}
-	if behind != nil {
-		return ending{behind}
+	if err != nil {
+		return ending{err}
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ func (n *Node) loadQuarantine() error {
 	}
 	for _, j := range n.neighbors {
 		if from := n.machine.Quarantined(j); from > 0 && n.cases[j] == nil {
-			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from, Why: "the stored state says so, and what there was to show is gone"}
+			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from,
+				Why: "the stored state says so, and what there was to show is gone"}
 		}
 	}
 	return nil
@@ -81,7 +82,8 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 
 // sendNotice says to a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
 func (r *run) sendNotice(j int) {
-	if q, peer := r.cases[j], r.claims.Peers[j]; q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
+	q, peer := r.cases[j], r.claims.Peers[j]
+	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
 		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // it is within its limits
 	}
 }

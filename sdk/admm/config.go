@@ -158,7 +158,8 @@ func (c Config) Validate() error {
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
 		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
 
-	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil), "NonPrivate together with Privacy or Noise: choose one")
+	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil),
+		"NonPrivate together with Privacy or Noise: choose one")
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes (or NonPrivate)")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}

@@ -22,9 +22,10 @@ import (
 // MaxTakeovers is how often the device of a member may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. From here on the client exchanges no
-// releases with the lost device, so that it gets no farther than it has said, until a device of that name starts,
-// [Machine.Reached] reports a new connection, or the third Tick. The slices are the machine's, valid until its next call.
+// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. From here on the client
+// exchanges no releases with the lost device, so that it gets no farther than it has said, until a device of that name
+// starts, [Machine.Reached] reports a new connection, or the third Tick. The slices are the machine's, valid until its next
+// call.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}

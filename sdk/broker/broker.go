@@ -24,7 +24,7 @@ type NATS struct {
 
 	Certificate    string `json:"certificate_file"`     // path of a PEM file for TLS; empty for none
 	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; both or none
-	CA             string `json:"ca_file"`              // path of a PEM file with who signs for the broker; empty: whom the system trusts
+	CA             string `json:"ca_file"`              // path of a PEM file with the broker's authorities; empty: the system's
 }
 
 // Of returns a node's broker, or nil if it has none.
@@ -67,22 +67,16 @@ func parse(section json.RawMessage, dir string) (any, error) {
 // password.
 func Check(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !brokerScheme(u) {
+	if err != nil {
+		u = new(url.URL)
+	}
+	bare := strings.Trim(u.Path, "/") == ""
+	schemes := map[string]bool{"wss": true, "ws": true, "tls": bare, "nats": bare}
+	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] {
 		return errors.New("is not of the form tls://host:port or wss://host:port/path, nor without TLS nats:// or ws://")
 	}
 	if u.User != nil {
 		return errors.New("has a user in it, want that in a file: credentials, nkey_file, user_file or token_file")
 	}
 	return nil
-}
-
-// brokerScheme reports whether a broker may have a URL's scheme, and a path with it.
-func brokerScheme(u *url.URL) bool {
-	switch u.Scheme {
-	case "wss", "ws":
-		return true
-	case "tls", "nats":
-		return strings.Trim(u.Path, "/") == ""
-	}
-	return false
 }

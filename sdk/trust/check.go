@@ -57,18 +57,6 @@ func (l *Log) Theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Mine reads and checks a release that this node is said to have signed.
-func (l *Log) Mine(b []byte) (*signed.Statement, error) {
-	r, err := signed.Parse(b, signed.Release)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(l.Own, r) {
-		err = r.Verify(l.Scope, l.Keys(l.Name))
-	}
-	return &r, err
-}
-
 // Release checks the signature of a release that a message carries. It is outdated if a device has made it that another
 // has replaced.
 func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
@@ -93,7 +81,7 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof checks what a message says of this node's releases, up to held.
+// Proof reads and checks the release of this node with which a message proves that the sender holds release held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {
@@ -102,11 +90,14 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, and shows no signature of it",
 			held)
 	}
-	r, err := l.Mine(m.Signed.Proof)
+	r, err := signed.Parse(m.Signed.Proof, signed.Release)
+	if err == nil && !slices.Contains(l.Own, r) {
+		err = r.Verify(l.Scope, l.Keys(l.Name))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node: %w", held, err)
 	}
-	return r, nil
+	return &r, nil
 }
 
 // Stands checks what the sender of a message says of itself: how many releases it has made, and, with epoch, which device

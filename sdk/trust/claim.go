@@ -64,26 +64,25 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 
 // Double reads evidence of a double: of the neighbor with a number, or of this member, which is -1.
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
-	first, err := signed.Parse(m.Signed.Proof, signed.Release)
-	if err != nil {
+	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
+	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
+	if err = cmp.Or(err1, err2); err != nil {
 		return -1, e, err
 	}
-	second, err := signed.Parse(m.Signed.Other, signed.Release)
-	if err != nil {
-		return -1, e, err
+	verify := func(s signed.Scope, member string) error {
+		keys := l.Keys(member)
+		return cmp.Or(first.Verify(s, keys), second.Verify(s, keys))
 	}
 	two := first.Contradicts(&second)
-	_, err1 := l.Mine(m.Signed.Proof)
-	_, err2 := l.Mine(m.Signed.Other)
-	if err = cmp.Or(err1, err2); err == nil && !two {
-		err = fmt.Errorf("trust: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
+	switch err = verify(l.Scope, l.Name); {
+	case err == nil && two:
+		return -1, signed.NewEvidence(l.Name, &first, &second), nil
+	case err == nil:
+		return -1, e, fmt.Errorf("trust: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
 			second.Round)
 	}
-	if err == nil {
-		return -1, signed.NewEvidence(l.Name, &first, &second), nil
-	}
 	for j, peer := range l.Peers {
-		if keys := l.Keys(peer.Name); two && first.Verify(peer.Scope, keys) == nil && second.Verify(peer.Scope, keys) == nil {
+		if two && verify(peer.Scope, peer.Name) == nil {
 			return j, signed.NewEvidence(peer.Name, &first, &second), nil
 		}
 	}

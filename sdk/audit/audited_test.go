@@ -1,0 +1,191 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// audited is a fleet of four, in which "b" has the neighbors "a" and "c", a ledger of b's data, and the key of each
+// member.
+type audited struct {
+	fleet  *sdk.Fleet
+	ledger *state.Ledger
+	heads  []signed.Statement // of b, release by release
+	blank  []int              // the rounds whose releases share no noise, though the others do
+	method sdk.Method         // with the end that the run has
+}
+
+const auditedRounds = 5
+
+// memberKey returns a key that is always the same for a name.
+func memberKey(name string) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
+}
+
+// pins returns the keys whose signatures count: an old one, and the one with which members sign.
+func pins(member string) []ed25519.PublicKey {
+	if !slices.Contains([]string{"a", "b", "c", "d"}, member) {
+		return nil
+	}
+	return []ed25519.PublicKey{memberKey("z" + member).Public().(ed25519.PublicKey),
+		memberKey(member).Public().(ed25519.PublicKey)}
+}
+
+// newAudited goes through the releases of b without a machine: what is signed does not depend on what was learned.
+func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
+	t.Helper()
+	return newEnded(t, change, 0, blank...)
+}
+
+// newEnded is newAudited of a run that has ended early, with a round of data as its last; 0 is the end as planned.
+func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
+	t.Helper()
+	f := &sdk.Fleet{
+		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"},
+		Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
+		Method: sdk.Method{Rounds: auditedRounds, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1},
+			Mu: []float64{0.1}},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, EpsilonLimit: 12, Accounting: dpmech.ZCDP},
+		Task:    json.RawMessage(`{"fitted_on": "the public cohort of 2019"}`),
+	}
+	if change != nil {
+		change(f)
+	}
+	if err := f.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	w := &audited{fleet: f, ledger: l, blank: blank, method: f.Method.EndedAt(last)}
+	w.reserve(t, "earlier", 1, 3)
+	for round := 1; round <= w.method.Last(); round++ {
+		w.release(t, round)
+	}
+	return w
+}
+
+func (w *audited) gaussian(round int) dpmech.Gaussian {
+	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Shared(),
+		Unit: w.fleet.Privacy.Unit}
+	if slices.Contains(w.blank, round) {
+		return g.Alone()
+	}
+	return g
+}
+
+func (w *audited) reserve(t testing.TB, run string, from, to int) {
+	t.Helper()
+	for round := from; round <= to; round++ {
+		if err := w.ledger.Reserve(run, w.fleet.Hash(), "b", round, w.gaussian(round)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// release charges a release of b and signs it.
+func (w *audited) release(t testing.TB, round int) {
+	t.Helper()
+	if round <= w.method.Rounds {
+		w.reserve(t, w.fleet.Run, round, round)
+	}
+	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
+	r := signed.Statement{Kind: signed.Release, Round: round, Value: signed.Digest(nil, []int32{int32(round)}),
+		Ledger: ledgerHead(t, w.ledger)}
+	if n := len(w.heads); n > 0 {
+		r.Prev = w.heads[n-1].ID(scope)
+	}
+	r.Sign(memberKey("b"), scope)
+	w.heads = append(w.heads, r)
+}
+
+func ledgerHead(t testing.TB, l *state.Ledger) signed.Head {
+	t.Helper()
+	head, err := signed.NewHead(l.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+// held returns the countersignatures of a release of b by members.
+func (w *audited) held(head *signed.Statement, members ...string) map[string][]byte {
+	all := map[string][]byte{}
+	for _, name := range members {
+		all[name] = head.Countersign(memberKey(name), signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b"))
+	}
+	return all
+}
+
+// unsealed returns b's certificate of so many releases before anybody has signed it.
+func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
+	t.Helper()
+	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 1; round <= made; round++ {
+		if err := filter.Reserve(round, w.gaussian(round)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hash := w.fleet.Hash()
+	c, err := dpmech.NewCertificate(dpmech.About{
+		RunID:   dpmech.RunID{Run: w.fleet.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b"},
+		Sampler: dpmech.Sampler, Cooldown: w.fleet.Method.Cooldown,
+		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
+	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// last returns the newest release of b.
+func (w *audited) last() *signed.Statement { return &w.heads[len(w.heads)-1] }
+
+// sealed returns b's certificate with the countersignatures of members.
+func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
+	t.Helper()
+	c := w.unsealed(t, auditedRounds)
+	if err := signed.SealCertificate(c, memberKey("b"), w.last(), w.held(w.last(), members...)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// resign signs a certificate again after a change: what a member can do that cheats.
+func resign(t testing.TB, c *dpmech.Certificate) {
+	t.Helper()
+	message, err := c.SignedBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("b"), message))
+}
+
+// reread returns a copy by way of a file's text.
+func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
+	t.Helper()
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := dpmech.ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
