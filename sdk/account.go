@@ -8,8 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account is what the releases of a run cost: in the filter of the run, and in the ledger of all runs on the same data; nil
-// in a run that is not private. All numbers of rounds count those that touch data.
+// account is what the releases of a run cost, in the filter of the run and in the ledger; nil if not private. Rounds have data.
 type account struct {
 	ledger *state.Ledger // nil counts this run alone
 	run    string
@@ -54,8 +53,7 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load takes over the filter that was stored with a round. head is that of the ledger at that time, empty for none: then
-// the releases so far are entered in the present one.
+// load takes over a stored filter. head is that of the ledger at that time; if empty, the present one takes all releases so far.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -93,8 +91,7 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release to the run and to the ledger, before its noise is drawn. A refusal counts nowhere; a crash
-// between the two can only count too much.
+// reserve charges a release before its noise is drawn. A refusal counts nowhere; a crash can only count too much.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil

@@ -41,8 +41,8 @@ type Config struct {
 	// release with data, as the lost device may have made it, and charges the whole run.
 	Recover bool
 
-	// Whom the node trusts. All members of a fleet have Key and Keys, or none. Without them certificates are not signed, and a
-	// neighbor's claim is believed: it can end the run, and charges nothing.
+	// Whom the node trusts. All members of a fleet have Key and Keys, or none: then certificates are not signed, and a
+	// neighbor's claim is believed, which can end the run and charges nothing.
 
 	Key  ed25519.PrivateKey                      // the member's secret key, which signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's public keys that count: present, next and retired; may change
@@ -89,8 +89,7 @@ var ErrWithout = errors.New("neighbors to give up")
 // DefaultMemoryLimit is what Config.MemoryLimit is if it is not set.
 const DefaultMemoryLimit = 64 << 20
 
-// Window returns a Config.Window for an oracle that answers at once, such as a model of this process: 16 queries, or as
-// many as have room in 64 KiB, at least one.
+// Window returns a Config.Window for an oracle that answers at once: 1 to 16 queries, as many as fit into 64 KiB.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer is told what happens. Run waits for its functions; nil is allowed.
@@ -101,8 +100,7 @@ type Observer struct {
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports every fault of what is set at once, and returns the fleet's plan. With complete, nothing required
-// may be missing.
+// validate reports all errors together, and returns the fleet's plan. With complete, nothing required may be missing.
 func (c Config) validate(complete bool) (p *plan, err error) {
 	var errs []error
 	refuse := func(is bool, format string, args ...any) {

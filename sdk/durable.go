@@ -11,8 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build names the arithmetic behind a stored state, and changes with the bits that a round computes: a program that computes
-// others must not continue the run.
+// build names the arithmetic behind a stored state. A program with another one must not continue the run.
 const build = "spade-edge arithmetic 1"
 
 // StateSize returns the length in bytes of a member's largest state; 0 if the fleet is not valid or has no such member.
@@ -106,8 +105,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	return list, nil
 }
 
-// disclose lets the certificate show the release that was signed last. It must be marked: after a crash before that it is
-// drawn anew.
+// disclose lets the certificate show the release that was signed last, which is stored and marked.
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

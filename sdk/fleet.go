@@ -247,8 +247,7 @@ type plan struct {
 	beta   float64
 }
 
-// beta returns the weight of the penalty that gives the chosen share of the limit of stability, with schedules in the round
-// with the largest eta*mu.
+// beta returns the weight of the penalty that gives Method.Gain in the round with the largest eta*mu.
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64

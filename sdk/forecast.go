@@ -18,8 +18,7 @@ const (
 	Good     Worth = "good"     // most of what the run would bring without noise
 )
 
-// Forecast says what a private run will be worth, from public numbers alone. Package folder .ci/validate has the runs on
-// which it was fitted and tested.
+// Forecast says what a private run will be worth, from public numbers alone. .ci/validate has the runs on which it was fitted.
 type Forecast struct {
 	Signal float64 `json:"signal"` // of what is learned against the noise of the members' mean
 	Worth  Worth   `json:"worth"`
@@ -42,8 +41,7 @@ const (
 	aim = 10.0
 )
 
-// Forecast returns what a run of members with so many samples each will be worth; 0 samples means more than enough of
-// them. It fails if the fleet is not valid or not private.
+// Forecast fails if the fleet is not valid or not private. samples is that of each member; 0 means more than enough.
 func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -93,8 +91,7 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 // ErrHopeless says that a privacy budget would be spent for little better than guessing.
 var ErrHopeless = errors.New("a privacy budget would be spent for little better than guessing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if the run is [Hopeless] however many samples its members have, so that
-// all of them agree.
+// Hopeless returns an error that wraps [ErrHopeless] if the run is [Hopeless] however many samples its members have.
 func (f *Fleet) Hopeless() error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil

@@ -26,8 +26,7 @@ func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// canonical returns the fleet's fields by key, each in its one canonical form. A number without a JSON form, such as NaN, does
-// not pass Validate.
+// canonical returns the fleet's fields by key, each in its one form. What has no JSON form, such as NaN, is not valid.
 func (f *Fleet) canonical() map[string]json.RawMessage {
 	edges := slices.Clone(f.Edges)
 	for i, e := range edges {
@@ -64,8 +63,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	return form
 }
 
-// canonicalJSON returns a JSON value with sorted keys and without white space; numbers stay as they are written. Other text,
-// which does not pass Validate, is returned unchanged.
+// canonicalJSON returns JSON with sorted keys and without white space; numbers stay as written, and so does what is not JSON.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -103,8 +101,7 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hello returns what a member says first on a connection: who both are, and which run and fleet it means. See package
-// transport/ws.
+// Hello returns a member's first message on a connection, for package transport/ws: who both are, which run and fleet.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {

@@ -72,8 +72,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// less and less often, so that devices that wait can sleep: a neighbor that comes back probes, and a connection that
-		// opens is served at once
+		// less and less often: a neighbor that comes back probes, and a connection that opens is served at once
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // the node exits at a tick
 			p.wait = r.cfg.ResendAfter
@@ -103,8 +102,7 @@ func (r *run) reportWaiting() {
 	}
 }
 
-// burst is how many frames are taken without a pause while the node makes no progress: a flood leaves the processor to
-// others.
+// burst is how many frames are taken without a pause while the node makes no progress.
 const (
 	burst = 1000
 	pause = time.Millisecond

@@ -30,8 +30,7 @@ func (n *Node) checkpoint() error {
 	return nil
 }
 
-// learnCheckpoint remembers a neighbor's checkpoint. One that it has not signed in this run is ignored, at the cost of the
-// neighbor's next device.
+// learnCheckpoint remembers a neighbor's checkpoint, if the neighbor has signed it in this run.
 func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	e, err := signed.ParseEarlier(b)
 	keys := r.claims.Keys(peer.Name)
@@ -65,8 +64,7 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier looks at what a neighbor remembers of this member's ledgers. It ignores a signature that is by none of the
-// node's keys.
+// checkEarlier checks what a neighbor remembers of this member's ledgers. It ignores what is not signed with the node's keys.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -86,8 +84,7 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit makes the ledger begin with what lost ones had spent, before a release is charged. By now every neighbor in use
-// has shown what it knows.
+// inherit makes the ledger begin with what lost ones had spent, once every neighbor in use has shown what it knows.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {

@@ -36,8 +36,7 @@ func (n *Node) loadJournal() error {
 	return n.loadEvidence()
 }
 
-// keepJournal stores the journal after a change, which replaces lists and modifies none of them. After an error the journal
-// is as before. n.mu is held.
+// keepJournal stores the journal after a change, which replaces lists; after an error it is as before. n.mu is held.
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)

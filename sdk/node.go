@@ -77,8 +77,7 @@ type Status struct {
 type Neighbor struct {
 	Name  string
 	Round int // its last release that has arrived here, at most one more than this node's own; 0 for none
-	// Influence is how far it has moved this node's model; zero without Method.Robust. Its Peer is the neighbor's place in
-	// Fleet.Members.
+	// Influence is how far it has moved this node's model; zero without Method.Robust. Peer is its place in Fleet.Members.
 	Influence  admm.Influence
 	Refused    int64      // frames of it that were refused, since the node was made
 	Quarantine Quarantine // why this node stopped working with it; zero if it has not
@@ -161,16 +160,14 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of the node's releases, which has far less noise than the last and costs no
-// privacy; nil without Config.Average.
+// Averaged returns a copy of the mean of the node's releases, which has far less noise; nil without Config.Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.averaged)
 }
 
-// Spend returns what the releases of this run have cost so far, in zCDP, of which [dpmech.Accounting] makes epsilon:
-// infinite if the fleet is not private.
+// Spend returns the zCDP cost of this run's releases so far, for [dpmech.Accounting]; infinite if not private.
 func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()

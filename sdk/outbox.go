@@ -9,8 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// room is how many frames at most wait for a neighbor's sender, beside the last one of the run: two messages of a round, and
-// answers.
+// room is how many frames at most wait for a neighbor: two messages of a round, and answers. The run's last has its own place.
 const room = 4
 
 // outbox holds the frames for a neighbor that its sender has not taken yet.
@@ -27,9 +26,8 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put adds a frame, unless it waits already: over a link that is slower than the repeats, a new frame would find no room. A
-// frame without room is dropped, as it will be sent or asked for again. The last one, for which nobody may ask, has a place
-// of its own.
+// put adds a frame, unless it waits already: over a slow link repeats would leave no room for new frames. A frame without room
+// is dropped, as it will be sent or asked for again.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

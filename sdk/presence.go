@@ -57,8 +57,7 @@ func (p *presence) again(name string, now time.Time) {
 	p.heard[name] = now
 }
 
-// overdue returns the neighbors that have been silent for longer than patience, each once. Time in which nobody at all is
-// heard does not count: this node is cut off, or was asleep.
+// overdue returns the neighbors that have been silent for too long, once. Time in which nobody is heard does not count.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +106,7 @@ func (r *run) pass(name string, box *outbox) {
 	}
 }
 
-// arrive takes a frame from the transport, and reports whether it is dealt with: a heartbeat, or a frame that waits among
-// those of its sender.
+// arrive takes a frame from the transport, and reports whether nothing is left to do with it now.
 func (r *run) arrive(from string, frame []byte) bool {
 	p := r.presence
 	if p != nil {
@@ -124,8 +122,7 @@ func (r *run) arrive(from string, frame []byte) bool {
 	return true
 }
 
-// loses gives up a neighbor that has been silent for too long. The last one that is left is waited for, and so is
-// everybody in a takeover, and when the model is final.
+// loses gives up a silent neighbor, unless it is the last one, in a takeover, or when the model is final.
 func (r *run) loses(name string) {
 	left := 0
 	for _, j := range r.neighbors {

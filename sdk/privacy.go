@@ -72,8 +72,7 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns how many samples a member has to have: samples, or what the fleet says of it where each record is
-// protected.
+// units returns how many samples a member must have: as the fleet says where each record is protected, or else any.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)

@@ -188,8 +188,7 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	r.show(from, peer)
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks: whichever of the two devices hears of
-// it stops.
+// show sends a neighbor the evidence against it, at most once between two ticks. Both devices stop when they hear of it.
 func (r *run) show(to int, peer *trust.Peer) {
 	if peer.Evidence != nil && peer.First(trust.SayDouble) {
 		r.postEvidence(to, peer.Evidence)

@@ -12,8 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// ErrQuarantine says that every neighbor is in quarantine, or has put this node in quarantine. The node ends: its releases
-// would cost privacy and reach nobody.
+// ErrQuarantine says that every edge is in quarantine. The node ends: its releases would cost privacy and reach nobody.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
 // Quarantine says since when a neighbor is in quarantine. Release is 0 if it is not.
@@ -59,8 +58,7 @@ func (n *Node) quarantined(j int) Quarantine {
 	return Quarantine{}
 }
 
-// quarantine ends the work with a neighbor, unless it has ended: the edge is dropped, what there is to show goes to the
-// disk, and the neighbor is told.
+// quarantine drops the edge to a neighbor, unless it has, stores the evidence, and sends a notice.
 func (r *run) quarantine(j int, q state.Quarantine) {
 	if r.cases[j] != nil {
 		return
@@ -125,8 +123,7 @@ func (r *run) giveUp() {
 	}
 }
 
-// outside deals with a frame of a neighbor in quarantine: it is refused, and the neighbor told why. What it shows of
-// this node's own signatures counts all the same.
+// outside refuses a frame of a neighbor in quarantine, and tells it why. This node's own signatures in it count all the same.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
@@ -178,8 +175,7 @@ func (r *run) judged() {
 	}
 }
 
-// alone ends a node that has nobody left to work with, before its next release. It serves neighbors until Config.Linger is
-// over, so that a device that has a double hears of it.
+// alone ends a node without neighbors before its next release. It serves them for Config.Linger, so that a double hears of it.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err

@@ -18,8 +18,7 @@ import (
 // [admm.TakeOver]. In a private run it makes no release with data, and charges the whole run at once: whatever the lost
 // device has released, or will, is covered.
 
-// ErrRecovery says that this device cannot take the place of the lost one, see [Config].Recover. Nothing was stored, and the
-// same node may try again.
+// ErrRecovery says that this device cannot replace the lost one. Nothing was stored, and the same node may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining is what a device that takes over has heard. It belongs to the goroutine of Run.
@@ -104,8 +103,7 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer. In a fleet with keys, the neighbor's signature proves how far it is, and the
-// lost device's how far that one was and how often it was replaced.
+// receiveStanding takes a neighbor's answer, which proves what it says by its own and by the lost device's signature.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {

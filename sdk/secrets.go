@@ -93,8 +93,7 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets forgets the private key once the last release that it makes noise for is stored and marked. Neighbors that
-// are behind are still sent the public one.
+// retireSecrets forgets the private key, not the public one, once the last release that it makes noise for is marked.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil

@@ -49,8 +49,7 @@ var (
 	records = Range{Min: 1, Max: setting.Batch.Max, Whole: true} // of a member
 )
 
-// Settings returns all settings of a fleet's method, privacy and wire, in their order in a fleet file. Do not change the
-// list.
+// Settings returns all settings of method, privacy and wire, in their order in a fleet file. Do not change the list.
 func Settings() []Setting { return settings }
 
 var settings = []Setting{

@@ -33,8 +33,7 @@ type run struct {
 	final      time.Time    // when the model became final
 }
 
-// start brings up the goroutines between the transport and the loop: one that receives, and one a neighbor that sends, so
-// that nobody waits for a slow neighbor.
+// start starts a goroutine that receives, and one for each neighbor that sends: nobody waits for a slow neighbor.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {

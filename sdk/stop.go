@@ -151,8 +151,7 @@ func (n *Node) attachStops(m *admm.Message) {
 	m.Signed.Stops = n.stops.Text
 }
 
-// receiveStops takes in the stops that a message carries. An invalid one is refused and counted, and the rest of the message
-// taken.
+// receiveStops takes in the stops that a message carries. It refuses and counts invalid ones, and not the message.
 func (r *run) receiveStops(from string, m *admm.Message) {
 	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {

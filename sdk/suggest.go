@@ -113,16 +113,14 @@ func Suggest(k Known) (Method, Privacy, error) {
 	return m, p, err
 }
 
-// protect sets clip and noise, and the rounds in which shared noise cancels. far is how far all clipped updates in a row
-// should reach.
+// protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
 func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 	rounds := float64(m.Rounds)
 	if p.Sigma == 0 {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// With unit features, the noise in the final model moves a score by far/signal; a linear model is as good near its
-		// start as far from it.
+		// noise in the final model moves a score by far/signal; a linear model is as good near its start as far from it
 		one := *p
 		one.Clip = 1
 		if err = one.spend(m.Rounds, k.Graph); err != nil {
@@ -150,9 +148,8 @@ func (p *Privacy) spend(rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits the noise that the budget asks for, p.Sigma, into local noise and pairwise noise, a power of two of that. A
-// doubling of the pairwise noise must save a tenth of the local one, and it stays within twice p.Sigma: it disturbs the
-// queries until it is gone.
+// share splits p.Sigma into local and pairwise noise, a power of two of that. A doubling of the pairwise noise must save a
+// tenth of the local one. At most 2*p.Sigma is shared: it disturbs the queries until it is gone.
 func (p *Privacy) share(g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {

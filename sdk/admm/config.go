@@ -52,8 +52,7 @@ type Config struct {
 	// Probe makes the client ask every neighbor, before its first release, which release of this client it holds. A later
 	// one than this client knows of ends the machine with a [RollbackError]. A simulation does not need it.
 	Probe bool
-	// Incarnation, with Probe, is a number below 2^48 that no earlier process of this client had, such as a random one.
-	// Replies to other incarnations are ignored.
+	// Incarnation, with Probe, is a number below 2^48 that no earlier process had. Replies to others are ignored.
 	Incarnation uint64
 	// Epoch is how many devices of this client were replaced before this one, 0..[MaxTakeovers]. A neighbor that knows a
 	// later epoch answers a probe so that the machine ends with a [RollbackError]. In a private run only epoch 0 makes
@@ -81,12 +80,10 @@ type Config struct {
 	Quarantine bool
 }
 
-// fallbackLoss replaces a loss that is unavailable in a private run. It is a public constant: a client that fell silent
-// would tell its neighbors something about the data.
+// fallbackLoss replaces a loss that is unavailable in a private run, where silence would reveal something about the data.
 const fallbackLoss = 0.0
 
-// Learning returns how many releases there are up to the last one with data and the mixing rounds after it:
-// K*(1+Mixing), or End*(1+Mixing).
+// Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing).
 func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 
 // Last returns the number of the last release: C more than Learning.
@@ -101,8 +98,7 @@ type Schedule []float64
 // At returns the value of round k; rounds past the end have the last one.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
-// Check returns a [setting.FieldError] for each value of a field that is not positive and finite, joined, or for a list
-// that has neither one value nor one for each round.
+// Check returns a [setting.FieldError] for each value that is out of range, joined, or for a wrong number of values.
 func (s Schedule) Check(pkg, field string, rounds int) error {
 	if len(s) != 1 && len(s) != rounds {
 		return &setting.FieldError{Package: pkg, Field: field, Found: fmt.Sprintf("a list of %d values", len(s)),
@@ -184,8 +180,7 @@ func (c Config) Validate() error {
 // onGrid reports whether a release lies on the grid.
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
-// limit bounds every coordinate that a client receives or sends, so that what is computed from one stays finite. It is far
-// beyond any model that learns.
+// limit bounds every coordinate that is received or sent, far beyond any model: what is computed from one stays finite.
 const limit = 1e30
 
 // small reports whether no number is NaN or as large as 2e18, far below all limits, by the sum of squares.

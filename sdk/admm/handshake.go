@@ -91,8 +91,7 @@ func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
 
-// endUnless ends the machine with an error that a neighbor's word shows. A machine that the neighbor has answered before
-// knows its past better, and refuses the word.
+// endUnless ends the machine by a neighbor's word, or refuses it if the neighbor has said something else before.
 func (m *Machine) endUnless(probed bool, err error) error {
 	if probed {
 		return err

@@ -98,8 +98,7 @@ type Status struct {
 	// Recovered is the release after which this device took over from a lost one, 0 if none was lost.
 	Recovered int
 
-	// ConsensusError is the mean, over the neighbors j, of |x_i - x_j|^2 after release Compared. Compared is 0 before the
-	// first comparison, and without Config.Releases.
+	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors after release Compared; 0 without Config.Releases.
 	Compared       int
 	ConsensusError float64
 }
@@ -201,8 +200,7 @@ func (m *Machine) Ready() (r Ready, err error) {
 	return r, nil
 }
 
-// Queries goes on with the local work of a round, if there is any, and returns the questions that [Machine.Ready] would
-// return. Once it returns none, call Ready.
+// Queries goes on with the local work and returns what [Machine.Ready] would ask. Once that is nothing, call Ready.
 func (m *Machine) Queries() []zoest.Query {
 	for m.local && m.err == nil {
 		if open := m.est.Next(); len(open) > 0 {
@@ -260,9 +258,8 @@ func (m *Machine) AppendModel(dst []float32) []float32 {
 	return dst
 }
 
-// Posted returns the message that carries one of the last two releases to the i-th of Config.Neighbors. Its slices are
-// the machine's and stay valid until the second release after that one begins. Until then other goroutines may call
-// Posted.
+// Posted returns the message that carries one of the last two releases to the i-th neighbor. Until the second release after
+// that begins, its slices stay valid, and other goroutines may call Posted.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {

@@ -39,8 +39,7 @@ type Message struct {
 	Kind     Kind
 	From, To int // client numbers; they do not travel, the transport knows both ends
 
-	// Round is the release that the message carries or is about, 1 to the last. Of Probe, ProbeReply, Done and Stand it is
-	// how many releases the sender has made.
+	// Round is the release that the message is about. Of Probe, ProbeReply, Done and Stand: how many the sender has made.
 	Round int
 	// Held is the highest release of the receiver that the sender has held, 0 for none: of Probe, ProbeReply and Stand.
 	Held int
@@ -65,8 +64,7 @@ type Message struct {
 type Signed struct {
 	Own   []byte // the sender's signed release, of this round or its last one
 	Proof []byte // the receiver's signed release, which shows what the message says of it
-	// Other is of a Probe the checkpoint of the sender's ledger, of a ProbeReply an Earlier of package signed, and of a
-	// Conflict the second release.
+	// Other: of a Probe the sender's checkpoint, of a ProbeReply a signed.Earlier, of a Conflict the second release.
 	Other       []byte
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
@@ -121,8 +119,7 @@ func (p *Payload) set(q Payload) {
 // errConflict marks a message that contradicts an earlier one of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j as seen from client i, in 56 bytes: a network may have millions of them. Its numbers are in the
-// machine's vectors, see part.
+// edge is one neighbor j, in 56 bytes, as a network may have millions. Its numbers are in the machine's vectors, see part.
 type edge struct {
 	peer  int
 	index int    // among the edges
@@ -300,9 +297,8 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 	return nil
 }
 
-// Tick says that time has passed without progress, such as two seconds. This client's last message is sent again to each
-// neighbor whose next one, which would acknowledge it, has not arrived, and to each that is one behind, which answers with
-// what is missing.
+// Tick says that time has passed without progress, such as two seconds. It sends this client's last message again to each
+// neighbor that has not acknowledged it, or that is one behind and answers with what is missing.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		m.repeat(&m.edges[i])
@@ -340,8 +336,7 @@ func (m *Machine) repeat(e *edge) {
 	}
 }
 
-// answer sends the message of a round, or Done for the round after the last, to a neighbor that turns out to lack it:
-// at most once between two ticks.
+// answer sends a neighbor the message of a round that it lacks, or Done for the round after the last, once between two ticks.
 func (m *Machine) answer(e *edge, round int) {
 	if e.answered == round || m.suppressed(e) {
 		return

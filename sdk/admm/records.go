@@ -20,8 +20,7 @@ type Records struct {
 	Places int     // r_max, how many samples a unit has: 1 where it is a record, more where it is a person; 0 means 1
 }
 
-// NewRecords returns what is public of members with so many records each, or so many persons with places records each;
-// nothing without any.
+// NewRecords returns what is public of members with so many records, or persons with places records each; zero for none.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -76,8 +75,7 @@ func (m *Machine) rows() dpmech.Rows {
 	return r
 }
 
-// draw adds noise to the data-dependent part of the release in progress, and sets steps to it, in steps of the grid, or s if
-// steps is nil.
+// draw sets steps, or s if steps is nil, to the data-dependent part of the release in progress with its noise.
 func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)

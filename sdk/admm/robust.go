@@ -13,12 +13,10 @@ type Influence struct {
 	Clipped int // rounds in which the neighbor would have moved this client farther than Config.Robust allows
 	Last    int // the last of them, as the release that it is about; 0 for none
 
-	// In the last round: how far the neighbor would have moved this client in all, from the median of the neighbors, and
-	// how far it may. Both are lengths in the space of models.
+	// Distance is how far, in the last round, it would have moved this client in all, from the median, and Bound how far it may.
 	Distance, Bound float64
 
-	// Aside is true if what was clipped, over all rounds, adds up to more than Bound: the neighbor does not follow the
-	// method, and is excluded. It is judged anew in each round.
+	// Aside is true if more than Bound was clipped, over all rounds. Then it is excluded; that is judged anew each round.
 	Aside bool
 
 	Still int // the release that shows that the neighbor's have less noise in them than a member's; 0 if none does
@@ -41,8 +39,7 @@ func (in *Influence) Suspicion() string {
 	return ""
 }
 
-// Influence returns what is known of the i-th of Config.Neighbors; zero without Config.Robust. No bit of the run depends
-// on it.
+// Influence returns what is known of the i-th of Config.Neighbors; zero without Config.Robust. No bit depends on it.
 func (m *Machine) Influence(i int) Influence {
 	if m.robust == nil {
 		return Influence{}
@@ -189,8 +186,7 @@ func (m *Machine) movedNext(i, c int, gain float64) float64 {
 	return float64(m.robust.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
 }
 
-// spreadOut computes the median of what the neighbors have done and each one's distance from it, and returns how far from
-// it is too far.
+// spreadOut computes the median of what the neighbors have done, each one's distance from it, and the allowed distance.
 func (m *Machine) spreadOut(gain float64) (radius float64) {
 	r, d := m.robust, len(m.x)
 	clear(r.distance)

@@ -35,8 +35,7 @@ func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 // touchesData reports whether the release in progress is one of the K of Algorithm 1.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
-// blank reports whether the round in progress has noise and no data: the device that this one replaces may have made its
-// release.
+// blank reports whether the round in progress has noise and no data, as a lost device may have made its release.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
@@ -74,8 +73,7 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the public part of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public: a run that diverges
-// ends before a private release is reserved.
+// aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public before a release is reserved.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
@@ -145,8 +143,7 @@ func (m *Machine) commit() {
 		m.fail(err)
 		return
 	}
-	// The new messages replace those of two rounds ago, which no neighbor needs; an answer to a late repeat may still wait
-	// to be sent.
+	// the new messages replace those of two rounds ago; an answer to a late repeat may still wait to be sent
 	m.send = slices.DeleteFunc(m.send,
 		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()

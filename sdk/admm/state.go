@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// State is everything that the bits of the rounds to come depend on, beside Config: what a device stores of a release
-// before it sends it.
+// State is everything, beside Config, that the bits of later rounds depend on; stored before a release is sent.
 type State struct {
 	Round int       // the release that was just made
 	X     []float32 // x_i, length d
@@ -45,8 +44,7 @@ type EdgeState struct {
 	Since      int // the release after which the edge begins, or began, anew at both ends; 0 if it never did
 }
 
-// State returns the state behind the release that Ready has just reported, and must be called only then. Its slices are
-// the machine's, and valid until the machine's next call.
+// State returns the state behind the release that Ready has just reported. Its slices are valid until the next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}

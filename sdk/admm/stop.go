@@ -45,8 +45,7 @@ func (m *Machine) last() int {
 	return m.cfg.Last()
 }
 
-// ends returns the first and the last release with which a neighbor may have ended: the same one unless a member was told
-// late.
+// ends returns the first and the last release with which a neighbor may have ended; they differ if one was told late.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {
@@ -71,16 +70,14 @@ func (c Config) planned() int {
 	return c.Last()
 }
 
-// eitherForm reports whether only one of this client and a neighbor may have put a release on the grid: one of the two was
-// told late.
+// eitherForm reports whether a neighbor may have put a release on the grid and this client not, or the reverse.
 func (m *Machine) eitherForm(release int) bool {
 	told, plan := m.cfg, m.cfg
 	told.End, plan.End = m.stop, 0
 	return m.stop > 0 && m.cfg.Releases && m.cfg.GridStep != 0 && release > told.Learning() && release <= plan.Learning()
 }
 
-// follow takes a neighbor's word that it has ended with a release. This client ends with the release that it makes next,
-// whose state says so. That one has noise and data only if it has begun.
+// follow takes a neighbor's word that it has ended. This client ends with its next release, whose state says so.
 func (m *Machine) follow(e *edge, release int) {
 	if release >= m.last() {
 		return

@@ -53,8 +53,7 @@ func (m *Machine) place(round int) Payload {
 	return Payload{Grid: before}
 }
 
-// between reports whether a device is about to replace one end of an edge, or has, and the neighbor has not shown after
-// which release their edge begins anew and where it then stands. Until then no releases are exchanged.
+// between reports whether an edge waits for the neighbor's Start after a takeover at either end. Releases are not exchanged.
 func (m *Machine) between(e *edge) bool {
 	switch since := m.since[e.index]; {
 	case e.joining > 0:
@@ -84,9 +83,8 @@ func (m *Machine) arrived(e *edge) bool {
 	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
-// TakeOver returns the machine of a device that replaces a lost one, from the Stand messages of one neighbor or more, in
-// any order. cfg.Epoch is 1..[MaxTakeovers], and cfg.Releases is set. The driver stores and shows [Machine.State] before it
-// calls Ready.
+// TakeOver returns the machine of a replacement device, from the Stand messages of one neighbor or more, in any order.
+// cfg.Epoch is 1..[MaxTakeovers], and cfg.Releases is set. Store and show [Machine.State] before calling Ready.
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
@@ -149,8 +147,7 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// near refuses a model after a release whose distance from another one, nil for zeros, is above most. A replacement starts
-// within sqrt(2) of the radius of the ball that its neighbors are in: it is their median.
+// near refuses a model whose distance from another one, nil for zeros, is above most.
 func (m *Machine) near(round int, at Payload, from []float32, most float64) error {
 	if distance := math.Sqrt(m.square(0, at, nil, from)); distance > most {
 		return impossible("admm: the model after release %d is %.3g away, and clip and noise take members at "+
@@ -159,8 +156,7 @@ func (m *Machine) near(round int, at Payload, from []float32, most float64) erro
 	return nil
 }
 
-// stand puts the client at the median of its neighbors, in each coordinate: a function of what was released, which one
-// liar among several does not choose.
+// stand puts the client at the median of its neighbors, in each coordinate: one liar does not choose it.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
@@ -215,6 +211,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	at := msg.Payload()
 	err := m.checkPlace(msg.Round, at)
 	if err == nil {
+		// a replacement, at a median of models in a ball, is within sqrt(2) of its radius from the start
 		err = m.near(msg.Round, at, m.x, 3*m.farthest(max(m.round, msg.Round)))
 	}
 	if err != nil {
@@ -277,8 +274,7 @@ func (m *Machine) begin(e *edge) {
 	e.heard = max(e.heard, m.round)
 }
 
-// LateError says that a neighbor's replacement device starts after a release that this client has passed with another
-// device of that name. The edge is dropped.
+// LateError drops an edge: the neighbor's replacement starts after a release that this client has passed with another device.
 type LateError struct {
 	Peer, Start int // the neighbor, and the release after which it starts
 	Round       int // the last release that this client has begun

@@ -16,8 +16,7 @@ import (
 type Report struct {
 	// Head is the signed release that the member names as its last. It is zero for a member that has made none.
 	Head signed.Statement
-	// Countersigned are the neighbors that have signed that they hold Head, and so all releases before it. Neighbors do
-	// so at the end of a run, when Head is the last that they have seen.
+	// Countersigned are the neighbors that have signed, at the end of the run, that they hold Head, and all before it.
 	Countersigned []string
 	// NotCountersigned are all other neighbors, of whom the certificate shows nothing.
 	NotCountersigned []string
@@ -129,8 +128,7 @@ func (x *auditor) method() {
 	}
 }
 
-// releases compares releases with those of the fleet. A round that is left out begins another entry. Where noise is
-// shared, so do releases with local noise alone, such as the first two of a replacement device.
+// releases compares releases with those of the fleet. Where noise is shared, some may have local noise alone.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
@@ -228,8 +226,7 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger returns an error unless the lifetime is that of the ledger which was signed with the head, or a later state of it. A
-// head without one was signed before there was a ledger.
+// ledger returns an error unless the lifetime is that of the ledger which the head names, or a later state of it.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {
@@ -245,8 +242,7 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped reports what keeps the run from having ended early as the certificate says: so many members as the fleet
-// wants have not asked for that round or an earlier one.
+// stopped reports that too few members have asked for the early end that the certificate states, or for an earlier one.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Kept is what a device keeps of a run's secrets while the run goes on: its own private key, and what its neighbors
-// offer.
+// Kept is what a device keeps of a run's secrets: its own private key, and what its neighbors offer.
 type Kept struct {
 	Fleet   [32]byte // hash of the fleet
 	Member  string
@@ -29,8 +28,7 @@ func (k *Kept) Offer() signed.Statement {
 	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
-// Secret returns the secret with a neighbor that makes the noise of a release. There is none before the first release of
-// either key pair, without Private, and of a nil Kept.
+// Secret returns the secret that makes the noise of a release, if both key pairs count by then. k may be nil.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	if k == nil || k.Private == nil {
 		return s, false

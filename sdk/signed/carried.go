@@ -12,8 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Earlier is a release or a checkpoint with the scope in which it was signed, perhaps that of an earlier run. It shows a
-// member what it has signed of its lifetime ledgers.
+// Earlier is a release or a checkpoint with its scope, perhaps of an earlier run, to show to the member that signed it.
 type Earlier struct {
 	Scope Scope
 	Statement
@@ -45,8 +44,7 @@ func (e *Earlier) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseEarlier reads what [Earlier.Append] wrote, and checks that the text is the one that was signed. It does not look
-// at the signature. The text is a copy.
+// ParseEarlier reads what [Earlier.Append] wrote, and checks the text, but not the signature. The text is a copy.
 func ParseEarlier(b []byte) (e Earlier, err error) {
 	const text = len(Scope{}) + Size
 	if len(b) < text {
@@ -72,8 +70,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns what a checkpoint says that the ledger's data have cost, without the run of a scope. A release says
-// nothing of it.
+// Spent returns what a checkpoint says that the ledger's data have cost, without the run of a scope; zero for a release.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {
@@ -116,8 +113,7 @@ func (r *Relayed) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseRelayed reads what [Relayed.Append] wrote of a [Stop], the one kind that members pass on. It does not look at the
-// signature.
+// ParseRelayed reads what [Relayed.Append] wrote of a [Stop], the one kind that is relayed. It does not check the signature.
 func ParseRelayed(b []byte) (Relayed, error) {
 	if len(b) != RelayedSize {
 		return Relayed{}, fmt.Errorf("signed: relayed stop: found %d bytes, want %d", len(b), RelayedSize)

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// Chain holds the latest releases that a member has signed, the newest last: the last two, of a lost device too where
-// one was replaced.
+// Chain holds the last releases that a member has signed, the newest last: two of its device, and two of a lost one.
 type Chain []Statement
 
 const maxChain = 4
@@ -38,8 +37,7 @@ func (c Chain) Proving(round int) *Statement {
 	return c.Last()
 }
 
-// Add puts a release in its place and drops the oldest if there are too many. It replaces one of the same round and
-// epoch, which is the same, signed with another key.
+// Add puts a release in its place, or in that of one with the same round and epoch, and drops the oldest of too many.
 func (c Chain) Add(r Statement) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {
@@ -56,8 +54,7 @@ func (c Chain) Add(r Statement) Chain {
 	return c[max(0, len(c)-maxChain):]
 }
 
-// Evidence shows that a member's key has signed two different releases of one round: a copy of its device is at work,
-// or the device was set back and has made the round again. Everybody who has the member's public key can check it.
+// Evidence shows that a member's key has signed two different releases of one round: its device has a copy, or was set back.
 type Evidence struct {
 	Member string    `json:"member"`
 	Round  int       `json:"round"`

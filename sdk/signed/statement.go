@@ -38,15 +38,13 @@ const (
 	// Release is one release. Value is the [Digest] of what was released, Prev the [Statement.ID] of the release before, zero
 	// if there is no signed one. A replacement device signs, in its own epoch, the release after which it takes over.
 	Release Kind = 1 + iota
-	// Offer is a public key of X25519 (RFC 7748), in Value, to agree on a secret with. Round is the first release whose noise
-	// the secret makes.
+	// Offer is a public key of X25519 (RFC 7748), in Value. Round is the first release whose noise the secret makes.
 	Offer
 	// Stop asks for an early end of the run: Round is the last round that touches data.
 	Stop
 	// Notice tells the neighbor whose [Scope] is in Value that the member goes on without it from its release Round on.
 	Notice
-	// Checkpoint says what the member's data have spent: Value is the SHA-256 of a [dpmech.Checkpoint], which travels beside
-	// it. Round is 0.
+	// Checkpoint says what the data have spent: Value is the SHA-256 of a [dpmech.Checkpoint] beside it. Round is 0.
 	Checkpoint
 )
 

@@ -16,12 +16,10 @@ func (e *Contradiction) Error() string {
 		"before: it has a double", e.Second.Round, e.First.Round)
 }
 
-// Fork is the error of a release that does not continue the one before it, of the same epoch: two devices with the same
-// key have made one each.
+// Fork is the error of a release that does not continue the one before: two devices of one epoch have made one each.
 type Fork struct{ error }
 
 // Theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
-// Nothing else of the sender's is believed.
 func (l *Log) Theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	r, err := signed.Parse(b, signed.Release)
 	if err != nil {
@@ -57,8 +55,7 @@ func (l *Log) Theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Release checks the signature of a release that a message carries. It is outdated if a device has made it that another
-// has replaced.
+// Release checks the signature of a release. It is outdated if the device that made it has been replaced.
 func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("trust: release %d is not signed, want the signature of %q", m.Round, peer.Name)
@@ -100,8 +97,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks what the sender of a message says of itself: how many releases it has made, and, with epoch, which device
-// it is. It returns the statement that proves it.
+// Stands checks how many releases the sender has made and, with epoch, which device it is. It returns what proves it.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,
@@ -119,8 +115,7 @@ func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement
 	return own, err
 }
 
-// Standing checks a neighbor's answer to a device that takes over: its own signature proves how far it is, and the lost
-// device's how far that one was and how often it was replaced.
+// Standing checks the proofs in a neighbor's answer to a device that takes over.
 func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	if m.Round > 0 {
 		if _, err := l.Stands(peer, m, false); err != nil {
@@ -140,8 +135,7 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	return nil
 }
 
-// Start checks the signature of a device that takes over, or of a neighbor that answers it: recovered is the release after
-// which this node took over, 0 if it did not.
+// Start checks the proof in a Start message. recovered is the release after which this node took over, or 0.
 func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
 	own, err := l.Stands(peer, m, true)
 	if err != nil {

@@ -30,8 +30,7 @@ func (p *Peer) First(what Once) bool {
 // Again lets something be said again.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
-// Notice returns what tells a neighbor that this member goes on without it from a release on. It travels as evidence
-// does, so that programs that do not know of it refuse it.
+// Notice returns a message that this member goes on without a neighbor from a release on. It is of kind Conflict.
 func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {

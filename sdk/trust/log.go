@@ -12,9 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// Log is what a member has signed of its own releases and what it holds of its neighbors': the proof of everything that
-// one member says of another's. It belongs to one goroutine, but that Seen and each Countersign are changed under a lock
-// of the node's.
+// Log is what a member has signed of its own releases and holds of its neighbors'. It belongs to one goroutine, but that Seen
+// and each Countersign are changed under a lock of the node.
 type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
 	Keys   func(member string) []ed25519.PublicKey
@@ -64,8 +63,7 @@ func (l *Lost) Includes(id string) bool {
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses takes in a verified checkpoint of another ledger. Of each ledger it keeps the one with the largest cost, and the
-// weakest unit.
+// Loses takes in a verified checkpoint of another ledger: it keeps that with the largest cost, and the weakest unit.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -118,8 +116,7 @@ func (l *Log) Sign(s *admm.State) (err error) {
 	return nil
 }
 
-// Resume takes over what is stored with a state: the node's own release, and the neighbors' latest. A key that was
-// exchanged since then signs the release anew.
+// Resume takes over the releases stored with a state. If the key has changed, it signs the node's own anew.
 func (l *Log) Resume(snap *wire.Snapshot) error {
 	if !l.Signing() {
 		return nil
@@ -199,8 +196,7 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns what a neighbor is shown of its own ledgers: a state of the one that it uses, other than it has
-// shown, or else the checkpoint of another one.
+// Earlier returns a later state of a neighbor's ledger than it has shown, or else the checkpoint of another of its ledgers.
 func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)

@@ -8,8 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets is what a member agrees on with its neighbors, to draw the same noise as they do. A driver keeps it beside the
-// states whenever Changed: after a restart the device has to draw what its neighbors draw.
+// Secrets is what a member agrees on with its neighbors, to draw the same noise. Store it whenever Changed.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // what neighbors are told; there exactly if Kept is

@@ -7,8 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Stops are the early-stop requests that count: of different members, at most as many as have to ask. The zero value takes
-// none. Copies are independent.
+// Stops are the early-stop requests that count, of different members. The zero value takes none. Copies are independent.
 type Stops struct {
 	Enough int              // how many members have to ask; 0 if nobody can
 	Known  []signed.Relayed // by round and then by member; never changed in place
