@@ -81,20 +81,19 @@ type Device struct {
 	// number is the member's place in the fleet, and round returns how many releases the node has made.
 	Noise func(number int, round func() int) io.Reader
 
-	fleet     *sdk.Fleet
-	token     string                         // of [fleetfile.Metrics]
-	tls       *tls.Config                    // likewise
-	current   atomic.Pointer[fleetfile.File] // Fleet as it was last read
-	source    *fleetfile.Source
-	store     *state.Dir
-	ledger    *state.Ledger // nil if there is none
-	link      Link
-	node      *sdk.Node
-	monitor   *monitor.Monitor
-	manager   *notifier
-	hangUp    context.CancelFunc // ends the connections of the control socket
-	alive     atomic.Pointer[alive]
-	firstHere int // the releases that earlier processes have made
+	fleet   *sdk.Fleet
+	token   string                         // of [fleetfile.Metrics]
+	tls     *tls.Config                    // likewise
+	current atomic.Pointer[fleetfile.File] // Fleet as it was last read
+	source  *fleetfile.Source
+	store   *state.Dir
+	ledger  *state.Ledger // nil if there is none
+	link    Link
+	node    *sdk.Node
+	monitor *monitor.Monitor
+	manager *notifier
+	hangUp  context.CancelFunc // ends the connections of the control socket
+	alive   atomic.Pointer[alive]
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -204,8 +203,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	if d.node, err = sdk.New(cfg); err != nil {
 		return err
 	}
-	d.firstHere = d.node.Status().Round
-	if d.firstHere == 0 && !d.Recover && !d.Anyway {
+	if d.node.Status().Round == 0 && !d.Recover && !d.Anyway {
 		if err := d.fleet.Hopeless(); err != nil {
 			return err
 		}

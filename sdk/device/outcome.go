@@ -25,7 +25,6 @@ type Outcome struct {
 	Local      *Local  `json:"local_display"`
 	// LocalErrors takes the place of Local where a number is predicted.
 	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
-	Usage
 	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
 	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
@@ -56,14 +55,6 @@ type Local struct {
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
 
-// Usage is what a process has cost its device. The figures of a round count the rounds that this process has made; they
-// are 0 if it has made none.
-type Usage struct {
-	DiskBytes int64 `json:"disk_bytes"` // handed to files: states, log of releases, ledger and its mark
-	DiskRound int64 `json:"disk_bytes_round"`
-	SentRound int64 `json:"bytes_sent_round"` // of encoded frames, resent ones included
-}
-
 // outcome reports a run that is over.
 func (d *Device) outcome(began time.Time) *Outcome {
 	model, st := d.node.Model(), d.node.Status()
@@ -71,7 +62,6 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
-		Usage: Usage{DiskBytes: d.store.Written()},
 	}
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]
@@ -84,12 +74,6 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	}
 	if d.certified() {
 		o.Certificate = d.File.Certificate()
-	}
-	if d.ledger != nil {
-		o.DiskBytes += d.ledger.Written()
-	}
-	if rounds := int64(st.Round - d.firstHere); rounds > 0 {
-		o.DiskRound, o.SentRound = o.DiskBytes/rounds, st.BytesSent/rounds
 	}
 	if test := d.source.Test; test != nil {
 		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 )
 
 // Dir is a [Store] in a directory of four files:
@@ -26,14 +25,13 @@ import (
 // Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
 // whole looks sound from inside. The node finds out from its neighbors, who tell it what they hold of it.
 type Dir struct {
-	dir     string
-	limit   int // of a state, in bytes
-	lock    io.Closer
-	disk    disk
-	slots   [2]file
-	log     file
-	logEnd  int64
-	written atomic.Int64
+	dir    string
+	limit  int // of a state, in bytes
+	lock   io.Closer
+	disk   disk
+	slots  [2]file
+	log    file
+	logEnd int64
 	contents
 	err error // what Save failed with, or that the store is closed
 }
@@ -220,7 +218,6 @@ func (d *Dir) save(r Record) error {
 	}
 	i := r.Round & 1
 	f := d.slots[i]
-	d.written.Add(int64(slotHeader + len(r.State) + len(r.Note) + sha256.Size))
 	d.whole[i] = false
 	digest, err := writeSlot(f, r)
 	if err == nil {
@@ -245,17 +242,12 @@ func (d *Dir) save(r Record) error {
 	return nil
 }
 
-// Written returns how many bytes Save has handed to the files since the store was opened: the state and about half a
-// kilobyte a round. Any goroutine may call it.
-func (d *Dir) Written() int64 { return d.written.Load() }
-
 // append adds the line of a save to the log.
 func (d *Dir) append(r Record, digest [sha256.Size]byte) error {
 	line, err := releaseLine(r, digest)
 	if err != nil {
 		return fmt.Errorf("the note of round %d in %s: %w", r.Round, d.dir, err)
 	}
-	d.written.Add(int64(len(line)))
 	if _, err := d.log.WriteAt(line, d.logEnd); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -40,20 +39,16 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // the first line is there even if it costs nothing: more may be proved later
 		return nil
 	}
-	in := &dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	line, err := json.Marshal(entry{Seq: l.log.seq() + 1, Prev: l.log.head(l.log.seq()).Hash, Inherited: in})
-	if err != nil {
-		return l.fault(err)
+	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
+	err := l.log.spent.CheckInherit(in) // it refuses what is above every total
+	if err == nil {
+		err = l.append(entry{Inherited: &in})
 	}
-	if err := l.log.spent.CheckInherit(*in); err != nil { // it refuses what is above every total
-		return l.fault(err)
+	if err == nil {
+		l.broken = l.acknowledge()
+		err = l.broken
 	}
-	if l.broken = l.append(append(line, '\n'), l.log.size()); l.broken == nil {
-		if l.broken = l.log.inherit(in, line); l.broken == nil {
-			l.broken = l.acknowledge()
-		}
-	}
-	return l.fault(l.broken)
+	return l.fault(err)
 }
 
 // NeverUsed reports whether the operator has declared that no run used the data before, see [NeverUsed].

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,7 +41,6 @@ type Ledger struct {
 	place    int   // where the newest mark is, 0 or 1
 	markRoom int64 // length of a place; 0 if there is no mark yet
 	broken   error // the write or sync that failed
-	written  int64 // bytes, for Written
 }
 
 // Declaration is what an operator vouches for when a ledger is made.
@@ -90,7 +88,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	if l.file, err = lockFile(path, os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, fmt.Errorf("state: new ledger: %w", err)
 	}
-	if err = l.write(append(line, '\n'), 0); err == nil {
+	if err = writeSync(l.file, append(line, '\n'), 0); err == nil {
 		if err = syncDir(filepath.Dir(path)); err == nil {
 			err = l.acknowledge()
 		}
@@ -137,8 +135,7 @@ func ReadLedger(path string) (*Ledger, error) {
 		return nil, missing(path, err)
 	}
 	l := &Ledger{path: path}
-	lines, err := linesIn(bytes.NewReader(text), int64(len(text)))
-	if _, err = l.read(lines, m, errors.Join(markErr, err)); err != nil {
+	if _, err = l.read(withoutRoom(text), m, markErr); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -176,8 +173,8 @@ func missing(path string, err error) error {
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
-// read takes in a ledger's file and checks it against its mark.
-func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, err error) {
+// read takes in a ledger's lines and checks them against its mark.
+func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err error) {
 	if markErr != nil {
 		return 0, markErr
 	}
@@ -185,7 +182,7 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 	if m != nil {
 		head = &m.Head
 	}
-	l.log, torn, err = readLedgerLog(file, head)
+	l.log, torn, err = readLedgerLog(lines, head)
 	switch {
 	case err != nil:
 	case m != nil:
@@ -202,8 +199,9 @@ func (l *Ledger) read(file io.Reader, m *highWater, markErr error) (torn int, er
 // recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
 func (l *Ledger) recover(m *highWater, err error) error {
 	size, errSize := l.file.size()
-	lines, errLines := linesIn(l.file, size)
-	torn, err := l.read(lines, m, errors.Join(err, errSize, errLines))
+	text := make([]byte, size)
+	errText := readAt(l.file, text, 0)
+	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
 	if err == nil && m != nil {
 		err = l.fault(l.keepMark(m))
@@ -221,12 +219,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	if m != nil {
 		from = l.log.lines[m.Seq].end
 	}
-	again := make([]byte, l.log.size()-from)
 	if err == nil {
-		err = readAt(l.file, again, from)
-	}
-	if err == nil {
-		err = l.write(again, from)
+		err = writeSync(l.file, text[from:l.log.size()], from)
 	}
 	if err == nil && m == nil { // it was being made when the crash came
 		err = l.acknowledge()
@@ -234,29 +228,29 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	return l.fault(err)
 }
 
-// linesIn returns the lines in a ledger's file, without the zeros behind them: the rest of a block, and of one that was
-// to be added.
-func linesIn(f io.ReaderAt, size int64) (io.Reader, error) {
-	tail := make([]byte, min(size, 2*block))
-	err := readAt(f, tail, size-int64(len(tail)))
-	return io.NewSectionReader(f, 0, size-int64(len(tail)-len(bytes.TrimRight(tail, "\x00")))), err
+// withoutRoom cuts off the zeros behind the lines of a ledger's file: the rest of a block, and of one that was to be
+// added.
+func withoutRoom(text []byte) []byte {
+	tail := max(0, len(text)-2*block)
+	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]
 }
 
-// write makes lines durable at an offset.
-func (l *Ledger) write(lines []byte, at int64) error {
-	l.written += int64(len(lines))
-	return writeSync(l.file, lines, at)
-}
-
-// append makes a line durable at the end of those before it. A file that has no room for it grows to the end of a block: the
-// lines to come are written over the zeros there, so that their sync need not write a new length.
-func (l *Ledger) append(line []byte, at int64) error {
-	l.written += int64(len(line)) // without the zeros: a disk writes whole blocks in any case
-	if end := at + int64(len(line)); end > l.room {
+// append makes a line durable behind the others, and counts it. A file that has no room for it grows to the end of a
+// block: the lines to come are written over the zeros there, so that their sync need not write a new length.
+func (l *Ledger) append(e entry) error {
+	line, err := l.log.line(l.log.seq()+1, e)
+	if err != nil {
+		return err
+	}
+	at, long := l.log.size(), len(line)
+	if end := at + int64(long); end > l.room {
 		l.room = blocks(end)
 		line = append(line, make([]byte, l.room-end)...)
 	}
-	return writeSync(l.file, line, at)
+	if l.broken = writeSync(l.file, line, at); l.broken == nil {
+		l.broken = l.log.add(line[:long-1])
+	}
+	return l.broken
 }
 
 // runID names a run by the SHA-256 of its fleet.
@@ -297,14 +291,7 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	if err != nil || counted {
 		return l.fault(err)
 	}
-	line, err := l.log.line(l.log.seq()+1, id, round, g)
-	if err != nil {
-		return l.fault(err)
-	}
-	if l.broken = l.append(line, l.log.size()); l.broken != nil {
-		return l.fault(l.broken)
-	}
-	return l.fault(l.log.enter(id, round, g, line[:len(line)-1]))
+	return l.fault(l.append(reserved(id, round, g)))
 }
 
 // Mark raises the high-water mark of a run: its releases up to a round, which is reserved, may be seen from now on. The
@@ -351,13 +338,6 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.marked(runID(run, fleet, member))
-}
-
-// Written returns how many bytes the ledger has handed to its two files since it was opened: about 550 for a release.
-func (l *Ledger) Written() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.written
 }
 
 // Head returns the present state, to be kept elsewhere too.

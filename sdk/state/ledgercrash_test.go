@@ -298,9 +298,9 @@ func TestLedgerMarkGrows(t *testing.T) {
 	l, path := newLedger(t, nil)
 	const many = 1500
 	for k := 1; k <= many; k++ { // none of them sent; without a sync for each
-		line, err := l.log.line(k, zeroRun, k, noisy)
+		line, err := l.log.line(k, reserved(zeroRun, k, noisy))
 		if err == nil {
-			err = l.log.enter(zeroRun, k, noisy, line[:len(line)-1])
+			err = l.log.add(line[:len(line)-1])
 		}
 		if err == nil {
 			_, err = l.file.WriteAt(line, l.log.lines[k-1].end)

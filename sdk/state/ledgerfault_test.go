@@ -110,7 +110,7 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
 	size, head := l.log.size(), l.Head()
-	line, err := l.log.line(l.log.seq()+1, zeroRun, 3, noisy)
+	line, err := l.log.line(l.log.seq()+1, reserved(zeroRun, 3, noisy))
 	if err != nil {
 		t.Fatal(err)
 	}

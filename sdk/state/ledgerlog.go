@@ -1,14 +1,12 @@
 package state
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -43,11 +41,21 @@ type entry struct {
 
 type reservation struct {
 	dpmech.RunID
-	Round  int           `json:"round"`
+	Round int `json:"round"`
+	cost
+}
+
+// cost is a [dpmech.Gaussian] in JSON.
+type cost struct {
 	Clip   float64       `json:"clip"`
 	Sigma  float64       `json:"sigma"`
 	Shared dpmech.Shared `json:"shared,omitzero"`
 	Unit   dpmech.Unit   `json:"unit,omitzero"`
+}
+
+// reserved returns the entry of a reservation.
+func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
+	return entry{reservation: &reservation{id, round, cost(g)}}
 }
 
 // ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
@@ -99,10 +107,10 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 	return nil
 }
 
-// line returns the reservation number seq as a line, newline included.
-func (l *ledgerLog) line(seq int, id dpmech.RunID, round int, g dpmech.Gaussian) ([]byte, error) {
-	line, err := json.Marshal(entry{Seq: seq, Prev: l.head(seq - 1).Hash,
-		reservation: &reservation{RunID: id, Round: round, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared, Unit: g.Unit}})
+// line returns e as line seq behind the header, newline included.
+func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
+	e.Seq, e.Prev = seq, l.head(seq-1).Hash
+	line, err := json.Marshal(e)
 	return append(line, '\n'), err
 }
 
@@ -121,53 +129,49 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add takes in a further line, without its newline.
+// add takes in a further line, without its newline, and counts what it says.
 func (l *ledgerLog) add(line []byte) error {
-	res := entry{reservation: new(reservation)}
+	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {
-		res.reservation = nil
+		e.reservation = nil
 	}
-	if err := exactJSON(line, &res); err != nil {
+	if err := exactJSON(line, &e); err != nil {
 		return err
 	}
-	if res.Seq != l.seq()+1 {
-		return fmt.Errorf("seq is %d, want %d", res.Seq, l.seq()+1)
+	if e.Seq != l.seq()+1 {
+		return fmt.Errorf("seq is %d, want %d", e.Seq, l.seq()+1)
 	}
-	if prev := l.head(l.seq()).Hash; res.Prev != prev {
-		return fmt.Errorf("prev is %s, want %s: the line before was changed", res.Prev, prev)
+	if prev := l.head(l.seq()).Hash; e.Prev != prev {
+		return fmt.Errorf("prev is %s, want %s: the line before was changed", e.Prev, prev)
 	}
-	if res.Inherited != nil {
-		return l.inherit(res.Inherited, line)
+	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: e.Inherited}
+	if e.Inherited == nil {
+		next.id, next.round, next.g = e.RunID, e.Round, dpmech.Gaussian(e.cost)
+		if before := l.lines[l.seq()].id; before == next.id {
+			next.id = before // lines of one run share the text
+		}
 	}
-	return l.enter(res.RunID, res.Round, dpmech.Gaussian{Clip: res.Clip, Sigma: res.Sigma, Shared: res.Shared, Unit: res.Unit}, line)
+	if err := next.count(l.spent); err != nil {
+		return err
+	}
+	if e.Inherited == nil {
+		l.unsent = append(l.unsent, len(l.lines))
+	}
+	l.lines = append(l.lines, next)
+	return nil
 }
 
-// enter counts the release of a line.
-func (l *ledgerLog) enter(id dpmech.RunID, round int, g dpmech.Gaussian, line []byte) error {
-	if err := l.spent.Add(id, round, g); err != nil {
-		return err
+// count adds what the line says to spent.
+func (line *ledgerLine) count(spent *dpmech.Composition) error {
+	if line.inherited != nil {
+		return spent.Inherit(*line.inherited)
 	}
-	if before := l.lines[l.seq()].id; before == id {
-		id = before // lines of one run share the text
-	}
-	end := l.size() + int64(len(line)) + 1
-	l.unsent = append(l.unsent, len(l.lines))
-	l.lines = append(l.lines, ledgerLine{hash: sha256.Sum256(line), end: end, id: id, round: round, g: g})
-	return nil
+	return spent.Add(line.id, line.round, line.g)
 }
 
 // inheritsFrom reports whether a line says what a lost ledger had spent.
 func (l *ledgerLog) inheritsFrom(lost string) bool {
 	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
-}
-
-// inherit counts what a line says of a lost ledger.
-func (l *ledgerLog) inherit(in *dpmech.Inherited, line []byte) error {
-	if err := l.spent.Inherit(*in); err != nil {
-		return err
-	}
-	l.lines = append(l.lines, ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: in})
-	return nil
 }
 
 // settle takes over what a high-water mark, whose head l contains, says of the reservations. Later ones stay unsent.
@@ -203,48 +207,39 @@ func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {
-		if line := l.lines[i]; line.inherited != nil {
-			err = spent.Inherit(*line.inherited)
-		} else {
-			err = spent.Add(line.id, line.round, line.g)
-		}
+		err = l.lines[i].count(spent)
 	}
 	return spent, err
 }
 
-// readLedgerLog reads a ledger and returns how many bytes at its end are a reservation that was torn by a crash. mark
-// is the head of the high-water mark, nil if that is not known. Whatever is wrong up to there is an error, and so is
-// everything behind it but one bad line at the very end, on which no release can rest.
-func readLedgerLog(file io.Reader, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
+// readLedgerLog reads the lines of a ledger and returns how many bytes at their end are a reservation that was torn by
+// a crash. mark is the head of the high-water mark, nil if that is not known. Whatever is wrong up to there is an
+// error, and so is everything behind it but one bad line at the very end, on which no release can rest.
+func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
-	r := bufio.NewReaderSize(file, maxLine)
-	for n := 1; ; n++ {
-		line, err := r.ReadSlice('\n')
-		if err == io.EOF && len(line) == 0 && n > 1 {
-			return l, 0, nil
+	for n := 1; n == 1 || len(text) > 0; n++ {
+		line, rest, whole := bytes.Cut(text, []byte{'\n'})
+		var err error
+		switch {
+		case len(line) >= maxLine:
+			return nil, 0, fmt.Errorf("line %d is longer than %d bytes", n, maxLine)
+		case !whole:
+			err = errors.New("the end is missing")
+		case n == 1:
+			err = l.start(line)
+		default:
+			err = l.add(line)
 		}
 		switch {
-		case err == nil && n == 1:
-			err = l.start(bytes.TrimSuffix(line, []byte{'\n'}))
 		case err == nil:
-			err = l.add(bytes.TrimSuffix(line, []byte{'\n'}))
-		case err == io.EOF:
-			err = errors.New("the end is missing")
-		case err == bufio.ErrBufferFull:
-			return nil, 0, fmt.Errorf("line %d is longer than %d bytes", n, maxLine)
-		default:
-			return nil, 0, err
-		}
-		if err == nil {
-			continue
-		}
-		size := len(line) // before Peek, which may move it
-		if _, more := r.Peek(1); n > 1 && more == io.EOF && mark != nil && l.contains(*mark) == nil {
-			return l, size, nil
-		}
-		if n > 1 && mark != nil && mark.ID == l.header.ID && mark.Seq >= n-1 {
+		case n > 1 && len(rest) == 0 && mark != nil && l.contains(*mark) == nil:
+			return l, len(text), nil
+		case n > 1 && mark != nil && mark.ID == l.header.ID && mark.Seq >= n-1:
 			return nil, 0, fmt.Errorf("line %d, of %d that were acknowledged, is damaged: %w", n, mark.Seq+1, err)
+		default:
+			return nil, 0, fmt.Errorf("line %d: %w", n, err)
 		}
-		return nil, 0, fmt.Errorf("line %d: %w", n, err)
+		text = rest
 	}
+	return l, 0, nil
 }

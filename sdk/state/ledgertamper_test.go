@@ -151,7 +151,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 	mark := m.Head
 	read := func(content []byte) error {
-		b, _, err := readLedgerLog(bytes.NewReader(content), &mark)
+		b, _, err := readLedgerLog(content, &mark)
 		if err == nil {
 			err = b.contains(mark)
 		}
@@ -192,7 +192,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 	all := bytes.Clone(lines[0])
 	for round := 1; round <= 4; round++ {
-		line, err := forged.line(forged.seq()+1, zeroRun, round, gauss(1, 16))
+		line, err := forged.line(forged.seq()+1, reserved(zeroRun, round, gauss(1, 16)))
 		if err != nil || forged.add(line[:len(line)-1]) != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
-	line, err := l.log.line(l.log.seq()+1, zeroRun, 2, noisy)
+	line, err := l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestLedgerLines(t *testing.T) {
 		t.Error(err)
 	}
 	// The same round twice cannot be in a ledger, for Reserve does not write it.
-	line, err = l.log.line(l.log.seq()+1, zeroRun, 2, noisy)
+	line, err = l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
 	if err != nil || l.log.add(line[:len(line)-1]) == nil {
 		t.Errorf("a round was added twice (%v)", err)
 	}
@@ -281,7 +281,7 @@ func FuzzReadLedger(f *testing.F) {
 		if err == nil {
 			mark = &m.Head
 		}
-		b, torn, err := readLedgerLog(bytes.NewReader(file), mark)
+		b, torn, err := readLedgerLog(file, mark)
 		if err != nil {
 			return
 		}
@@ -305,7 +305,7 @@ func FuzzReadLedger(f *testing.F) {
 		}
 		again := append(h, '\n')
 		for seq := 1; seq <= b.seq(); seq++ {
-			line, err := b.line(seq, b.lines[seq].id, b.lines[seq].round, b.lines[seq].g)
+			line, err := b.line(seq, reserved(b.lines[seq].id, b.lines[seq].round, b.lines[seq].g))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -130,7 +130,6 @@ func (l *Ledger) acknowledge() error {
 	if err != nil {
 		return err
 	}
-	l.written += int64(len(record))
 	if int64(len(record)) > l.markRoom {
 		return l.newMark(record)
 	}
