@@ -22,8 +22,8 @@ func TestMetricsGolden(t *testing.T) {
 			{Name: "c", Round: 13, Behind: -1, Refused: 2, Influence: &Influence{Clipped: 5, Distance: 1.5, Bound: 0.5,
 				Aside: true, Suspicion: "set aside"}},
 		},
-		Privacy: &Privacy{Adversary: "everybody", Rho: 0.125, Epsilon: 2.5, Delta: 1e-5, Limit: 8, Planned: 7.5,
-			Lifetime: &Lifetime{Adversary: "no member", Epsilon: 3, Limit: Unknown()}},
+		Privacy: &Privacy{Adversary: "everybody", Delta: 1e-5, Against: Against{Rho: 0.125, Epsilon: 2.5, Limit: 8, Planned: 7.5},
+			Lifetime: &Lifetime{Adversary: "no member", LifetimeAgainst: LifetimeAgainst{3, Unknown()}}},
 		Local:    &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
 		Evidence: []Evidence{{"b", 3}, {"c", 4}},
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -68,19 +69,17 @@ type Status struct {
 	Ready   bool    `json:"ready"`   // as /readyz has it
 	Phase   Phase   `json:"phase"`
 	Seconds float64 `json:"phase_seconds"` // for how long; 0 if that is not known
-	// Stalled is for how long the node has done nothing although it was its turn: its oracle does not answer, or its disk
-	// does not take a release. It is 0 while the node waits for a neighbor, and where there is no run. A watchdog may end a
-	// process that has been stalled for longer than any answer of the oracle takes.
+	// Stalled is how long the node has done nothing although it was its turn: its oracle does not answer, or its disk does
+	// not take a release. It is 0 while the node waits for a neighbor, and where there is no run.
 	Stalled float64  `json:"stalled_seconds"`
 	Uptime  float64  `json:"uptime_seconds"`  // since the monitor was made
 	Waiting []string `json:"waiting_for"`     // neighbors whose messages hold the round up; never null
 	Fault   string   `json:"fault,omitempty"` // why the run has failed, or the state is damaged
 
-	Round    int `json:"round"`    // releases made, cool-down included
-	Rounds   int `json:"rounds"`   // of learning, mixing included
-	Cooldown int `json:"cooldown"` // C, further ones
-	// Mixing is how many rounds of pure consensus follow each round of learning; the JSON leaves out 0.
-	Mixing int `json:"mixing,omitempty"`
+	Round    int `json:"round"`            // releases made, cool-down included
+	Rounds   int `json:"rounds"`           // of learning, mixing included
+	Cooldown int `json:"cooldown"`         // C, further ones
+	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each round of learning
 
 	Queries       int64 `json:"queries"`          // losses asked for: a multiple of the samples, so for this device alone
 	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
@@ -91,16 +90,11 @@ type Status struct {
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
-	Neighbors []Neighbor `json:"neighbors"` // in the order of the fleet's members; never null
-	Privacy   *Privacy   `json:"privacy"`   // null if the fleet is not private
-	Local     *Local     `json:"local"`     // null if nothing of the kind is known
-
-	// Stop is there once a member has asked for an early end of the run.
-	Stop *Stop `json:"stop,omitempty"`
-
-	// Evidence is what the node holds against members; the JSON leaves out an empty list. Evidence against a neighbor
-	// is no fault of the node.
-	Evidence []Evidence `json:"evidence,omitempty"`
+	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
+	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
+	Local     *Local     `json:"local"`              // null if nothing of the kind is known
+	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member asks for an early end of the run
+	Evidence  []Evidence `json:"evidence,omitempty"` // against members; no fault of the node
 
 	obstacle string // why it is not ready, empty if it is
 }
@@ -157,12 +151,9 @@ type Neighbor struct {
 	Missing bool   `json:"missing"` // its message holds the round up
 	Link    *Link  `json:"link"`    // null if nothing is known of the connection
 
-	// Influence is null without Method.Robust.
-	Influence *Influence `json:"influence,omitempty"`
-	// Refused is how many of its frames could not be right, since the process began; the JSON leaves out 0.
-	Refused int64 `json:"refused_frames,omitempty"`
-	// Quarantine is null while the two work together.
-	Quarantine *Quarantine `json:"quarantine,omitempty"`
+	Influence  *Influence  `json:"influence,omitempty"`      // nil without Method.Robust
+	Refused    int64       `json:"refused_frames,omitempty"` // its frames that could not be right, since the process began
+	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil while the two work together
 }
 
 // Quarantine says since when, and why, the node works no more with a neighbor.
@@ -174,14 +165,13 @@ type Quarantine struct {
 // Influence is how far a neighbor moves this node, and what was refused of that, since the process began; see
 // [admm.Influence]. The lengths are in the units of the model.
 type Influence struct {
-	Clipped  int     `json:"clipped"`       // rounds in which it was cut back
-	Last     int     `json:"clipped_round"` // the last of them; 0 for none
-	Distance float64 `json:"distance"`      // from the median of the neighbors, in the last round
-	Bound    float64 `json:"bound"`         // what Distance may be
-	Aside    bool    `json:"set_aside"`     // it does not follow the method, and counts no more
-	Outside  int     `json:"outside_round"` // of a release that no member's noise explains; 0 for none
-	// Suspicion is for people: what speaks against the neighbor. The JSON leaves it out if that is nothing.
-	Suspicion string `json:"suspicion,omitempty"`
+	Clipped   int     `json:"clipped"`             // rounds in which it was cut back
+	Last      int     `json:"clipped_round"`       // the last of them; 0 for none
+	Distance  float64 `json:"distance"`            // from the median of the neighbors, in the last round
+	Bound     float64 `json:"bound"`               // what Distance may be
+	Aside     bool    `json:"set_aside"`           // it does not follow the method, and counts no more
+	Outside   int     `json:"outside_round"`       // of a release that no member's noise explains; 0 for none
+	Suspicion string  `json:"suspicion,omitempty"` // what speaks against the neighbor, for people
 }
 
 // Link is the state of the connection with a neighbor.
@@ -203,28 +193,22 @@ type Link struct {
 // Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors
 // share noise, against all other members together.
 type Privacy struct {
-	Adversary  string    `json:"adversary"`        // against whom the figures hold, but for those of AgainstAll and Lifetime
-	Unit       sdk.Unit  `json:"unit,omitzero"`    // what is protected: record, or left out for client
-	Places     int       `json:"places,omitempty"` // of a person, where that is the record
-	Rho        float64   `json:"rho"`              // zCDP
-	Epsilon    Value     `json:"epsilon"`          // of the releases made, at Delta, as Accounting reads it
+	Adversary string   `json:"adversary"`        // against whom the figures of Against hold
+	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or left out for client
+	Places    int      `json:"places,omitempty"` // of a person, where that is the record
+	Against
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
-	Limit      Value     `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
-	Planned    Value     `json:"epsilon_planned"` // what all its rounds cost
-	Lifetime   *Lifetime `json:"lifetime"`        // null without a ledger
-
-	// AgainstAll is the same against all other members together; the JSON leaves it out where no noise is shared and the
-	// two are one.
-	AgainstAll *Against `json:"against_all,omitempty"`
+	Lifetime   *Lifetime `json:"lifetime"`              // null without a ledger
+	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil unless noise is shared
 }
 
-// Against is what a run has spent, and may spend, against all other members together; see [Privacy].
+// Against is what a run has spent, and may spend, against one adversary; see [Privacy].
 type Against struct {
-	Rho     float64 `json:"rho"`
-	Epsilon Value   `json:"epsilon"`
-	Limit   Value   `json:"epsilon_limit"`
-	Planned Value   `json:"epsilon_planned"`
+	Rho     float64 `json:"rho"`             // zCDP
+	Epsilon Value   `json:"epsilon"`         // of the releases made, at Delta, as Accounting reads it
+	Limit   Value   `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
+	Planned Value   `json:"epsilon_planned"` // what all its rounds cost
 }
 
 // Lifetime is what all runs on the data set have spent together. Its adversary is the weakest that these runs name,
@@ -233,18 +217,15 @@ type Lifetime struct {
 	Dataset   string   `json:"dataset"`
 	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects records alone
 	Runs      int      `json:"runs"`
-	Adversary string   `json:"adversary"`     // against whom Epsilon holds
-	Epsilon   Value    `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
-	Limit     Value    `json:"epsilon_limit"` // at a delta and accounting of its own; unknown without a limit
-
-	// AgainstAll is the same against all other members together; the JSON leaves it out where no run has shared noise.
-	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"`
+	Adversary string   `json:"adversary"` // against whom Epsilon holds
+	LifetimeAgainst
+	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil unless noise was shared
 }
 
-// LifetimeAgainst is what all runs have spent against all other members together; see [Lifetime].
+// LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
 type LifetimeAgainst struct {
-	Epsilon Value `json:"epsilon"`
-	Limit   Value `json:"epsilon_limit"`
+	Epsilon Value `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
+	Limit   Value `json:"epsilon_limit"` // at a delta and accounting of its own; unknown without a limit
 }
 
 // NewPrivacy returns what a run of a private fleet has spent. life is what the ledger has, or nil.
@@ -257,12 +238,15 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 		}
 		return Unknown()
 	}
+	against := func(rho, most, planned float64) Against {
+		return Against{Rho: rho, Epsilon: epsilon(rho), Limit: limit(most), Planned: epsilon(planned)}
+	}
 	planned := f.Total(f.Method.Rounds).Figures()
-	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Rho: spent.Rho, Epsilon: epsilon(spent.Rho), Delta: p.Delta,
-		Accounting: p.Accounting.String(), Limit: limit(p.EpsilonLimit), Planned: epsilon(planned[0].Rho)}
+	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
+		Accounting: p.Accounting.String(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
 	if len(planned) > 1 {
-		out.AgainstAll = &Against{Rho: spent.All, Epsilon: epsilon(spent.All), Limit: limit(p.LimitAll),
-			Planned: epsilon(planned[1].Rho)}
+		all := against(spent.All, p.LimitAll, planned[1].Rho)
+		out.AgainstAll = &all
 	}
 	if life != nil {
 		var most dpmech.Limit
@@ -271,9 +255,9 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 		}
 		figures := life.Total().Figures()
 		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
-			Epsilon: epsilon(figures[0].Rho), Limit: limit(most.Epsilon)}
+			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)}}
 		if len(figures) > 1 {
-			out.Lifetime.AgainstAll = &LifetimeAgainst{Epsilon: epsilon(figures[1].Rho), Limit: limit(most.EpsilonAll)}
+			out.Lifetime.AgainstAll = &LifetimeAgainst{epsilon(figures[1].Rho), limit(most.EpsilonAll)}
 		}
 	}
 	return out
@@ -290,4 +274,47 @@ type Local struct {
 	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of what a program has answered up to the release
 	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses a public constant instead
 	LastFailure   string `json:"last_failure,omitempty"` // why the newest query that failed has no loss, in the program's words
+}
+
+// Stop is what members have asked for: that the run end early.
+type Stop struct {
+	Asked   []sdk.Wish `json:"asked"`   // by round, the earliest first
+	Members int        `json:"members"` // how many have to ask
+	Round   int        `json:"round"`   // the last with data, counted from 1 and without mixing; 0 until enough have asked
+	Text    string     `json:"text"`    // all that for people
+}
+
+// EndEarly takes into a status who has asked for an early end, and with which round of data the run ends: 0 if it goes
+// on as planned.
+func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
+	if f.Stop == nil || len(asked) == 0 && end == 0 {
+		return
+	}
+	s.Stop = &Stop{Asked: append([]sdk.Wish{}, asked...), Members: f.Stop.Members, Round: end}
+	var by []string
+	for _, w := range asked {
+		by = append(by, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
+	}
+	names := strings.Join(by, ", ")
+	switch {
+	case end > 0:
+		s.Rounds = f.Method.EndedAt(end).Learning()
+		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", end, f.Method.Rounds, names)
+	case len(asked) < f.Stop.Members:
+		s.Stop.Text = fmt.Sprintf("asked for by %s: %d of the %d that it takes", names, len(asked), f.Stop.Members)
+	case s.Round >= s.Rounds:
+		s.Stop.Text = fmt.Sprintf("asked for too late by %s", names)
+	default: // the node is about to find out
+		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
+	}
+}
+
+// early returns the fleet with the end that its run has.
+func early(f *sdk.Fleet, end int) *sdk.Fleet {
+	if end == 0 {
+		return f
+	}
+	g := *f
+	g.Method = f.Method.EndedAt(end)
+	return &g
 }

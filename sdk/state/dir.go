@@ -76,7 +76,7 @@ func Open(dir string, size int) (*Dir, error) {
 
 // openOn is Open on any disk; dir is for messages.
 func openOn(on disk, dir string, size int) (*Dir, error) {
-	s, err := scanDir(on, dir, true, false)
+	s, err := scanDir(on, dir, true)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (d *Dir) Load() ([]Record, error) {
 		if err != nil {
 			return nil, named(err)
 		}
-		s, err := readSlot(d.slots[i], size, true)
+		s, err := readSlot(d.slots[i], size)
 		if err == nil && s.Round != round {
 			err = fmt.Errorf("holds round %d instead of %d", s.Round, round)
 		}

@@ -54,11 +54,11 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(report.Log), "releases; the newest of round", report.Newest.Round)
+	fmt.Println("the newest is of round", report.Newest.Round)
 	// Output:
 	// round 3 state [30]
 	// round 2 state [20]
-	// 3 releases; the newest of round 3
+	// the newest is of round 3
 }
 
 // Two runs on one data set: the second one's certificate carries the sum.

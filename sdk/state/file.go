@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -154,6 +155,15 @@ func WriteCertificate(path string, c *dpmech.Certificate) error {
 	return named(replaceFile(path, text))
 }
 
+// readIfThere returns the content of a file; nil if there is no such file.
+func readIfThere(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, named(err)
+}
+
 // named names the package in an error of the operating system, which names the file.
 func named(err error) error {
 	if err == nil {
@@ -171,4 +181,34 @@ func exactJSON(line []byte, v any) error {
 		return errors.New("not as it was written")
 	}
 	return nil
+}
+
+// checkModes refuses files that anybody but their owner may read or write, on systems with file modes: write access to a
+// ledger can hide what was spent, and read access to a state shows parameters that were not released. Files that do not
+// exist pass.
+func checkModes(paths ...string) error {
+	var errs []error
+	for _, path := range paths {
+		errs = append(errs, checkMode(path, 0o077, 0o600))
+	}
+	return errors.Join(errs...)
+}
+
+func checkMode(path string, loose, want fs.FileMode) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (runtime.GOOS == "windows" || info.Mode().Perm()&loose == 0) {
+		return nil
+	}
+	if err != nil {
+		return named(err)
+	}
+	return fmt.Errorf("state: %s has mode %04o, want %04[3]o: others can reach it; chmod %[3]o %[1]s (a file system without "+
+		"modes has to be mounted with umask=077)", path, info.Mode().Perm(), want)
+}
+
+// checkStore checks the modes of what is in a store's directory, and refuses a directory in which everybody may put and
+// remove files.
+func checkStore(dir string) error {
+	return errors.Join(checkMode(dir, 0o002, 0o700), checkModes(filepath.Join(dir, slotName(0)), filepath.Join(dir, slotName(1)),
+		filepath.Join(dir, logName), filepath.Join(dir, lockName), filepath.Join(dir, JournalName), filepath.Join(dir, SecretsName)))
 }

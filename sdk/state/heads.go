@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"sync"
 
@@ -48,9 +45,9 @@ const headsOfKey = 16
 
 // OpenHeads reads a file of heads. A missing file is empty; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, named(err)
+	text, err := readIfThere(path)
+	if err != nil {
+		return nil, err
 	}
 	entries, err := parseLines(text, (*headEntry).check)
 	if err != nil {
@@ -122,17 +119,12 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var key ed25519.PublicKey
-	for _, k := range keys {
-		if key == nil && s.Verify(s.Scope, []ed25519.PublicKey{k}) == nil {
-			key = k
-		}
-	}
-	if key == nil {
+	at := slices.IndexFunc(keys, func(k ed25519.PublicKey) bool { return s.Verify(s.Scope, []ed25519.PublicKey{k}) == nil })
+	if at < 0 {
 		return
 	}
-	e := headEntry{Key: hexText(key), Ledger: s.Ledger.ID[:], Signed: s}
-	ofKey, first := 0, -1 // entries of this key, and the one that was learned first
+	e := headEntry{Key: hexText(keys[at]), Ledger: s.Ledger.ID[:], Signed: s}
+	var ofKey []int // entries of this key, the oldest first
 	for i := range h.entries {
 		old := &h.entries[i]
 		if !bytes.Equal(old.Key, e.Key) {
@@ -140,16 +132,15 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 		}
 		if bytes.Equal(old.Ledger, e.Ledger) && old.Signed.Kind == s.Kind {
 			if later(&s, &old.Signed) {
-				h.entries, h.changed = append(slices.Delete(h.entries, i, i+1), e), true // the oldest are first
+				h.entries, h.changed = append(slices.Delete(h.entries, i, i+1), e), true
 			}
 			return
 		}
-		if ofKey++; first < 0 {
-			first = i
-		}
+		ofKey = append(ofKey, i)
 	}
-	if ofKey >= headsOfKey || len(h.entries) >= maxLines {
-		h.entries = append(h.entries[:max(first, 0)], h.entries[max(first, 0)+1:]...)
+	if len(ofKey) >= headsOfKey || len(h.entries) >= maxLines {
+		oldest := append(ofKey, 0)[0]
+		h.entries = slices.Delete(h.entries, oldest, oldest+1)
 	}
 	h.entries, h.changed = append(h.entries, e), true
 }

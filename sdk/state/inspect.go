@@ -11,8 +11,7 @@ import (
 
 // Report is what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Newest  Record   // the newest save that is whole, without its state; zero if there is none
-	Log     []string // the lines of releases.log as they are, each a JSON object unless it is damaged
+	Newest  Record   // the newest whole save, without its state; zero if there is none
 	Journal Journal  // nothing of it is verified
 	Remarks []string // what [Open] would repair or only mention
 	Refused error    // why a node would refuse to start on the directory; nil if it would not
@@ -24,25 +23,26 @@ func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
 	}
-	s, err := scanDir(osDisk(dir), dir, false, false)
+	s, err := scanDir(osDisk(dir), dir, false)
 	if err != nil {
 		return Report{}, err
 	}
 	found, err := s.validate()
-	r := Report{Log: s.log.lines, Remarks: found.remarks, Refused: err}
+	r := Report{Remarks: found.remarks, Refused: err}
 	if r.Refused == nil {
 		r.Refused = checkStore(dir)
 	}
 	j, err := ReadJournal(dir)
 	if err == nil {
 		r.Journal = *j
-		_, err = readSecrets(filepath.Join(dir, SecretsName))
+		_, err = readSecrets(dir)
 	}
 	if r.Refused == nil {
 		r.Refused = err
 	}
 	if whole := s.whole(); len(whole) > 0 {
 		r.Newest = whole[len(whole)-1].Record
+		r.Newest.State = nil
 	}
 	return r, nil
 }
@@ -79,14 +79,13 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// readSlots reads the slots; their states only if keep is set. If what is found will be relied on, settle has it synced
-// before it is read: a process that was killed between write and sync leaves a slot that is whole in memory and not yet
-// on the disk.
-func (s *scan) readSlots(on disk, settle, keep bool) error {
+// readSlots reads the slots. settle syncs what will be relied on before it is read: a process that was killed between
+// write and sync leaves a slot that is whole in memory and not yet on the disk.
+func (s *scan) readSlots(on disk, settle bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]
 		err := withFile(on, slotName(i), settle, func(f file, size int64) error {
-			sl.slot, sl.fault = readSlot(f, size, keep)
+			sl.slot, sl.fault = readSlot(f, size)
 			return nil
 		})
 		if errors.Is(err, errMissing) {
@@ -99,21 +98,23 @@ func (s *scan) readSlots(on disk, settle, keep bool) error {
 }
 
 // scanDir reads a directory, as readSlots does.
-func scanDir(on disk, dir string, settle, keep bool) (*scan, error) {
+func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	s := &scan{dir: dir}
-	if err := s.readSlots(on, settle, keep); err != nil {
+	if err := s.readSlots(on, settle); err != nil {
 		return nil, err
 	}
-	err := withFile(on, logName, settle, func(f file, size int64) (err error) {
-		if s.log, err = readLog(f, size); err != nil {
-			err = fmt.Errorf("state: %s %w", s.logPath(), err)
+	var text []byte
+	err := withFile(on, logName, settle, func(f file, size int64) error {
+		text = make([]byte, size)
+		if err := readAt(f, text, 0); err != nil {
+			return fmt.Errorf("state: %s %w", s.logPath(), err)
 		}
-		return err
+		return nil
 	})
 	if s.noLog = errors.Is(err, errMissing); s.noLog {
 		err = nil
-		s.log.newest = -1
 	}
+	s.log = readLog(text)
 	return s, err
 }
 

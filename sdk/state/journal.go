@@ -1,13 +1,17 @@
 package state
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -101,13 +105,14 @@ func (l *journalLine) check() error {
 
 // ReadJournal reads the journal of the [Dir] in a directory, an empty one if there is none, while a node may be running.
 func ReadJournal(dir string) (*Journal, error) {
-	text, err := os.ReadFile(filepath.Join(dir, JournalName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, named(err)
+	path := filepath.Join(dir, JournalName)
+	text, err := readIfThere(path)
+	if err != nil {
+		return nil, err
 	}
 	j, err := ParseJournal(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, filepath.Join(dir, JournalName))
+		return nil, fmt.Errorf("%w: %s", err, path)
 	}
 	return j, nil
 }
@@ -139,13 +144,7 @@ func NewFrame(b []byte) Frame {
 }
 
 // Kept implements [Store].
-func (d *Dir) Kept(name string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(d.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, named(err)
-}
+func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
 // Keep implements [Store]: it replaces the file of that name, or removes it with what a crash has left of an earlier Keep.
 func (d *Dir) Keep(name string, data []byte) error {
@@ -168,4 +167,68 @@ func removeKept(dir, name string) error {
 		}
 	}
 	return named(errors.Join(append(errs, syncDir(dir))...))
+}
+
+// ForgetSecrets removes, durably, the secrets that the [Dir] in a directory keeps for the run of the fleet with a
+// SHA-256, because that run ended and will not continue. No process may have the store open. Secrets of another fleet
+// stay. It does nothing if there are no secrets, or no such directory.
+func ForgetSecrets(dir string, fleet [32]byte) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if k, err := readSecrets(dir); err == nil && k != nil && k.Fleet != fleet {
+		return nil
+	}
+	return removeKept(dir, SecretsName)
+}
+
+// readSecrets reads the secrets in a directory; nil if there are none.
+func readSecrets(dir string) (*pair.Kept, error) {
+	path := filepath.Join(dir, SecretsName)
+	text, err := readIfThere(path)
+	if text == nil {
+		return nil, err
+	}
+	k, err := pair.ParseKept(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// maxLines bounds the lines of a file that [parseLines] reads: far more than members that a fleet can have.
+const maxLines = 4096
+
+// parseLines returns what a file has, a JSON object a line, each accepted by check. Every error names the line.
+func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) {
+	for line := range bytes.Lines(text) {
+		var one T
+		err := dpmech.ReadJSON(bytes.TrimSuffix(line, []byte{'\n'}), &one)
+		if err == nil {
+			err = check(&one)
+		}
+		if err == nil && len(list) == maxLines {
+			err = fmt.Errorf("there are more than %d", maxLines)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// encodeLines returns JSON objects, one a line.
+func encodeLines[T any](list []T) ([]byte, error) {
+	if len(list) > maxLines {
+		return nil, fmt.Errorf("state: %d lines, want at most %d", len(list), maxLines)
+	}
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	for i := range list {
+		if err := out.Encode(&list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return text.Bytes(), nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -27,7 +26,6 @@ func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 
 // releaseLog is what a log says.
 type releaseLog struct {
-	lines      []string  // all that end with a newline, readable or not
 	releases   []release // the readable ones
 	end        int64     // in bytes; what follows is a line torn by a crash
 	size       int64     // of the file
@@ -35,14 +33,10 @@ type releaseLog struct {
 	unreadable int       // of the lines
 }
 
-// readLog reads a log of the given size. No content is an error: a damaged line counts with its round if that much can
-// be read, since a line is written only after the slot of the release was durable.
-func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
-	l := releaseLog{size: size, newest: -1}
-	text := make([]byte, size)
-	if err := readAt(r, text, 0); err != nil {
-		return l, err
-	}
+// readLog reads a log. No content is an error: a damaged line counts with its round if that can be read, since a line is
+// written only after the slot of the release was durable.
+func readLog(text []byte) releaseLog {
+	l := releaseLog{size: int64(len(text)), newest: -1}
 	for line := range bytes.Lines(text) {
 		line, whole := bytes.CutSuffix(line, []byte{'\n'})
 		round, known := roundOf(line)
@@ -53,7 +47,6 @@ func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 			break
 		}
 		l.end += int64(len(line)) + 1
-		l.lines = append(l.lines, string(line))
 		var entry release
 		err := json.Unmarshal(line, &entry)
 		if err != nil || !known || entry.Round != round || len(entry.Digest) != 2*sha256.Size {
@@ -62,7 +55,7 @@ func readLog(r io.ReaderAt, size int64) (releaseLog, error) {
 		}
 		l.releases = append(l.releases, entry)
 	}
-	return l, nil
+	return l
 }
 
 // roundOf returns the round that a line begins with, whatever follows it.

@@ -22,7 +22,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	}
 	defer d.Close()
 	path := filepath.Join(dir, SecretsName)
-	if k, err := readSecrets(path); k != nil || err != nil {
+	if k, err := readSecrets(dir); k != nil || err != nil {
 		t.Fatal(k, err)
 	}
 	if err := d.Keep(SecretsName, nil); err != nil {
@@ -42,7 +42,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := readSecrets(path)
+		got, err := readSecrets(dir)
 		if err != nil || !got.Private.Equal(private) || len(got.Peers["b"]) != len(k.Peers["b"]) {
 			t.Fatalf("%v, %v", got, err)
 		}
@@ -61,7 +61,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := readSecrets(path)
+		_, err := readSecrets(dir)
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "take the place of a lost one") ||
 			strings.Contains(err.Error(), string(text[200:220])) {
 			t.Errorf("%s: %v", damaged, err)

@@ -14,13 +14,12 @@ import (
 //
 //	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
 //
-// in little-endian order, the digest over everything before it; what follows is room for longer states. Later versions
-// keep the header and the place of the digest, so that a slot of another build is not taken for a damaged one.
+// in little-endian order, the digest over everything before it; room for longer states follows. Later versions keep the
+// header and the place of the digest, so that a slot of another build is not taken for a damaged one.
 //
-// A new state overwrites the older one in place. One sync after the last write is enough: after a crash the file is a
-// mix of old and new bytes, and a mix that is neither the old slot nor the new one does not match its SHA-256. Whether
-// the old slot or the new one is found does not matter, since nothing was sent before that sync, and the other file,
-// which holds the newest state, was not touched.
+// A new state overwrites the older one in place, with one sync after the last write. After a crash the file may mix old
+// and new bytes; unless it is the old slot or the new one, it does not match its SHA-256. Nothing was sent before that
+// sync, and the other file, which holds the newest state, was not touched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -30,8 +29,7 @@ const (
 
 // slot is a slot's content.
 type slot struct {
-	Record         // State only if asked for
-	length  int64  // of the state
+	Record
 	version uint32 // of the format
 	digest  [sha256.Size]byte
 }
@@ -62,10 +60,9 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size; the state itself only if keep is set. It allocates nothing that
-// the file is too small to fill. The error says, after the name of the file, why there is no whole slot; it is errEmpty
-// if there never was one.
-func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
+// readSlot reads the slot in a file of the given size. It allocates nothing that the file is too small to fill. The
+// error says, after the name of the file, why there is no whole slot; it is errEmpty if there never was one.
+func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))
 	if err := readAt(r, head, 0); err != nil {
@@ -78,41 +75,27 @@ func readSlot(r io.ReaderAt, size int64, keep bool) (slot, error) {
 		return s, errors.New("does not start as a slot does")
 	}
 	s.version = binary.LittleEndian.Uint32(head[8:])
-	note := binary.LittleEndian.Uint32(head[12:])
+	note := int64(binary.LittleEndian.Uint32(head[12:]))
 	round := binary.LittleEndian.Uint64(head[16:])
 	length := binary.LittleEndian.Uint64(head[24:])
 	room := size - slotHeader - sha256.Size
-	if int64(note) > room || length > uint64(max(room-int64(note), 0)) {
+	if note > room || length > uint64(max(room-note, 0)) {
 		return s, errors.New("is too short for the state that it announces")
 	}
-	if length > math.MaxInt || note > math.MaxInt32 || round > math.MaxInt {
+	if length+uint64(note) > math.MaxInt-slotOverhead || round > math.MaxInt {
 		return s, fmt.Errorf("announces round %d and a length that are more than this machine can count", round)
 	}
-	s.Round, s.length = int(round), int64(length)
-
-	sum, body, text := sha256.New(), io.NewSectionReader(r, slotHeader, size), make([]byte, note)
-	sum.Write(head)
-	hashed := io.TeeReader(body, sum)
-	var err error
-	if keep {
-		s.State = make([]byte, length)
-		_, err = io.ReadFull(hashed, s.State)
-	} else {
-		_, err = io.CopyN(io.Discard, hashed, s.length)
+	s.Round = int(round)
+	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)
+	if err := readAt(r, all[copy(all, head):], slotHeader); err != nil { // a node at work may change the head meanwhile
+		return s, err
 	}
-	if err == nil {
-		_, err = io.ReadFull(hashed, text)
-	}
-	if err == nil {
-		_, err = io.ReadFull(body, s.digest[:])
-	}
-	if err != nil {
-		return s, fmt.Errorf("cannot be read: %w", err)
-	}
-	s.Note = string(text)
-	if !bytes.Equal(sum.Sum(nil), s.digest[:]) {
+	body, digest := all[:len(all)-sha256.Size], all[len(all)-sha256.Size:]
+	s.digest = [sha256.Size]byte(digest)
+	if sha256.Sum256(body) != s.digest {
 		return s, fmt.Errorf("does not match its SHA-256 (it announces round %d)", round)
 	}
+	s.State, s.Note = body[slotHeader:slotHeader+length:slotHeader+length], string(body[slotHeader+length:])
 	return s, nil
 }
 

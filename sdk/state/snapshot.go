@@ -38,7 +38,7 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {
 		s := scan{dir: dir}
-		if err := s.readSlots(osDisk(dir), false, true); err != nil {
+		if err := s.readSlots(osDisk(dir), false); err != nil {
 			return nil, err
 		}
 		faults := errors.Join(s.fault(0), s.fault(1))

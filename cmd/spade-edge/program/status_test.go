@@ -273,8 +273,8 @@ func TestTopicIsComplete(t *testing.T) {
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},
-		Privacy: &monitor.Privacy{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001, Delta: 1e-5,
-			Accounting: "gdp", Lifetime: &monitor.Lifetime{Epsilon: 2.00009}},
+		Privacy: &monitor.Privacy{Against: monitor.Against{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001}, Delta: 1e-5,
+			Accounting: "gdp", Lifetime: &monitor.Lifetime{LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 2.00009}}},
 	}
 	text := node.StatusText(&st)
 	for _, want := range []string{
