@@ -15,15 +15,11 @@ import (
 // Dir is a [Store] in a directory of four files:
 //
 //	slot-0, slot-1   the states of even and of odd rounds, each with a SHA-256 over it
-//	releases.log     a line of JSON for every save, only ever added to, for people and for [Inspect]
+//	releases.log     a line of JSON for every save, only ever added to
 //	lock             held while the store is open, against a second process
 //
-// Beside them are what Keep keeps: journal.jsonl once there is something in it, and secrets.json while a run goes on whose
-// members share noise. The slots get their full size when the store is made, so that a full disk is found then and a save
-// writes in place (except on a file system that copies on write, such as btrfs or ZFS).
-//
-// Some flash reports a sync as done and loses the data with the power: a store that went back to an earlier save as a
-// whole looks sound from inside. The node finds out from its neighbors, who tell it what they hold of it.
+// Beside them are the files of Keep: journal.jsonl and secrets.json. The slots get their full size when the store is made,
+// so that a full disk is found then and a save writes in place (except on btrfs, ZFS and the like, which copy on write).
 type Dir struct {
 	dir    string
 	limit  int // of a state, in bytes
@@ -43,11 +39,9 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory, and makes it, directory included, if there is none. size is the length in bytes
-// of the longest state that will be saved; slots that are too small for it grow.
-//
-// What a crash leaves is repaired and listed by [Dir.Remarks]. Anything else is refused and left as it was found;
-// the error names the files and says what to do. It wraps [ErrRollback] if the state is older than the log.
+// Open opens the store in a directory, and makes both if necessary. size is the length in bytes of the longest state that
+// will be saved; shorter slots grow. Open repairs what a crash leaves, see [Dir.Remarks]. It refuses anything else and
+// changes nothing; the error names the files and says what to do. It wraps [ErrRollback] if the state is older than the log.
 func Open(dir string, size int) (*Dir, error) {
 	if size < 0 || size > math.MaxInt-slotOverhead {
 		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)

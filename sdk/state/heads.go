@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Heads remembers, over all runs, what neighbors have signed of their lifetime ledgers: the latest state of each, and
-// the latest checkpoint. A neighbor whose ledger was set back between two runs is shown that state, and makes no release;
-// one that has lost its ledger is shown the checkpoint, and its new ledger begins with that. It is a small file beside
-// the node's own ledger. Any goroutine may use it. A nil *Heads remembers nothing.
+// Heads remembers, over all runs, the latest state and the latest checkpoint that each neighbor signed of its lifetime
+// ledger, in a file beside the node's own ledger. A neighbor whose ledger was set back between two runs is shown that
+// state, and makes no release; one that lost its ledger is shown the checkpoint, and its new ledger begins with that. Any
+// goroutine may use it. A nil *Heads remembers nothing.
 type Heads struct {
 	path string
 

@@ -169,9 +169,8 @@ func removeKept(dir, name string) error {
 	return named(errors.Join(append(errs, syncDir(dir))...))
 }
 
-// ForgetSecrets removes, durably, the secrets that the [Dir] in a directory keeps for the run of the fleet with a
-// SHA-256, because that run ended and will not continue. No process may have the store open. Secrets of another fleet
-// stay. It does nothing if there are no secrets, or no such directory.
+// ForgetSecrets removes, durably, the secrets in the directory of a [Dir] if they belong to the fleet with this SHA-256,
+// whose run will not continue. No process may have the store open. It does nothing if there are none.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

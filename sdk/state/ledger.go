@@ -1,35 +1,29 @@
 package state
 
 import (
-	"bytes"
-	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of
-// every run, whatever it is for, is written before it is made.
+// every run is written before it is made.
 //
-// The file is one JSON object a line: first what the ledger is, then one reservation after the other, each with the
-// SHA-256 of the line before it, so that no line can be changed, moved or removed undetected. Until it is closed, zeros
-// follow, room for the lines to come. A small file beside it, the high-water mark (its name with ".mark" appended),
-// says which of the releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the newest line at
-// that time: a ledger that was cut off, or put back from an old copy, does not contain it and is refused. A crash can
-// only leave a reservation too many. If ledger and mark are put back together, only a later head shows it, such as that
-// in the node's state: see [Ledger.Contains].
+// The file is one JSON object a line: a header, then the reservations, each with the SHA-256 of the line before it, so that
+// no change is undetected. Until it is closed, zeros follow, room for further lines. The high-water mark, a small file
+// beside it (".mark"), says which releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the newest
+// line at that time: a ledger that was cut off, or restored from an old copy, does not contain it and is refused. A crash
+// can only leave a reservation too many. If ledger and mark are restored together, only a later head shows it, such as that
+// in the node's state: see [Ledger.CheckHead].
 //
-// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed
-// every further reservation and mark fails: what the disk holds then is known only after opening it again.
+// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed every
+// further reservation and mark fails, until the ledger is opened again.
 type Ledger struct {
 	path string
 
@@ -41,198 +35,6 @@ type Ledger struct {
 	place    int   // where the newest mark is, 0 or 1
 	markRoom int64 // length of a place; 0 if there is no mark yet
 	broken   error // the write or sync that failed
-}
-
-// Declaration is what an operator vouches for when a ledger is made.
-type Declaration string
-
-// NeverUsed declares that no run has used the data before, though this member had another ledger: for other data.
-const NeverUsed Declaration = "never used"
-
-// neverAfresh ends the errors about a ledger that does not exist.
-const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
-
-// CreateLedger makes the ledger of a data set, which people will know by the name dataset, and leaves it open. This is
-// a decision: the data set counts as never used before. limit bounds what all runs together may spend, against all other
-// members together unless its EpsilonAll says otherwise (see [dpmech.Limit]); nil only counts.
-// It is an error if there is a ledger at path, or if there was one and its mark still exists.
-//
-// If neighbors hold a checkpoint of another ledger of the same member, a new ledger inherits what that one says was
-// spent, see [Ledger.Inherit]. With [NeverUsed] it does not.
-func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
-	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
-		NeverUsed: len(declared) > 0}
-	_, errHeader := h.composition()
-	_, errLimit := dpmech.NewFilter(limit) // a limit too small for any release
-	if err := errors.Join(errHeader, errLimit); err != nil {
-		return nil, err
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil, fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
-	}
-	if m, err := readMark(path); m != nil || err != nil {
-		return nil, errors.Join(fmt.Errorf("state: ledger %s is gone, but its mark %s exists: "+
-			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
-	}
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails
-	h.ID = hex.EncodeToString(id)
-	l := &Ledger{path: path, log: new(ledgerLog)}
-	line, err := json.Marshal(h)
-	if err == nil {
-		err = l.log.start(line)
-	}
-	if err != nil {
-		return nil, l.fault(err)
-	}
-	if l.file, err = lockFile(path, os.O_CREATE|os.O_EXCL); err != nil {
-		return nil, fmt.Errorf("state: new ledger: %w", err)
-	}
-	if err = writeSync(l.file, append(line, '\n'), 0); err == nil {
-		if err = syncDir(filepath.Dir(path)); err == nil {
-			err = l.acknowledge()
-		}
-	}
-	if err != nil { // nobody has seen it yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
-		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
-			err = errors.Join(err, mark)
-		}
-		return nil, err
-	}
-	return l, nil
-}
-
-// OpenLedger opens a ledger and checks all of it. A reservation that a crash has torn is taken off its end: nobody was
-// told that it was made. Reservations that no mark covers stay, and stay without one: they count, and were never sent.
-// A ledger that is missing, in use by another process, damaged or older than its mark is an error.
-func OpenLedger(path string) (*Ledger, error) {
-	if err := checkModes(path, markPath(path)); err != nil {
-		return nil, err
-	}
-	f, err := lockFile(path, 0)
-	if err != nil {
-		return nil, missing(path, err)
-	}
-	l := &Ledger{path: path, file: f}
-	m, err := readMark(path)
-	if err == nil && m != nil {
-		// The process before may have been killed after it had renamed the mark.
-		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
-	}
-	if err = l.recover(m, err); err != nil {
-		return nil, errors.Join(err, l.closeFiles())
-	}
-	return l, nil
-}
-
-// ReadLedger opens a ledger for reading: it checks all of it, changes nothing, and can be used while another process
-// has the ledger open. Reserve and Mark fail.
-func ReadLedger(path string) (*Ledger, error) {
-	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, missing(path, err)
-	}
-	l := &Ledger{path: path}
-	if _, err = l.read(withoutRoom(text), m, markErr); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// ErrNoLedger is what [errors.Is] finds in an error that says: there is no ledger, and no trace of one.
-var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
-
-// Restore ends the errors about a ledger that has lost what it counted, or its mark.
-const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
-	"leaves out all that the data set may have spent"
-
-// headsPath returns where a node remembers what its neighbors have signed, see [Heads].
-func headsPath(ledger string) string { return ledger + ".neighbors" }
-
-// used reports whether a run with neighbors has used the ledger at a path.
-func used(path string) bool {
-	_, err := os.Stat(headsPath(path))
-	return err == nil
-}
-
-// missing explains that a ledger could not be opened.
-func missing(path string, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("state: ledger: %w", err)
-	}
-	if m, _ := readMark(path); m != nil {
-		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+Restore, err, markPath(path),
-			m.Seq)
-	}
-	if used(path) {
-		return fmt.Errorf("state: ledger: %w: it was deleted with its mark, for %s shows that runs have used it; "+Restore, err,
-			headsPath(path))
-	}
-	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
-}
-
-// read takes in a ledger's lines and checks them against its mark.
-func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err error) {
-	if markErr != nil {
-		return 0, markErr
-	}
-	var head *dpmech.Head
-	if m != nil {
-		head = &m.Head
-	}
-	l.log, torn, err = readLedgerLog(lines, head)
-	switch {
-	case err != nil:
-	case m != nil:
-		if err = l.log.contains(*head); err == nil {
-			l.log.settle(*m)
-		}
-	case l.log.seq() > 0 || used(l.path):
-		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is its newest copy, and which releases may "+
-			"have been sent, so nothing may be released; "+Restore, markPath(l.path))
-	}
-	return torn, l.fault(err)
-}
-
-// recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
-func (l *Ledger) recover(m *highWater, err error) error {
-	size, errSize := l.file.size()
-	text := make([]byte, size)
-	errText := readAt(l.file, text, 0)
-	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
-	l.room = size
-	if err == nil && m != nil {
-		err = l.fault(l.keepMark(m))
-	}
-	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
-		return err
-	}
-	if torn > 0 {
-		l.room = l.log.size()
-		err = l.file.truncate(l.room)
-	}
-	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
-	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
-	from := int64(0)
-	if m != nil {
-		from = l.log.lines[m.Seq].end
-	}
-	if err == nil {
-		err = writeSync(l.file, text[from:l.log.size()], from)
-	}
-	if err == nil && m == nil { // it was being made when the crash came
-		err = l.acknowledge()
-	}
-	return l.fault(err)
-}
-
-// withoutRoom cuts off the zeros behind the lines of a ledger's file: the rest of a block, and of one that was to be
-// added.
-func withoutRoom(text []byte) []byte {
-	tail := max(0, len(text)-2*block)
-	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]
 }
 
 // append makes a line durable behind the others, and counts it. A file that has no room for it grows to the end of a
@@ -275,11 +77,10 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 }
 
 // Reserve counts the release of a round, before its noise is drawn, for a run of one member of a fleet, given by the
-// SHA-256 of the fleet file; it is on disk when Reserve returns. For each run, the rules of [dpmech.Filter.Reserve]
-// hold: a reservation may be repeated, and costs nothing then. The order for a node is [dpmech.Filter.Check], Reserve
-// here, [dpmech.Filter.Reserve]: so a refusal by either counts nowhere, and a crash can only count too much. An error
-// around [dpmech.ErrBudget] means that the lifetime limit does not cover the release; after any error nothing may be
-// released. Before the release is sent it is marked, see [Ledger.Mark].
+// SHA-256 of the fleet file; it is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] hold for each run: a
+// repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve, [dpmech.Filter.Reserve], so that a
+// refusal counts nowhere and a crash can only count too much. An error around [dpmech.ErrBudget] means that the lifetime
+// limit does not cover the release; after any error nothing may be released.
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,8 +96,8 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 }
 
 // Mark raises the high-water mark of a run: its releases up to a round, which is reserved, may be seen from now on. The
-// mark is on disk when Mark returns. A node calls it when the state of that round is durable, and before the first byte
-// of the release leaves. After any error nothing may be sent. A Mark that says nothing new writes nothing.
+// mark is on disk when Mark returns. A node calls it when the state of that round is durable, before it sends the release.
+// After any error nothing may be sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -378,8 +179,8 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 }
 
 // Verify verifies a certificate, see [dpmech.Certificate.Verify], and compares its lifetime with the ledger, which may
-// have further releases of other runs since then. Further releases of the certificate's own run are an error that says
-// how many: a certificate of version 2 that was made before them does not say what the run has cost.
+// have further releases of other runs since then. Further releases of the certificate's own run are an error that gives
+// their number.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
@@ -408,6 +209,58 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 			"reserved since the certificate was made: %s", more, l.path))
 	}
 	return err
+}
+
+// Plan notes that a run is open, of so many rounds with the same parameters, and returns what its member tells the
+// neighbors of this ledger. See [dpmech.Composition.Plan].
+func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
+}
+
+// Inherits reports whether the ledger takes over what another ledger of its member has spent: it has counted no release
+// yet, or has inherited from that one before. A ledger that is [NeverUsed], or that was at work already, counts other
+// data.
+func (l *Ledger) Inherits(lost string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log.header.NeverUsed || lost == l.log.header.ID {
+		return false
+	}
+	released := func(line ledgerLine) bool { return line.inherited == nil }
+	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
+}
+
+// Inherit counts what a lost ledger of the same data had spent, durably: what is new of it. The limit is not asked, for
+// the releases were made; it refuses later ones. member is the neighbor that has proved it.
+func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	cost = l.log.spent.Unknown(lost, cost)
+	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // the first line is there even if it costs nothing: more may be proved later
+		return nil
+	}
+	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
+	err := l.log.spent.CheckInherit(in) // it refuses what is above every total
+	if err == nil {
+		err = l.append(entry{Inherited: &in})
+	}
+	if err == nil {
+		l.broken = l.acknowledge()
+		err = l.broken
+	}
+	return l.fault(err)
+}
+
+// NeverUsed reports whether the operator has declared that no run used the data before, see [NeverUsed].
+func (l *Ledger) NeverUsed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.header.NeverUsed
 }
 
 // Close closes the ledger. Everything reserved is on disk already. What is cut off are the zeros behind the lines.

@@ -20,14 +20,12 @@ const block = 4096
 // blocks returns n rounded up to whole blocks.
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
 
-// highWater is a ledger's high-water mark: the newest line when it was written, and which of the lines up to there have
-// a release that was never sent, because a crash came between line and mark. All others up to there may have been sent,
-// and none behind.
+// highWater is a ledger's high-water mark: the newest line when it was written, and which lines up to there have a release
+// that was never sent. All others up to there may have been sent, and none behind.
 //
-// The file of the mark has two places of the same length, in whole blocks. A mark goes where the newest one is not, as
-// JSON, a space, the SHA-256 of the JSON in hexadecimal digits and a newline; the rest of the place means nothing. One
-// sync is enough: a mark that is torn does not match its SHA-256, and the one before it was not touched. That it counts
-// again is right, since nothing was sent before that sync.
+// The file has two places of the same length, in whole blocks. A mark goes where the newest one is not, as JSON, a space,
+// the SHA-256 of the JSON in hexadecimal digits and a newline. One sync is enough: a torn mark does not match its SHA-256,
+// and the one before it, which then counts, was not touched. Nothing was sent before that sync.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending

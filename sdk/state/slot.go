@@ -15,11 +15,9 @@ import (
 //	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
 //
 // in little-endian order, the digest over everything before it; room for longer states follows. Later versions keep the
-// header and the place of the digest, so that a slot of another build is not taken for a damaged one.
-//
-// A new state overwrites the older one in place, with one sync after the last write. After a crash the file may mix old
-// and new bytes; unless it is the old slot or the new one, it does not match its SHA-256. Nothing was sent before that
-// sync, and the other file, which holds the newest state, was not touched.
+// header and the place of the digest, so that a slot of another build is not taken for a damaged one. A new state
+// overwrites the older one in place, with one sync: a mix of old and new bytes does not match its SHA-256. Nothing was
+// sent before that sync, and the other file, which holds the newest state, was not touched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1

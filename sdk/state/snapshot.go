@@ -25,9 +25,9 @@ type Snapshot struct {
 	Note     string    // of the save: JSON
 }
 
-// ReadSnapshot reads the last state of a node from the directory of its store, without the store's lock and without
-// changing anything. While the node runs, it finds one of the last two releases. It does not decide whether the store
-// could be opened, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
+// ReadSnapshot reads the last state of a node from the directory of its store, without the lock and without changing
+// anything. While the node runs, it finds one of the last two releases. Whether the store could be opened is for [Inspect]
+// to say. The error wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)

@@ -6,25 +6,21 @@ import (
 	"sync"
 )
 
-// Store keeps what a node must not forget: the state behind its releases. A node saves the state of a round first,
-// marks the release in the ledger second, and sends it third. So after a crash it sends the same bits again instead of
-// drawing other noise.
-//
-// Two states are kept because a neighbor can be one round behind, and never more, and need the earlier release again.
+// Store keeps the state behind a node's releases. A node saves the state of a round, marks the release in the ledger, and
+// then sends it, so that after a crash it sends the same bits again instead of drawing other noise. Two states are kept
+// because a neighbor can be one round behind, and never more, and need the earlier release again.
 //
 // A store belongs to one node, and its methods to one goroutine at a time. [Dir] keeps it in files.
 type Store interface {
-	// Load returns the last two saves that are whole, newest first: one if the other was torn by a crash or if there
-	// was no other, none in a fresh store. The slices belong to the caller. An error means that what is kept cannot be
-	// trusted; it is never a reason to start afresh.
+	// Load returns the last two whole saves, newest first: one if the other was torn by a crash or never made, none in a
+	// fresh store. The slices belong to the caller. After an error what is kept cannot be trusted, and the node must not
+	// start afresh.
 	Load() ([]Record, error)
 
-	// Save commits the state of a round: once it has returned nil, Load will find the state after a crash and after a
-	// power cut. It replaces the older of the two kept. r.Round is one more than that of the newest state, any in a
-	// fresh store, and never negative. r.State is read during the call and not kept.
-	//
-	// An error is final. Whether the state was written is unknown, nothing that rests on it may be sent, and every
-	// later call except Close fails. The process ends, and the next one finds out from Load.
+	// Save commits the state of a round: once it returns nil, Load finds the state after a crash and a power cut. It
+	// replaces the older of the two kept. r.Round is one more than that of the newest state; in a fresh store any that is
+	// not negative. r.State is only read during the call. An error is final: whether the state was written is unknown,
+	// nothing that rests on it may be sent, and every later call except Close fails.
 	Save(r Record) error
 
 	// Kept returns what Keep has kept under a name, nil for nothing.

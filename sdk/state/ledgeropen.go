@@ -1,0 +1,205 @@
+package state
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// Declaration is what an operator vouches for when a ledger is made.
+type Declaration string
+
+// NeverUsed declares that no run has used the data before, though this member had another ledger: for other data.
+const NeverUsed Declaration = "never used"
+
+// neverAfresh ends the errors about a ledger that does not exist.
+const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
+
+// CreateLedger makes the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as never
+// used before. limit bounds what all runs together may spend, see [dpmech.Limit]; nil only counts. It is an error if there
+// is a ledger at path, or a mark of one. If neighbors hold a checkpoint of another ledger of the same member, the new one
+// inherits what that one spent, see [Ledger.Inherit], unless it is declared [NeverUsed].
+func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
+	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
+		NeverUsed: len(declared) > 0}
+	_, errHeader := h.composition()
+	_, errLimit := dpmech.NewFilter(limit) // a limit too small for any release
+	if err := errors.Join(errHeader, errLimit); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
+	}
+	if m, err := readMark(path); m != nil || err != nil {
+		return nil, errors.Join(fmt.Errorf("state: ledger %s is gone, but its mark %s exists: "+
+			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
+	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	h.ID = hex.EncodeToString(id)
+	l := &Ledger{path: path, log: new(ledgerLog)}
+	line, err := json.Marshal(h)
+	if err == nil {
+		err = l.log.start(line)
+	}
+	if err != nil {
+		return nil, l.fault(err)
+	}
+	if l.file, err = lockFile(path, os.O_CREATE|os.O_EXCL); err != nil {
+		return nil, fmt.Errorf("state: new ledger: %w", err)
+	}
+	if err = writeSync(l.file, append(line, '\n'), 0); err == nil {
+		if err = syncDir(filepath.Dir(path)); err == nil {
+			err = l.acknowledge()
+		}
+	}
+	if err != nil { // nobody has seen it yet
+		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
+		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
+			err = errors.Join(err, mark)
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+// OpenLedger opens a ledger and checks all of it. A reservation that a crash tore is removed: it was never acknowledged.
+// Reservations that no mark covers count, and were never sent. A ledger that is missing, in use by another process, damaged
+// or older than its mark is an error.
+func OpenLedger(path string) (*Ledger, error) {
+	if err := checkModes(path, markPath(path)); err != nil {
+		return nil, err
+	}
+	f, err := lockFile(path, 0)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	l := &Ledger{path: path, file: f}
+	m, err := readMark(path)
+	if err == nil && m != nil {
+		// The process before may have been killed after it had renamed the mark.
+		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
+	}
+	if err = l.recover(m, err); err != nil {
+		return nil, errors.Join(err, l.closeFiles())
+	}
+	return l, nil
+}
+
+// ReadLedger opens a ledger for reading: it checks all of it, changes nothing, and can be used while another process
+// has the ledger open. Reserve and Mark fail.
+func ReadLedger(path string) (*Ledger, error) {
+	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	l := &Ledger{path: path}
+	if _, err = l.read(withoutRoom(text), m, markErr); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// ErrNoLedger is what [errors.Is] finds in an error that says: there is no ledger, and no trace of one.
+var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
+
+// Restore ends the errors about a ledger that has lost what it counted, or its mark.
+const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
+	"leaves out all that the data set may have spent"
+
+// headsPath returns where a node remembers what its neighbors have signed, see [Heads].
+func headsPath(ledger string) string { return ledger + ".neighbors" }
+
+// used reports whether a run with neighbors has used the ledger at a path.
+func used(path string) bool {
+	_, err := os.Stat(headsPath(path))
+	return err == nil
+}
+
+// missing explains that a ledger could not be opened.
+func missing(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state: ledger: %w", err)
+	}
+	if m, _ := readMark(path); m != nil {
+		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+Restore, err, markPath(path),
+			m.Seq)
+	}
+	if used(path) {
+		return fmt.Errorf("state: ledger: %w: it was deleted with its mark, for %s shows that runs have used it; "+Restore, err,
+			headsPath(path))
+	}
+	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
+}
+
+// read takes in a ledger's lines and checks them against its mark.
+func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err error) {
+	if markErr != nil {
+		return 0, markErr
+	}
+	var head *dpmech.Head
+	if m != nil {
+		head = &m.Head
+	}
+	l.log, torn, err = readLedgerLog(lines, head)
+	switch {
+	case err != nil:
+	case m != nil:
+		if err = l.log.contains(*head); err == nil {
+			l.log.settle(*m)
+		}
+	case l.log.seq() > 0 || used(l.path):
+		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is its newest copy, and which releases may "+
+			"have been sent, so nothing may be released; "+Restore, markPath(l.path))
+	}
+	return torn, l.fault(err)
+}
+
+// recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
+func (l *Ledger) recover(m *highWater, err error) error {
+	size, errSize := l.file.size()
+	text := make([]byte, size)
+	errText := readAt(l.file, text, 0)
+	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
+	l.room = size
+	if err == nil && m != nil {
+		err = l.fault(l.keepMark(m))
+	}
+	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
+		return err
+	}
+	if torn > 0 {
+		l.room = l.log.size()
+		err = l.file.truncate(l.room)
+	}
+	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
+	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
+	from := int64(0)
+	if m != nil {
+		from = l.log.lines[m.Seq].end
+	}
+	if err == nil {
+		err = writeSync(l.file, text[from:l.log.size()], from)
+	}
+	if err == nil && m == nil { // it was being made when the crash came
+		err = l.acknowledge()
+	}
+	return l.fault(err)
+}
+
+// withoutRoom cuts off the zeros behind the lines of a ledger's file: the rest of a block, and of one that was to be
+// added.
+func withoutRoom(text []byte) []byte {
+	tail := max(0, len(text)-2*block)
+	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]
+}
