@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// releaseCode returns the memory of the program's own code to the system while a node waits. Much of that code ran only
-// at the start, and it is a large part of what an idle node holds. The pages are the program file's, unchanged; what is
-// needed is read again.
+// releaseCode returns the memory of the program's own code to the system while a node waits: much of it ran only at the
+// start. The pages are unchanged file pages, and are read again when needed.
 func releaseCode() {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

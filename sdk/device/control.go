@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,11 +30,10 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the node's state folder by which [AskStatus], [AskStop] and [AskEnd] reach the
-// node. The file system decides who may use it: folder and socket are the owner's alone. It answers GET /status with the
-// node's status, POST /end with the round that the node has asked for, and POST /stop with a response that ends when the
-// process does: unlink removes the socket, so that nobody new can connect, and d.hangUp ends the open connections. The
-// caller holds the lock of the store: a socket that exists already was left by a crash.
+// openControl listens on the socket in the state folder, which only its owner can use. It answers GET /status with the
+// node's status, POST /end with the round that the node asked for, and POST /stop with a response that ends when the
+// process does: unlink removes the socket, and d.hangUp ends the open connections. The caller holds the lock of the store,
+// so a socket that exists was left by a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -103,8 +103,8 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 	return resp, nil
 }
 
-// askTwice takes a request and its answer, in JSON, through within ten seconds. A node that ends cuts off whom it has not
-// answered: what has failed is tried once more, and then there is a socket of the next process, or [ErrNotRunning].
+// askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops unanswered requests:
+// after a failure it tries once more, and reaches the next process or gets [ErrNotRunning].
 func askTwice(ctx context.Context, state, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -152,4 +152,26 @@ func AskStop(ctx context.Context, state string) error {
 	_, _ = io.Copy(io.Discard, resp.Body) // ends with the process, one way or the other
 	_ = resp.Body.Close()
 	return ctx.Err()
+}
+
+// answerEnd answers a request for an early end.
+func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
+	last, err := strconv.Atoi(r.URL.RawQuery)
+	if err == nil {
+		last, err = d.node.Stop(last)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(last)
+}
+
+// AskEnd makes the running node of a state folder request an early end of its run, with last as the last round with data,
+// or with 0 the earliest possible. It returns the requested round.
+func AskEnd(ctx context.Context, state string, last int) (int, error) {
+	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
+		return 0, err
+	}
+	return last, nil
 }

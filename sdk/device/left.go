@@ -22,8 +22,8 @@ type alive struct {
 	monitor *monitor.Monitor
 }
 
-// Status returns where the node stands: what it says itself once Run has made it, and [StatusOf] before. It may be
-// called from any goroutine, as Model and Certificate.
+// Status returns the node's status: its own once Run has made it, [StatusOf] before. Any goroutine may call Status, Model
+// and Certificate.
 func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	if a := d.alive.Load(); a != nil {
 		st := a.monitor.Status()
@@ -32,8 +32,7 @@ func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	return StatusOf(ctx, d.File, d.Fleet)
 }
 
-// Model returns a copy of the node's last release: of the node itself once Run has made it, and of its state folder
-// before, see [Kept].
+// Model returns a copy of the node's last release: its own once Run has made it, that of its state folder before.
 func (d *Device) Model() ([]float32, error) {
 	if a := d.alive.Load(); a != nil {
 		return a.node.Model(), nil
@@ -45,8 +44,8 @@ func (d *Device) Model() ([]float32, error) {
 	return kept.Model, nil
 }
 
-// Certificate returns the certificate of everything released so far, in JSON: of the node itself once Run has made it,
-// and the one that an earlier run has left before. There is none without privacy.
+// Certificate returns the certificate of all releases so far, in JSON: the node's own once Run has made it, that of an
+// earlier run before. There is none without privacy.
 func (d *Device) Certificate() ([]byte, error) {
 	a := d.alive.Load()
 	if a == nil {
@@ -59,8 +58,8 @@ func (d *Device) Certificate() ([]byte, error) {
 	return cert.JSON()
 }
 
-// LostLedger returns why a node's ledger cannot be opened. A ledger that is missing is not a new one if the state folder has
-// releases.
+// LostLedger returns err, the reason why a node's ledger cannot be opened; if the ledger is missing and the state folder
+// has releases, it advises to restore it instead of making a new one.
 func LostLedger(err error, file *fleetfile.Node, released bool) error {
 	if !released || !errors.Is(err, state.ErrNoLedger) {
 		return err
@@ -142,8 +141,8 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
 	return &ended
 }
 
-// evidenceLeft takes into a status what evidence counts by the keys of the fleet file, as the node does when it starts.
-// The error says that there is some against the node itself, which does not go on.
+// evidenceLeft adds to a status the evidence that counts by the keys of the fleet file, as the node does when it starts. It
+// returns an error if some is against the node itself, which then does not go on.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// notifier tells the service manager how the process is, as sd_notify(3) does: with datagrams to the socket that the
-// environment names. Without a socket it does nothing. Errors are ignored.
+// notifier reports to the service manager as sd_notify(3) does: with datagrams to the socket that the environment names.
+// Without a socket it does nothing. Errors are ignored.
 type notifier struct {
 	socket   string        // a path, or "@" and an abstract name; empty for none
 	watchdog time.Duration // within which a keepalive is expected; 0 for never

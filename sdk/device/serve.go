@@ -58,8 +58,8 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	return all
 }
 
-// serve starts what lets others see and stop the running node: the page, the control socket, the service manager. stop
-// ends the run. leave ends all of that except the socket's connections, see openControl.
+// serve starts the metrics, the page, the control socket and the reports to a service manager. stop ends the run. leave
+// ends all of that except the socket's connections, see openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -101,8 +101,8 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}, nil
 }
 
-// report tells the service manager how the node is. It sends a keepalive only while the node works or waits for others:
-// a node whose oracle or disk hangs sends none, and may be started again.
+// report notifies the service manager. It sends a keepalive only while the node works or waits for others: a node whose
+// oracle or disk hangs may be restarted.
 func (d *Device) report(ctx context.Context) {
 	tick := time.NewTicker(d.manager.interval())
 	defer tick.Stop()

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// ReadFile reads a regular file of at most limit bytes, which others may have made: what never ends, or waits for a
-// writer, is refused. want says what kind of file it should be.
+// ReadFile reads a regular file of at most limit bytes; it refuses others, such as pipes. want names the expected kind of
+// file in errors.
 func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	info, err := os.Stat(path) // before opening: a pipe would wait for a writer
 	if err != nil {

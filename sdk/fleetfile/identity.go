@@ -38,8 +38,8 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	return nil
 }
 
-// CheckIdentity returns what keeps the node from being the member of the fleet that its file names: there is no such
-// member, key is not one of the member's, or neighbors have to dial the node and it does not listen.
+// CheckIdentity returns why the node cannot be the member of the fleet that its file names: there is no such member, key is
+// not one of the member's, or neighbors have to dial the node and it does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {

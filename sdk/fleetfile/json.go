@@ -71,8 +71,8 @@ func each(err error) (all []error) {
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. Unless versions is 0 it
-// refuses another version than that.
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses another version than
+// versions, unless that is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -109,8 +109,8 @@ func NoNull(data []byte) error {
 	return nil
 }
 
-// Encode writes a form as JSON text for people: each field of an object that is not short, and each element of an array
-// of arrays or objects, is a line.
+// Encode returns JSON text for people: each field of an object that is not short, and each element of an array of arrays
+// or objects, is a line.
 func Encode(form any) ([]byte, error) {
 	var compact, text bytes.Buffer
 	enc := json.NewEncoder(&compact)

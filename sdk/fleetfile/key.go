@@ -14,9 +14,8 @@ import (
 // maxKeyFile bounds a key file; one has 119 bytes.
 const maxKeyFile = 16 << 10
 
-// CreateKey makes a node's secret key, keeps it in a new file that only its owner may read, and returns its public
-// half. The file is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. An existing file is
-// never replaced: a member's key cannot be restored.
+// CreateKey makes a node's secret key in a new file that only its owner may read, and returns its public half. The file is
+// PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. It never replaces a file.
 func CreateKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -54,9 +53,8 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// ReadSecret reads a file with a secret, of at most 16 KiB, without white space around it. On systems with file modes it
-// refuses one that anybody but its owner may read or write. kind is what errors call the file; they never contain what
-// is in it.
+// ReadSecret reads a file with a secret, of at most 16 KiB, and trims white space. On systems with file modes it refuses
+// one that anybody but its owner may read or write. Errors call the file kind and never contain its content.
 func ReadSecret(path, kind string) (string, error) {
 	data, err := ReadFile(path, maxKeyFile, kind)
 	if err != nil {

@@ -23,9 +23,9 @@ var (
 	taskChecks []func(fleet *sdk.Fleet) error
 )
 
-// RegisterOracle makes a kind of oracle known, as the init function of a package does. A node file has the kind if its
-// section "oracle" has a field of that name. parse is given the whole section, and the folder from which paths in it
-// start; it reports all faults.
+// RegisterOracle adds a kind of oracle, from the init function of a package. A node file has the kind if its section
+// "oracle" has a field of that name. parse gets the whole section, and the folder from which paths in it start; it reports
+// all errors.
 func RegisterOracle(kind string, parse func(section json.RawMessage, dir string) (Oracle, error)) {
 	oracles.register(kind, parse)
 }

@@ -67,8 +67,8 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	return out, errors.Join(errs...)
 }
 
-// checkAddresses checks that of every two neighbors of a valid fleet one has an address, where the other can dial it. In
-// a fleet that meets at a broker, nobody dials and nobody needs an address.
+// checkAddresses checks that one of any two neighbors of a valid fleet has an address. A fleet without any address meets at
+// a broker.
 func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }
 	if !slices.ContainsFunc(f.Members, some) {

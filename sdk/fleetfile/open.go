@@ -9,21 +9,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Source is what a node learns from, ready for queries. Its fields are those of [sdk.Config] and more.
+// Source is what a node learns from, ready for queries.
 type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
-	// Window is how many queries to ask at once, so that each process of a program has one to work on and another
-	// waiting, and a built-in model a few in a row; 0 leaves that to the SDK.
+	// Window is how many queries to ask at once; 0 leaves that to the SDK.
 	Window int
 
 	// Test judges models on samples that were held back; nil if there are none, or the losses come from a program.
 	Test Judge
-	// Asked returns the mean loss of the queries since it was last called, NaN if there were none; nil if Test has more to
-	// say. It comes from the data directly.
+	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test says more. It
+	// comes from the data directly.
 	Asked func() float64
-	// Unread says of records that could not be read what is wrong with them, for whoever runs the node and nobody else. They
-	// count as records, and their losses are NaN.
+	// Unread says what is wrong with records that could not be read, for the node's operator alone. They count as records,
+	// and their losses are NaN.
 	Unread []error
 	// Failure returns why the newest query that failed has no loss, nil if none has; nil where nobody says so.
 	Failure func() error
@@ -41,8 +40,7 @@ type Judge interface {
 	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
 }
 
-// Deviations says how far predictions of a number are off, root mean square and mean absolute, and how far always saying
-// the mean of the samples would be.
+// Deviations says how far predictions of a number are off, and how far always predicting the samples' mean would be.
 type Deviations struct {
 	RMSE     float64 `json:"rmse"`
 	MAE      float64 `json:"mae"`
@@ -51,8 +49,8 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is what [errors.Is] finds in an error of Open of an [Oracle] if node file, fleet file and data do not fit
-// together. All other errors are about data that cannot be read, or a program that does not start.
+// ErrMismatch is wrapped by errors of [Oracle].Open that say that node file, fleet file and data do not fit together. Its
+// other errors are about data that cannot be read, or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
 // mismatch is an ErrMismatch with a text of its own.

@@ -24,8 +24,8 @@ func parseProxy(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// OpenProxy returns the URL of the node's proxy with its credentials, which nothing may print; nil if the node file
-// names no proxy. On systems with file modes it refuses credentials that anybody but their owner may read or write.
+// OpenProxy returns the URL of the node's proxy with its credentials, which must not be printed; nil without a proxy. The
+// file of credentials is read as [ReadSecret] does.
 func (n *Node) OpenProxy() (*url.URL, error) {
 	if n.Proxy == "" {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package monitor lets people and programs watch a node while it runs. It keeps what has happened, in bounded memory,
-// and serves it over HTTP on this machine.
+// Package monitor lets people and programs watch a node while it runs. It keeps what happened, in bounded memory, and
+// serves it over HTTP on this machine.
 //
 //	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "ward-3"})
 //	node, err := sdk.New(sdk.Config{ /* ... */ Observer: mon.Observer(sdk.Observer{})})
@@ -9,8 +9,6 @@
 //	err = node.Run(ctx)
 //	mon.End(err)
 //
-// What is served:
-//
 //	/         a page for people: the node's state, its neighbors, and charts over the rounds
 //	/status   the same as one JSON object, see [Status]
 //	/history  the numbers of the charts, a [Point] a round
@@ -18,13 +16,12 @@
 //	/healthz  200 while the run has not failed, otherwise 503 and the error
 //	/readyz   200 while the run is on and a neighbor is connected, if there are any and connections are known
 //
-// Nobody is authenticated, so only this machine is served: [Listen] takes loopback addresses alone, and [Guard] refuses
-// other requests. Nothing can be changed: only GET and HEAD are answered. The page loads nothing from elsewhere, and no
-// CORS header lets other pages read along.
+// Nobody is authenticated, so [Listen] takes loopback addresses alone, and [Guard] refuses requests from elsewhere. Only GET
+// and HEAD are answered. The page loads nothing from elsewhere, and no CORS header lets other pages read it.
 //
 // Loss and accuracy on the device's own data ([Config.Score]) and the number of failed queries come from the data
-// directly, and the privacy guarantee does not cover them. The number of queries is a multiple of the number of samples.
-// In a private run the page, /status and /history show them, the former marked as not covered, and /metrics does not:
-// metrics are collected elsewhere. Everything else follows from releases,
-// from public parameters, and from the times of messages; timing is outside the guarantee.
+// directly, and the privacy guarantee does not cover them; the number of queries is a multiple of the number of samples.
+// In a private run the page, /status and /history show them, the former marked as not covered; /metrics does not, since
+// metrics are collected elsewhere. All else follows from releases, public parameters, and the times of messages; timing is
+// outside the guarantee.
 package monitor

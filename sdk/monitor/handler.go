@@ -3,6 +3,7 @@ package monitor
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/subtle"
 	_ "embed" // the page
 	"encoding/base64"
 	"encoding/json"
@@ -110,4 +111,25 @@ var pagePolicy = "default-src 'none'; script-src " + hashSource(pageJS) + "; sty
 func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Remote serves /metrics, and nothing else, to a collector of metrics on another machine. The collector sends the token
+// ("Authorization: Bearer TOKEN"), which is compared in constant time. An empty token serves everybody: the connection
+// must then authenticate the collector, as TLS with client certificates does.
+func (m *Monitor) Remote(token string) http.Handler {
+	want := sha256.Sum256([]byte(token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		got := sha256.Sum256([]byte(given))
+		switch {
+		case token != "" && (subtle.ConstantTimeCompare(got[:], want[:]) == 0 || !bearer):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the token is missing, or another", http.StatusUnauthorized)
+		case r.URL.Path != "/metrics" || r.Method != http.MethodGet:
+			http.Error(w, "there is GET /metrics alone", http.StatusNotFound)
+		default:
+			w.Header().Set("Content-Type", metricsType)
+			_, _ = w.Write(Metrics(m.Status())) // a client that has gone needs no answer
+		}
+	})
 }

@@ -130,9 +130,9 @@ func truth(b bool) Value {
 	return 0
 }
 
-// Metrics returns the metrics of nodes in Prometheus' text format 0.0.4. Every sample has the labels run and node. A
-// collector may take them off the device: in a private run they contain nothing that comes from the data directly, and
-// nothing that depends on the number of samples, such as a count of queries or how long a round of them takes.
+// Metrics returns the metrics of nodes in Prometheus' text format 0.0.4, each sample with the labels run and node. They may
+// leave the device: in a private run they contain nothing that comes from the data directly or depends on the number of
+// samples, such as a count of queries or how long a round of them takes.
 func Metrics(nodes ...Status) []byte {
 	var names []string
 	text := make(map[string]string) // by name

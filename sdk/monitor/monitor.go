@@ -20,17 +20,15 @@ type Config struct {
 	Name  string     // the member that the node is
 
 	// Score, if not nil, returns a model's mean loss on the device's own data and the share of samples in [0, 1] that
-	// it gets right; NaN for what is not known. x is the callee's. It is called from the monitor's own goroutine, for
-	// the newest release, and takes at most a tenth of the time: shorter rounds are not scored. A panic counts as not
-	// known.
+	// it gets right; NaN for what is not known, as after a panic. x is the callee's. It is called for the newest release,
+	// from the monitor's own goroutine, a tenth of the time at most: releases in between are not scored.
 	Score func(x []float32) (loss, accuracy float64)
 
-	// Majority is the accuracy of always saying the most frequent class of the samples that Score scores, in [0, 1]; 0 if it
-	// is not known.
+	// Majority is the accuracy in [0, 1] of always predicting the most frequent class of Score's samples; 0 if not known.
 	Majority float64
 
-	// Asked, if not nil, stands in for Score where only losses are known: it returns the mean loss of the queries since it
-	// was last called, NaN if there were none. It is called at each release, and takes as long whatever the losses are.
+	// Asked, if not nil, replaces Score where only losses are known: it returns the mean loss of the queries since its
+	// last call, NaN if there were none. It is called at each release; how long it takes must not depend on the losses.
 	Asked func() float64
 	// Failure, if not nil, returns why the newest query that failed has no loss; nil if none has failed.
 	Failure func() error
@@ -145,8 +143,8 @@ func (m *Monitor) End(err error) {
 	m.wg.Wait()
 }
 
-// sample reads the node's state twice a second, so that phases can be dated. While the phase stays the same it reads
-// less and less often, down to every eight seconds: a node that waits should let its processor sleep.
+// sample reads the node's state twice a second, to date phases; while the phase stays the same, down to every eight
+// seconds, so that the processor of a waiting node can sleep.
 func (m *Monitor) sample() {
 	const often, seldom = time.Second / 2, 8 * time.Second
 	wait := often
@@ -341,8 +339,8 @@ func (m *Monitor) history() history {
 	return m.hist.snapshot()
 }
 
-// obstacle returns what keeps the node from taking part, empty if nothing: its run has not begun, or is over, or it
-// has neighbors and is known to be connected with none of them. m.mu is held.
+// obstacle returns what keeps the node from taking part, empty if nothing: its run has not begun or is over, or it is
+// known to be connected with none of its neighbors. m.mu is held.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {

@@ -22,9 +22,8 @@ const (
 )
 
 // Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is
-// closed, when the connections that are open come to their own end. It returns when all is over.
-//
-// A connection has one request, of bounded length and duration. The context of a request ends when its connection does.
+// closed, when open connections finish. It returns when all are closed. A connection has one request, of bounded length
+// and duration.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open conns
 	server := newServer(h, open.changed)
@@ -53,8 +52,7 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns are the connections that are open, oldest first. A client that does not read, or says nothing, must not keep
-// others waiting.
+// conns are the open connections, oldest first, bounded so that clients that do not read keep nobody waiting.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
@@ -79,8 +77,8 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// CheckAddress returns why [Listen] does not take an address, nil if it does: it has to be "host:port" with a host on
-// loopback, "localhost" or a number such as 127.0.0.1 or [::1].
+// CheckAddress returns why [Listen] refuses an address, nil if it does not: it wants "host:port" with a host on loopback,
+// "localhost" or a number such as 127.0.0.1 or [::1].
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
@@ -111,10 +109,9 @@ func Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Guard passes on only requests of this machine: those from a loopback address, not forwarded by a proxy, whose Host is
-// "localhost" or a loopback address; a web page whose host name leads to 127.0.0.1 has its own name there. Others are
-// answered with 403 and the reason. Guard sets the headers that keep browsers from guessing types, from showing the
-// answer inside other pages, and from storing it.
+// Guard passes on only requests of this machine: from a loopback address, not forwarded by a proxy, with "localhost" or a
+// loopback address as Host, which a web page whose name resolves to 127.0.0.1 does not have. It answers others with 403 and
+// the reason, and sets headers that keep browsers from guessing types, from framing the answer, and from storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

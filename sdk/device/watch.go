@@ -1,0 +1,94 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// refusals is how often a neighbor has to refuse, or be refused, without a connection in between: a hello may have been
+// sent while somebody changed a file. Through a broker one suffices: it rests on a signed message that this node has read.
+const refusals = 3
+
+// watch ends the run when every neighbor has another fleet: most likely this node's file is wrong.
+func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCauseFunc) {
+	type count struct {
+		last  error
+		times int
+	}
+	seen := make(map[string]count)
+	// Refusals come early, and a processor that sleeps saves the battery.
+	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		var final []string
+		peers := link.Peers()
+		for _, peer := range peers {
+			c := seen[peer.Name]
+			switch {
+			case peer.Refused == nil:
+				c = count{}
+			case !errors.Is(peer.Refused, c.last): // every refusal is an error of its own
+				c = count{peer.Refused, c.times + 1}
+			}
+			seen[peer.Name] = c
+			if c.times >= refusals || c.times > 0 && !peer.Heard.IsZero() {
+				final = append(final, fmt.Sprintf("%q: %v", peer.Name, peer.Refused))
+			}
+		}
+		if len(peers) > 0 && len(final) == len(peers) {
+			cancel(fmt.Errorf("%w: %s", ErrMismatch, strings.Join(final, "; ")))
+			return
+		}
+	}
+}
+
+// reloadOn reads the fleet file again with every hangup, until the function that it returns is called.
+func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
+	var work sync.WaitGroup
+	work.Go(func() {
+		for range hangup {
+			if err := d.reload(); err != nil {
+				d.say("the fleet file is not taken over, everything stays as it was: %v", err)
+				continue
+			}
+			d.say("the fleet file is read again: keys and addresses are those of %s now", d.File.Fleet)
+		}
+	})
+	return func() {
+		signal.Stop(hangup)
+		close(hangup)
+		work.Wait()
+	}
+}
+
+// reload gives the transport the keys and addresses that the fleet file has now; nothing else may have changed.
+func (d *Device) reload() error {
+	file, err := fleetfile.Read(d.File.Fleet)
+	if err != nil {
+		return err
+	}
+	if file.Fleet.Hash() != d.fleet.Hash() {
+		// The words are those of a member that meets another fleet: they name the section that differs.
+		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
+		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
+	}
+	if err := d.File.CheckIdentity(file, d.Key); err != nil {
+		return err
+	}
+	if err := d.link.Update(file.Peers(d.File.Name)); err != nil {
+		return err
+	}
+	d.current.Store(file)
+	return nil
+}
