@@ -94,7 +94,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // empty, or checked with the rest of the slot, by its SHA-256
 		st.Round, spent = dir.Newest.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
-		f = endLeft(&st, f, file.State)
+		f = endLeft(&st, f, file.State, &dir.Journal)
 		switch {
 		case dir.Refused != nil:
 			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
@@ -119,14 +119,13 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft takes into a status what a node has left of an early end, and returns the fleet with the end that its run has.
-func endLeft(st *monitor.Status, f *sdk.Fleet, dir string) *sdk.Fleet {
+// endLeft adds an early end to a status, and returns the fleet with the end that its run has.
+func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
 		return f
 	}
-	journal, err := state.ReadJournal(dir)
-	if err != nil || journal.Fleet != kept.Fleet {
+	if journal.Fleet != kept.Fleet {
 		journal = new(state.Journal) // without it it is not known who has asked
 	}
 	var asked []sdk.Wish

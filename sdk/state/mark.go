@@ -111,20 +111,21 @@ func parseHighWater(text []byte) (*highWater, error) {
 	return &m, nil
 }
 
-// keepMark takes over the mark that was found, and makes it durable. The process before may have been killed before its
-// sync, or the sync may have failed: then another one is of no use unless the mark is written again.
+// keepMark takes over the mark that was found, and makes it durable: the process before may have been killed before its
+// sync, or the sync may have failed, and then another one has no effect unless the mark is written again.
 func (l *Ledger) keepMark(m *highWater) error {
-	l.place, l.markRoom = m.place, m.room
-	record, err := m.record()
-	if err != nil {
-		return err
-	}
-	return writeSync(l.marks, record, int64(m.place)*m.room)
+	l.place, l.markRoom = 1-m.place, m.room
+	return l.writeMark(m)
 }
 
 // acknowledge writes the mark of the present state.
 func (l *Ledger) acknowledge() error {
-	record, err := (&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent}).record()
+	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
+}
+
+// writeMark writes a mark, durably, to the place that the newest one does not have.
+func (l *Ledger) writeMark(m *highWater) error {
+	record, err := m.record()
 	if err != nil {
 		return err
 	}
