@@ -1,11 +1,17 @@
 package fleetfile
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 )
 
 // ReadFile reads a regular file of at most limit bytes; it refuses others, such as pipes. want names the expected kind of
@@ -68,4 +74,64 @@ func create(path string, data []byte, mode os.FileMode) error {
 		return fmt.Errorf("fleetfile: %w", err)
 	}
 	return nil
+}
+
+// maxKeyFile bounds a key file; one has 119 bytes.
+const maxKeyFile = 16 << 10
+
+// CreateKey makes a node's secret key in a new file that only its owner may read, and returns its public half. The file is
+// PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. It never replaces a file.
+func CreateKey(path string) (ed25519.PublicKey, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("fleetfile: key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, fmt.Errorf("fleetfile: key: %w", err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})
+	if err := create(path, text, 0o600); err != nil {
+		return nil, err
+	}
+	return public, nil
+}
+
+const pemType = "PRIVATE KEY"
+
+// ReadKey reads a secret key in the form that [CreateKey] writes, as [ReadSecret] reads a file.
+func ReadKey(path string) (ed25519.PrivateKey, error) {
+	text, err := ReadSecret(path, "a key file")
+	if err != nil {
+		return nil, err
+	}
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != pemType || len(rest) > 0 {
+		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey writes",
+			path, pemType)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, ok := key.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("fleetfile: key file %s does not hold an Ed25519 key in PKCS #8 (RFC 8410)", path)
+	}
+	return private, nil
+}
+
+// ReadSecret reads a file with a secret, of at most 16 KiB, and trims white space. On systems with file modes it refuses
+// one that anybody but its owner may read or write. Errors call the file kind and never contain its content.
+func ReadSecret(path, kind string) (string, error) {
+	data, err := ReadFile(path, maxKeyFile, kind)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("fleetfile: %s: %w", kind, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return "", fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600: others can reach it; "+
+			"chmod 600 %[2]s, or replace what is in it if somebody may have seen it", kind, path, mode)
+	}
+	return strings.TrimSpace(string(data)), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Oracle says where a node's losses come from.
@@ -70,4 +71,78 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 		return nil, errors.Join(err, program.Close())
 	}
 	return ofProgram(program, s.Workers), nil
+}
+
+// Source is what a node learns from, ready for queries.
+type Source struct {
+	Oracle  sdk.Oracle
+	Samples int
+	// Window is how many queries to ask at once; 0 leaves that to the SDK.
+	Window int
+
+	// Test judges models on samples that were held back; nil if there are none, or the losses come from a program.
+	Test Judge
+	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test says more. It
+	// comes from the data directly.
+	Asked func() float64
+	// Unread says what is wrong with records that could not be read, for the node's operator alone. They count as records,
+	// and their losses are NaN.
+	Unread []error
+	// Failure returns why the newest query that failed has no loss, nil if none has; nil where nobody says so.
+	Failure func() error
+
+	ConditionalOn []string     // what a privacy guarantee is conditional on
+	Close         func() error // lets go of the oracle, and ends its processes; never nil
+}
+
+// Judge says how good a model is on samples that were held back.
+type Judge interface {
+	Len() int // how many samples
+	MeanLoss(x []float32) float64
+	Accuracy(x []float32) float64                // NaN where a number is predicted
+	Majority() float64                           // the accuracy of always saying the most frequent class
+	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
+}
+
+// Deviations says how far predictions of a number are off, and how far always predicting the samples' mean would be.
+type Deviations struct {
+	RMSE     float64 `json:"rmse"`
+	MAE      float64 `json:"mae"`
+	MeanRMSE float64 `json:"rmse_of_mean"`
+	MeanMAE  float64 `json:"mae_of_mean"`
+	Samples  int     `json:"test_samples"`
+}
+
+// ErrMismatch is wrapped by errors of [Oracle].Open that say that node file, fleet file and data do not fit together. Its
+// other errors are about data that cannot be read, or a program that does not start.
+var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
+
+// mismatch is an ErrMismatch with a text of its own.
+type mismatch struct{ error }
+
+func (m mismatch) Is(target error) bool { return target == ErrMismatch }
+func (m mismatch) Unwrap() error        { return m.error }
+
+// Mismatchf returns an [ErrMismatch] with a text of its own.
+func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
+
+// External is a source whose losses come from a program of somebody else's. Its Close does nothing.
+func External(program zoest.BatchOracle, samples int) *Source {
+	meter := &scorer.Meter{BatchOracle: program}
+	return &Source{
+		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: func() error { return nil },
+		ConditionalOn: []string{
+			"the losses come from an external program; what else that does with the data is outside the guarantee",
+		},
+	}
+}
+
+// ofProgram is a source whose losses come from processes of a node file's program.
+func ofProgram(program *scorer.Oracle, workers int) *Source {
+	s := External(program, program.Samples())
+	s.Failure, s.Close = program.LastFailure, program.Close
+	if 2*workers > 16 {
+		s.Window = 2 * workers
+	}
+	return s
 }
