@@ -55,7 +55,7 @@ func TestCoalescerKeepsEverything(t *testing.T) {
 		}
 		before := len(below.writes)
 		for range draw.IntN(6) {
-			p := piece([]int{draw.IntN(10), draw.IntN(5000), draw.IntN(70_000), 16 << 10, chunk}[draw.IntN(5)])
+			p := piece([]int{draw.IntN(10), draw.IntN(5000), draw.IntN(chunk), 16 << 10, chunk}[draw.IntN(5)])
 			if n, err := g.Write(p); n != len(p) || err != nil {
 				t.Fatalf("wrote %d of %d bytes, error %v", n, len(p), err)
 			}

@@ -1,6 +1,8 @@
 package ws
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -79,72 +81,45 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 
 // coalescer is a connection above TLS that collects writes while it is held, and passes them on in blocks of a chunk,
 // which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which the library writes
-// from any goroutine, pass through in their turn.
+// from any goroutine, pass through in their turn. After an error every write fails with it.
 type coalescer struct {
 	net.Conn
 
-	mu   sync.Mutex // guards the rest; held during a write
-	held bool
-	buf  *[]byte // nil while nothing is collected: an idle connection keeps no buffer
-	err  error   // of an earlier write
+	mu  sync.Mutex    // guards the rest; held during a write
+	buf *bufio.Writer // nil unless writes are collected: an idle connection keeps no buffer
+	err error         // of an earlier write
 }
 
 // blocks holds the buffers of coalescers.
-var blocks = sync.Pool{New: func() any {
-	block := make([]byte, 0, chunk)
-	return &block
-}}
+var blocks = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
 
 func (c *coalescer) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = true
+	c.buf = blocks.Get().(*bufio.Writer)
+	c.buf.Reset(c.Conn)
 }
 
 // release writes what is left and stops collecting.
 func (c *coalescer) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = false
-	c.flush()
+	c.err = cmp.Or(c.err, c.buf.Flush())
+	c.buf.Reset(nil)
+	blocks.Put(c.buf)
+	c.buf = nil
 	return c.err
 }
 
 func (c *coalescer) Write(p []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.held {
-		n = c.pass(p)
-		return n, c.err
-	}
-	for n < len(p) && c.err == nil {
-		if c.buf == nil {
-			c.buf = blocks.Get().(*[]byte)
-		}
-		k := min(chunk-len(*c.buf), len(p)-n)
-		*c.buf = append(*c.buf, p[n:n+k]...)
-		n += k
-		if len(*c.buf) == chunk {
-			c.flush()
-		}
-	}
-	return n, c.err
-}
-
-func (c *coalescer) flush() {
-	if c.buf == nil {
-		return
-	}
-	c.pass(*c.buf)
-	*c.buf = (*c.buf)[:0]
-	blocks.Put(c.buf)
-	c.buf = nil
-}
-
-// pass writes to the connection unless an earlier write has failed.
-func (c *coalescer) pass(p []byte) (n int) {
-	if c.err == nil {
+	switch {
+	case c.err != nil:
+	case c.buf != nil:
+		n, c.err = c.buf.Write(p)
+	default:
 		n, c.err = c.Conn.Write(p)
 	}
-	return n
+	return n, c.err
 }
