@@ -355,15 +355,19 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 	key := func(i int) ed25519.PrivateKey {
 		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
 	}
-	var trs []*ws.Transport
-	for i, name := range f.Members {
+	var trs [3]*ws.Transport
+	for i, name := range slices.Backward(f.Members) { // the lower name dials
 		cfg := ws.Config{
 			Name: name, Key: key(i), Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(f.Dim),
 			Hello: f.Hello(name), CheckHello: f.CheckHello(name),
 		}
 		for _, peer := range neighbors(f, name) {
-			cfg.Peers = append(cfg.Peers,
-				ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(slices.Index(f.Members, peer)).Public().(ed25519.PublicKey)}})
+			j := slices.Index(f.Members, peer)
+			p := ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(j).Public().(ed25519.PublicKey)}}
+			if j > i {
+				p.Addresses = []string{trs[j].Addr()}
+			}
+			cfg.Peers = append(cfg.Peers, p)
 		}
 		switch name {
 		case "villain":
@@ -376,12 +380,7 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close() })
-		trs = append(trs, tr)
-	}
-	for _, e := range [][2]int{{0, 1}, {1, 2}} { // the lower name dials
-		if err := trs[e[0]].SetAddresses(f.Members[e[1]], trs[e[1]].Addr()); err != nil {
-			t.Fatal(err)
-		}
+		trs[i] = tr
 	}
 	return []transport.Transport{trs[0], trs[1], trs[2]}
 }

@@ -22,7 +22,7 @@ func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Tr
 	for i, name := range f.Members {
 		keys[name] = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
 	}
-	trs := map[string]*ws.Transport{}
+	trs, peers := map[string]*ws.Transport{}, map[string][]ws.Peer{}
 	for i, name := range f.Members {
 		cfg := ws.Config{
 			Name: name, Key: keys[name], Listen: "127.0.0.1:0",
@@ -37,14 +37,15 @@ func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Tr
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = tr.Close() })
-		trs[name] = tr
+		trs[name], peers[name] = tr, cfg.Peers
 	}
 	var all []transport.Transport
 	for _, name := range f.Members {
-		for _, peer := range neighbors(f, name) {
-			if err := trs[name].SetAddresses(peer, trs[peer].Addr()); err != nil {
-				t.Fatal(err)
-			}
+		for i, peer := range neighbors(f, name) {
+			peers[name][i].Addresses = []string{trs[peer].Addr()}
+		}
+		if err := trs[name].Update(peers[name]); err != nil {
+			t.Fatal(err)
 		}
 		all = append(all, trs[name])
 	}

@@ -47,7 +47,7 @@ func overTLS(names []string) ([]transport.Transport, error) {
 		return ed25519.NewKeyFromSeed(seed[:])
 	}
 	var all []transport.Transport
-	nodes := map[string]*ws.Transport{}
+	nodes, peers := map[string]*ws.Transport{}, map[string][]ws.Peer{}
 	for _, name := range names {
 		cfg := ws.Config{Name: name, Key: key(name), Listen: "127.0.0.1:0", MaxFrame: 1 << 20}
 		for _, peer := range names {
@@ -60,15 +60,14 @@ func overTLS(names []string) ([]transport.Transport, error) {
 		if err != nil {
 			return all, err
 		}
-		nodes[name], all = tr, append(all, tr)
+		nodes[name], peers[name], all = tr, cfg.Peers, append(all, tr)
 	}
-	for _, a := range names {
-		for _, b := range names {
-			if a != b {
-				if err := nodes[a].SetAddresses(b, nodes[b].Addr()); err != nil {
-					return all, err
-				}
-			}
+	for name, tr := range nodes {
+		for i, peer := range peers[name] {
+			peers[name][i].Addresses = []string{nodes[peer.Name].Addr()}
+		}
+		if err := tr.Update(peers[name]); err != nil {
+			return all, err
 		}
 	}
 	return all, nil

@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // ParseAddress reads an address of a member that can be dialed, "wss://host:port/path"; the port defaults to 443. It
@@ -28,4 +30,16 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 		return "", "", fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
 	}
 	return u.Hostname(), net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// CheckProxy returns what is wrong with the URL of a proxy for outgoing connections, nil if nothing. It is
+// "http://host:port" or "https://host:port", and may contain a user and a password, which the error leaves out.
+func CheckProxy(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("want http://host:port or https://host:port")
+	}
+	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return errors.New("want nothing but a host and a port after " + u.Scheme + "://")
+	}
+	return nil
 }

@@ -66,7 +66,7 @@ var mutations = []mutation{
 	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of what is new", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
-	{"flood: what is beside frames is free", "transport/ws/meter.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
+	{"flood: what is beside frames is free", "transport/ws/tcp.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
 	{"flood: what is in frames counts", "transport/ws/conn.go", "c.tcp.meter.count(-got - got/16)", "c.tcp.meter.count(0)", floods},
 	{"flood: no pause for a node that waits", "sdk/inbox.go", "r.idle > burst", "r.idle < 0",
 		suite{"./sdk", "FloodOfWaiting"}},

@@ -125,7 +125,7 @@ func wsMesh(b *testing.B, size int) mesh {
 	for i, t := range m.nodes {
 		for j, o := range m.nodes {
 			if j != i {
-				if err := t.SetAddresses(nodeName(j), o.Addr()); err != nil {
+				if err := giveAddresses(t, nodeName(j), o.Addr()); err != nil {
 					b.Fatal(err)
 				}
 			}

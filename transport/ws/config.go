@@ -55,7 +55,7 @@ type Config struct {
 }
 
 // Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, are tried in order while there is
-// no connection; names are looked up each time. They may be given later, with [Transport.SetAddresses]. A peer without
+// no connection; names are looked up each time. They may be given later, with [Transport.Update]. A peer without
 // any has to dial by itself.
 type Peer = transport.Peer
 
@@ -102,14 +102,10 @@ func (c *Config) validate() error {
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
 	faults.CheckPeers(name, own, peers, transport.CheckKey)
 	for _, p := range peers {
-		checkAddresses(faults, p)
-	}
-}
-
-func checkAddresses(faults *endpoint.Faults, p Peer) {
-	for _, a := range p.Addresses {
-		if _, _, err := transport.ParseAddress(a); err != nil {
-			faults.Add("peer %q: %w", p.Name, err)
+		for _, a := range p.Addresses {
+			if _, _, err := transport.ParseAddress(a); err != nil {
+				faults.Add("peer %q: %w", p.Name, err)
+			}
 		}
 	}
 }

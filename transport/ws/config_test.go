@@ -93,17 +93,3 @@ func TestConfigFaultsOfTheNode(t *testing.T) {
 		}
 	}
 }
-
-func TestSetAddressesErrors(t *testing.T) {
-	a := start(t, "a", nil, peerOf("b"))
-	if err := a.SetAddresses("z"); err == nil || !strings.Contains(err.Error(), `no peer "z"`) {
-		t.Errorf("unknown peer: %v", err)
-	}
-	err := a.SetAddresses("b", "wss://fine:1/", "ws://plain/", "wss://x:0/")
-	if err == nil || !strings.Contains(err.Error(), "ws://plain/") || !strings.Contains(err.Error(), "wss://x:0/") {
-		t.Errorf("bad addresses: %v", err)
-	}
-	if n := len(a.peers["b"].config.Load().Addresses); n != 0 {
-		t.Errorf("%d addresses after an error, want none", n)
-	}
-}

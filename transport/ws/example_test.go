@@ -20,17 +20,6 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// "north" sorts below "south", so it dials and need not listen.
-	north, err := ws.New(ws.Config{
-		Name:  "north",
-		Key:   northKey,
-		Peers: []ws.Peer{{Name: "south", Keys: []ed25519.PublicKey{southPublic}}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer north.Close()
 	south, err := ws.New(ws.Config{
 		Name:   "south",
 		Key:    southKey,
@@ -42,10 +31,17 @@ func Example() {
 		return
 	}
 	defer south.Close()
-	if err := north.SetAddresses("south", south.Addr()); err != nil {
+	// It suffices that one of the two listens.
+	north, err := ws.New(ws.Config{
+		Name:  "north",
+		Key:   northKey,
+		Peers: []ws.Peer{{Name: "south", Keys: []ed25519.PublicKey{southPublic}, Addresses: []string{south.Addr()}}},
+	})
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	defer north.Close()
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

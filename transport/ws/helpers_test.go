@@ -158,11 +158,24 @@ func pair(t *testing.T, changeA, changeB func(*Config)) (a, b node) {
 	return a, b
 }
 
-func (n node) reach(t *testing.T, peer, addr string) {
+func (n node) reach(t *testing.T, peer string, addresses ...string) {
 	t.Helper()
-	if err := n.SetAddresses(peer, addr); err != nil {
+	if err := giveAddresses(n.Transport, peer, addresses...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// giveAddresses replaces the addresses of one peer.
+func giveAddresses(tr *Transport, peer string, addresses ...string) error {
+	var peers []Peer
+	for _, p := range tr.sorted {
+		c := *p.config.Load()
+		if p.name == peer {
+			c.Addresses = addresses
+		}
+		peers = append(peers, c)
+	}
+	return tr.Update(peers)
 }
 
 func (n node) send(t *testing.T, to string, frame []byte) {

@@ -307,9 +307,7 @@ func TestSecondAddress(t *testing.T) {
 	gone.Close()
 	b := start(t, "b", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"))
-	if err := a.SetAddresses("b", nowhere, b.Addr()); err != nil {
-		t.Fatal(err)
-	}
+	a.reach(t, "b", nowhere, b.Addr())
 	a.send(t, "b", []byte("x"))
 	b.expect(t, "a", []byte("x"))
 	a.log.await(t, "WARN", nowhere, "refused")

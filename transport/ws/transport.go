@@ -33,7 +33,7 @@ type Transport struct {
 
 	peers    map[string]*peer
 	sorted   []*peer    // by name
-	updating sync.Mutex // held by Update and SetAddresses
+	updating sync.Mutex // held by Update
 
 	inbox      *endpoint.Inbox // at most window frames of each peer
 	opened     chan string
@@ -130,27 +130,6 @@ func (t *Transport) Addr() string {
 
 // Opened implements [transport.Notifier].
 func (t *Transport) Opened() <-chan string { return t.opened }
-
-// SetAddresses replaces the addresses of a peer; see [Peer]. If there is no connection the new ones are tried at once;
-// a connection that is up stays up. After an error nothing has changed.
-func (t *Transport) SetAddresses(peer string, addresses ...string) error {
-	p := t.peers[peer]
-	if p == nil {
-		return fmt.Errorf("ws: set addresses: no peer %q", peer)
-	}
-	t.updating.Lock()
-	defer t.updating.Unlock()
-	c := *p.config.Load()
-	c.Addresses = addresses
-	faults := endpoint.Faults{Prefix: "ws: set addresses: "}
-	checkAddresses(&faults, c)
-	if err := faults.Err(); err != nil {
-		return err
-	}
-	p.configure(c)
-	endpoint.Offer(p.redial, struct{}{})
-	return nil
-}
 
 // Update replaces the keys and addresses of all peers, in any order, as they were given to [New]. Who the peers are
 // cannot change: each must be there once, and no other. All faults are reported at once, and after an error nothing has

@@ -59,7 +59,7 @@ func wsTrip(b *testing.B, size int) func() {
 		return t
 	}
 	near, far := node("a", "b"), node("b", "a")
-	if err := near.SetAddresses("b", far.Addr()); err != nil {
+	if err := giveAddresses(near, "b", far.Addr()); err != nil {
 		b.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -215,7 +215,7 @@ func (d *demo) round(round int, models [][]float32) {
 	})
 }
 
-// listen makes a key for every member and brings up its listener; then each learns where its neighbors are.
+// listen makes a key for every member and brings up its listener. Each dials those that listen before it.
 func (d *demo) listen() error {
 	d.file = &fleetfile.File{Fleet: d.Fleet}
 	for _, name := range d.Fleet.Members {
@@ -232,13 +232,7 @@ func (d *demo) listen() error {
 			return err
 		}
 		d.trs = append(d.trs, tr)
-	}
-	for i, tr := range d.trs {
-		for _, j := range d.Graph.Neighbors(i) {
-			if err := tr.SetAddresses(d.Fleet.Members[j], d.trs[j].Addr()); err != nil {
-				return err
-			}
-		}
+		d.file.Members[i].Addresses = []string{tr.Addr()}
 	}
 	return nil
 }
