@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+)
+
+// Faults inside the planes, at dimension 100.
+func TestDecodeRefusesPlanes(t *testing.T) {
+	const dim = 100
+	repeat := func(b ...byte) (p []byte) {
+		for _, x := range b {
+			p = append(p, blockRepeat, x)
+		}
+		return p
+	}
+	for _, m := range []struct {
+		name   string
+		planes []byte
+		want   string
+	}{
+		{"unknown form", append(repeat(0, 0), 3, 0), "vector: plane 2, block 0: found a block of form 3, wanted 0, 1 or 2"},
+		{"three planes", repeat(0, 0, 0), "vector: plane 3, block 0: found the end, wanted a block"},
+		{"five planes", repeat(0, 0, 0, 0, 0), "vector: found 2 bytes after the last block, wanted none"},
+		{"repeat cut", append(repeat(0), blockRepeat), "vector: plane 1, block 0: found the end, wanted the byte to repeat"},
+		{"raw cut", append([]byte{blockRaw}, make([]byte, 99)...),
+			"vector: plane 0, block 0: found 99 raw bytes, wanted 100"},
+		{"length cut", []byte{blockHuff0, 1}, "found the end, wanted the length"},
+		{"length beyond the end", []byte{blockHuff0, 9, 0, 1, 2, 3}, "found a compressed length of 9, wanted at most 3"},
+		{"length of no use", append([]byte{blockHuff0, 98, 0}, make([]byte, 200)...),
+			"found a compressed length of 98, wanted at most 97"},
+		{"empty huff0", []byte{blockHuff0, 0, 0}, "compressed block: "},
+		{"huff0 of nonsense", append([]byte{blockHuff0, 20, 0}, bytes.Repeat([]byte{0xa5}, 20)...), "compressed block: "},
+		{"NaN", repeat(0, 0, 0xc0, 0x7f), "vector: found NaN at coordinate 0"},
+		{"Inf", repeat(0, 0, 0x80, 0x7f), "vector: found +Inf at coordinate 0"},
+	} {
+		var f admm.Message
+		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 1, 3, 0, 5, m.planes), &f), m.want)
+	}
+	var f admm.Message
+	if err := newCodec(t, dim).Decode(pairs(1, 1, 2, 1, 3, 0, 5, repeat(0, 0, 0xc0, 0xbf)), &f); err != nil ||
+		!sameBits(f.Vector, repeated(-1.5, dim)) {
+		t.Errorf("sound planes: %v, %v", f.Vector, err)
+	}
+}
+
+// A block that claims another length than it has, by sound huff0 for a plane of a smaller or larger vector.
+func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
+	frame := mustAppend(t, newCodec(t, 1000), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(1000, 1)})
+	for _, dim := range []int{900, 996, 999, 1001, 1004, 1100} {
+		var f admm.Message
+		checkError(t, "planes of 1000", newCodec(t, dim).Decode(frame, &f), "vector: ")
+	}
+}
+
+// The planes alone, where the fuzzer need not find its way through a frame first.
+func FuzzPlanes(f *testing.F) {
+	for _, v := range [][]float32{normals(100, 1), make([]float32, 10), normals(700, 2)} {
+		var w packer
+		f.Add(bytes.Clone(w.planes(v)), len(v))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, dim int) {
+		if dim < 1 || dim > 2*blockSize {
+			return
+		}
+		var r unpacker
+		v := make([]float32, dim)
+		if r.planes(v, b) != nil {
+			return
+		}
+		var w packer
+		back := make([]float32, dim)
+		if r.planes(back, w.planes(v)) != nil || !sameBits(v, back) {
+			t.Fatal("the planes that were read do not come back")
+		}
+	})
+}
