@@ -3,6 +3,7 @@ package scorer
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -27,7 +28,7 @@ type Oracle struct {
 	cfg          StreamConfig // with defaults
 	name         string       // of the program, as it was given
 	codec        *codec
-	spawn        *spawner
+	mark         string        // in the environment of all that it starts: how the variable begins
 	dim, samples int
 	ids          atomic.Uint64 // the newest number of a query
 	opened       chan error    // one from each worker: how its first process has begun
@@ -55,12 +56,12 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	}
 	cfg.Start = cmp.Or(cfg.Start, 30*time.Second)
 	o.cfg, o.opened = cfg, make(chan error, cfg.Workers)
-	o.spawn = newSpawner()
+	o.mark = markName + "=" + rand.Text() + "."
 	o.ctx, o.end = context.WithCancel(context.Background())
 	o.close = sync.OnceFunc(func() {
 		o.end()
 		o.workers.Wait()
-		o.spawn.stop()
+		sweep(o.mark)
 	})
 	return o, nil
 }

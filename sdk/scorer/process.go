@@ -2,13 +2,11 @@ package scorer
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,45 +19,6 @@ const (
 	drain = 500 * time.Millisecond // until its pipes are read to their end, after it has ended
 	limbo = 5 * time.Second        // to be gone after it was killed
 )
-
-// spawner starts processes, all from one thread that lives until stop. On Linux a process can ask to be killed when its
-// parent is, but what counts as the parent is the thread.
-type spawner struct {
-	tasks   chan func()
-	mark    string // what the environment of all that it starts has in common
-	started int    // belongs to the thread
-}
-
-func newSpawner() *spawner {
-	s := &spawner{tasks: make(chan func()), mark: markName + "=" + rand.Text() + "."}
-	go func() {
-		runtime.LockOSThread()
-		for task := range s.tasks {
-			task()
-		}
-	}()
-	return s
-}
-
-// stop ends the thread, and what processes have left behind. None of them may be alive, and none be started after it.
-func (s *spawner) stop() {
-	close(s.tasks)
-	sweep(s.mark)
-}
-
-// start starts a program whose configuration is ready.
-func (s *spawner) start(p Program) (*process, error) {
-	var out *process
-	var err error
-	done := make(chan struct{})
-	s.tasks <- func() {
-		defer close(done)
-		s.started++
-		out, err = start(p, s.mark+strconv.Itoa(s.started))
-	}
-	<-done
-	return out, err
-}
 
 // process is a program at work in a process group of its own, with its three pipes.
 type process struct {
@@ -76,10 +35,13 @@ type process struct {
 
 	unfinished int // bytes of a message that breaks off; known when read is closed
 
-	mu   sync.Mutex // guards gone, and killed against being closed twice
+	once sync.Once  // closes killed
+	mu   sync.Mutex // guards gone
 	gone bool       // its number may belong to another by now
 }
 
+// start starts a program whose configuration is ready. A thread of its own starts it and waits for its end: on Linux a
+// process can ask to be killed when its parent is, but what counts as the parent is the thread.
 func start(p Program, mark string) (*process, error) {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
@@ -94,10 +56,18 @@ func start(p Program, mark string) (*process, error) {
 	out.out, errs[1] = cmd.StdoutPipe()
 	out.err, errs[2] = cmd.StderrPipe()
 	cmd.Err = errors.Join(append(errs[:], cmd.Err)...)
-	if err := cmd.Start(); err != nil { // it has closed the pipes
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start() // closes the pipes if it fails
+		started <- err
+		if err == nil {
+			out.wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, err
 	}
-	go out.wait()
 	return out, nil
 }
 
@@ -131,19 +101,20 @@ func (p *process) wait() {
 	close(p.over)
 }
 
+// signal sends a signal to the group of the process unless the process has ended.
+func (p *process) signal(signal syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.gone {
+		signalGroup(p.cmd.Process.Pid, signal)
+	}
+}
+
 // kill ends the process and its group at once. It may be called again.
 func (p *process) kill() {
-	p.mu.Lock()
-	if !p.gone {
-		signalGroup(p.cmd.Process.Pid, syscall.SIGKILL)
-		_ = p.cmd.Process.Kill() // where there are no groups
-	}
-	select {
-	case <-p.killed:
-	default:
-		close(p.killed)
-	}
-	p.mu.Unlock()
+	p.signal(syscall.SIGKILL)
+	_ = p.cmd.Process.Kill() // where there are no groups
+	p.once.Do(func() { close(p.killed) })
 	p.in.Close()
 }
 
@@ -153,11 +124,7 @@ func (p *process) end() {
 	if p.exits(grace) {
 		return
 	}
-	p.mu.Lock()
-	if !p.gone {
-		signalGroup(p.cmd.Process.Pid, syscall.SIGTERM)
-	}
-	p.mu.Unlock()
+	p.signal(syscall.SIGTERM)
 	if !p.exits(grace) {
 		p.kill()
 	}
@@ -167,9 +134,10 @@ func (p *process) end() {
 func (p *process) exits(within time.Duration) bool {
 	select {
 	case <-p.exited:
+		return true
 	case <-time.After(within):
+		return p.hasExited()
 	}
-	return p.hasExited()
 }
 
 func (p *process) hasExited() bool {
@@ -180,9 +148,6 @@ func (p *process) hasExited() bool {
 		return false
 	}
 }
-
-// sweep ends what the process, which has ended, has started in sessions or groups of its own. Only Linux tells.
-func (p *process) sweep() { sweep(p.mark + "\x00") }
 
 // left waits until the process has ended, or was killed, and nothing is left of it. It reports false if the system
 // cannot kill it, as when it waits for a disk that does not answer: then it is left alone.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -133,7 +134,7 @@ func (w *worker) rest() {
 // live starts a process and sees it to its end, whose reason it returns; all that the process was made of is gone then.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
-	p, err := w.spawn.start(w.cfg.Program)
+	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
 	if err != nil {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
 	}
@@ -151,7 +152,7 @@ func (w *worker) live() error {
 	if p.left() && p.unfinished > 0 {
 		rest = fmt.Sprintf("; %d bytes of an unfinished message have come", p.unfinished)
 	}
-	p.sweep()
+	sweep(p.mark + "\x00") // what it has started in sessions or groups of its own
 	writing.Wait()
 	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s%s", w.number, w.name, p.cmd.Process.Pid, err, rest, p.lastWords())
 }
