@@ -379,7 +379,7 @@ func TestFloodOfStrangers(t *testing.T) {
 	}
 	wrong := stopWrong()
 	b.handshakes.mu.Lock()
-	if n := len(b.handshakes.pending); n > handshakeLimit {
+	if n := len(b.handshakes.pending[nil]); n > handshakeLimit {
 		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
 	}
 	b.handshakes.mu.Unlock()

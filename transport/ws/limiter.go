@@ -26,8 +26,7 @@ var errCrowded = errors.New("too many callers at a time")
 // worse chances than a new one. A caller that proved to be a peer, by a token or in TLS, counts for that peer alone.
 type handshakeLimiter struct {
 	mu      sync.Mutex
-	pending []*caller                  // strangers, at most handshakeLimit
-	peers   map[*peer][]*caller        // oldest first, at most peerLimit each
+	pending map[*peer][]*caller        // oldest first: at most peerLimit of each, and at most handshakeLimit strangers, of nil
 	tokens  [seenTokens][tokenLen]byte // accepted last
 	next    int                        // where in tokens the next one goes
 
@@ -69,7 +68,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 	c := &caller{conn: conn, source: from, met: met}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending = append(d.pending, c)
+	d.pending[nil] = append(d.pending[nil], c)
 	d.makeRoom(c)
 	return c
 }
@@ -78,7 +77,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
 	count := make(map[source]int)
-	for _, c := range d.pending {
+	for _, c := range d.pending[nil] {
 		count[c.source]++
 		if c.begun == newest.begun {
 			total++
@@ -88,8 +87,8 @@ func (d *handshakeLimiter) makeRoom(newest *caller) {
 		return
 	}
 	worst, most := -1, 0
-	for _, i := range rand.Perm(len(d.pending)) { // any of equals
-		c := d.pending[i]
+	for _, i := range rand.Perm(len(d.pending[nil])) { // any of equals
+		c := d.pending[nil][i]
 		weight := count[c.source]
 		if c.met && weight <= keptPlaces {
 			weight = 0
@@ -98,13 +97,15 @@ func (d *handshakeLimiter) makeRoom(newest *caller) {
 			worst, most = i, weight
 		}
 	}
-	d.pending[worst].crowd()
-	d.pending = slices.Delete(d.pending, worst, worst+1)
+	d.crowd(nil, worst)
 }
 
-func (c *caller) crowd() {
+// crowd turns a caller away.
+func (d *handshakeLimiter) crowd(of *peer, i int) {
+	c := d.pending[of][i]
 	c.crowded = true
 	c.conn.Close()
+	d.remove(c)
 }
 
 // begin notes that a caller's handshake has begun, with a token of peer p unless p is nil.
@@ -121,10 +122,9 @@ func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	}
 	d.remove(c)
 	c.peer = p
-	d.peers[p] = append(d.peers[p], c)
-	if all := d.peers[p]; len(all) > peerLimit {
-		all[0].crowd()
-		d.peers[p] = slices.Delete(all, 0, 1)
+	d.pending[p] = append(d.pending[p], c)
+	if len(d.pending[p]) > peerLimit {
+		d.crowd(p, 0)
 	}
 }
 
@@ -142,12 +142,7 @@ func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 
 // remove takes a caller out of where it is counted.
 func (d *handshakeLimiter) remove(c *caller) {
-	other := func(o *caller) bool { return o == c }
-	if c.peer == nil {
-		d.pending = slices.DeleteFunc(d.pending, other)
-	} else {
-		d.peers[c.peer] = slices.DeleteFunc(d.peers[c.peer], other)
-	}
+	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }
 
 // leave says that a caller has gone, or has become a session.

@@ -262,7 +262,7 @@ func TestToken(t *testing.T) {
 
 // The limiter turns away the callers that have shown least, and of these one of the source with most.
 func TestLimiter(t *testing.T) {
-	d := &handshakeLimiter{peers: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
+	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }
 	enter := func(i int, met bool) *caller { return d.enter(&script{}, from(i), met) }
 	alone, met, begun, known := enter(1, false), enter(2, true), enter(2, false), enter(3, false)
@@ -292,8 +292,8 @@ func TestLimiter(t *testing.T) {
 		last = enter(5, false)
 		d.begin(last, p)
 	}
-	if len(d.pending) != handshakeLimit-1 || len(d.peers[p]) != peerLimit || last.crowded || !known.crowded {
-		t.Errorf("%d strangers, %d of a peer, want %d and the newest %d", len(d.pending), len(d.peers[p]), handshakeLimit-1,
+	if len(d.pending[nil]) != handshakeLimit-1 || len(d.pending[p]) != peerLimit || last.crowded || !known.crowded {
+		t.Errorf("%d strangers, %d of a peer, want %d and the newest %d", len(d.pending[nil]), len(d.pending[p]), handshakeLimit-1,
 			peerLimit)
 	}
 	if err := d.reason(known, net.ErrClosed); !errors.Is(err, errCrowded) {
@@ -301,8 +301,8 @@ func TestLimiter(t *testing.T) {
 	}
 	d.slots <- struct{}{}
 	d.leave(last)
-	if len(d.peers[p]) != peerLimit-1 {
-		t.Errorf("%d of a peer after one has left, want %d", len(d.peers[p]), peerLimit-1)
+	if len(d.pending[p]) != peerLimit-1 {
+		t.Errorf("%d of a peer after one has left, want %d", len(d.pending[p]), peerLimit-1)
 	}
 }
 

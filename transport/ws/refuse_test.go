@@ -295,7 +295,7 @@ func TestSilentStrangers(t *testing.T) {
 	b.expect(t, "a", []byte("through"))
 	b.handshakes.mu.Lock()
 	defer b.handshakes.mu.Unlock()
-	if n := len(b.handshakes.pending); n > handshakeLimit {
+	if n := len(b.handshakes.pending[nil]); n > handshakeLimit {
 		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
 	}
 }

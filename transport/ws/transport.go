@@ -96,8 +96,8 @@ func build(cfg Config) (*Transport, error) {
 		peers:  make(map[string]*peer),
 		inbox:  endpoint.NewInbox(),
 		handshakes: handshakeLimiter{
-			slots: make(chan struct{}, 2*handshakeLimit+peerLimit*len(cfg.Peers)),
-			peers: make(map[*peer][]*caller),
+			slots:   make(chan struct{}, 2*handshakeLimit+peerLimit*len(cfg.Peers)),
+			pending: make(map[*peer][]*caller),
 		},
 		opened: make(chan string, 4*len(cfg.Peers)),
 		dialer: proxy.New(cfg.Proxy, cfg.dial),
