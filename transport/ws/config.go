@@ -27,23 +27,21 @@ type Config struct {
 	// may be empty: this end then dials every peer.
 	Listen string
 
-	// Proxy is the proxy through which peers are dialed, "http://host:port" or https, with user and password if it
-	// wants them. Nil leaves that to HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them. TLS is with the
-	// peer, not with the proxy, which has to pass it on.
+	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or https, with user and password
+	// if it wants them. Nil stands for HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them.
 	Proxy *url.URL
 
 	// Peers are the neighbors, in any order. There need not be any.
 	Peers []Peer
 
-	// Hello returns what to tell a peer first on every new connection, at most 64 KiB; nil sends an empty hello.
-	// CheckHello checks the hello of the peer; an error refuses the connection, and the first 120 bytes of its text are
-	// sent to the peer. Nil accepts everything. Both are called from several goroutines.
+	// Hello returns the first message to a peer on a new connection, at most 64 KiB; nil sends an empty one. CheckHello
+	// checks the peer's; an error refuses the connection, and the first 120 bytes of its text are sent to the peer. Nil
+	// accepts everything. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
-	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for 16 MiB.
-	// Neighbors should agree on it: a longer frame than the receiver accepts ends the connection. Up to four such
-	// frames are held for each peer until Recv takes them, and one that is being sent.
+	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for 16 MiB. A
+	// longer frame ends the connection. For each peer up to four such frames wait for Recv, and one is being sent.
 	MaxFrame int
 
 	// Logger is told of connections made, lost and refused; nil is silent.
@@ -55,8 +53,7 @@ type Config struct {
 }
 
 // Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, are tried in order while there is
-// no connection; names are looked up each time. They may be given later, with [Transport.Update]. A peer without
-// any has to dial by itself.
+// no connection; names are looked up each time. A peer without any has to dial by itself.
 type Peer = transport.Peer
 
 type timing struct {

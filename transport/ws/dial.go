@@ -20,9 +20,8 @@ import (
 )
 
 // keepDialing dials p while there is no connection with it, until the transport is closed. The time between two rounds
-// through the addresses doubles until a connection outlasts it. A peer that starts late should be met soon and a refused
-// connection costs next to nothing, so waits stay short at first; they do not if something answers and refuses, since a
-// proxy may lock an account after some failed attempts.
+// through the addresses doubles until a connection outlasts it. It stays short at first, so that a peer that starts late
+// is met soon, unless something answers and refuses: a proxy may lock an account after some failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
@@ -103,8 +102,8 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	return t.serve(p, c, address, func() { stop() })
 }
 
-// connect makes a connection with a peer over which both ends have proved their keys. It ends with ctx. With an error the
-// link names the proxy, if there is one, and is of no other use.
+// connect returns a connection with a peer over which both ends have proved their keys. With an error the link has
+// nothing but the name of the proxy, if there is one.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {

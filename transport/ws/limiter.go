@@ -21,17 +21,16 @@ const (
 var errCrowded = errors.New("too many callers at a time")
 
 // handshakeLimiter holds the connections that have no fitting hello yet. Half of the places are for callers that have
-// said nothing: a peer needs one for a moment. When a half is full one of it is closed: of the source with the most
-// callers, and of these any. So a flood from one source takes no place of another one, and the oldest caller has no
-// worse chances than a new one. A caller that proved to be a peer, by a token or in TLS, counts for that peer alone.
+// said nothing: a peer needs one for a moment. When a half is full, a random caller of the source with the most callers
+// is closed: a flood from one source takes no place of another. A caller that proved to be a peer, by a token or in TLS,
+// counts for that peer alone.
 type handshakeLimiter struct {
 	mu      sync.Mutex
 	pending map[*peer][]*caller        // oldest first: at most peerLimit of each, and at most handshakeLimit strangers, of nil
 	tokens  [seenTokens][tokenLen]byte // accepted last
 	next    int                        // where in tokens the next one goes
 
-	// slots has a token for each connection that a goroutine still works on, closed ones included: on a busy processor
-	// they must not pile up.
+	// slots has a token for each connection that a goroutine still works on, closed ones included.
 	slots chan struct{}
 }
 

@@ -22,18 +22,18 @@ type Answer struct {
 	Took  time.Duration // from dialing to the answer
 	Proxy string        // through which it was asked; empty if there is none
 
-	// Err says why no connection with the peer could be made now; nil if one could: each end has proved a key that the
-	// other has pinned, and neither refuses the other's hello.
+	// Err says why no connection with the peer could be made now; nil if each end has proved a key that the other has
+	// pinned and accepts the other's hello.
 	Err error
-	// Refused says that there is an answer and that the two ends do not belong together: by a key, by a hello, or
-	// because something else answers. Waiting does not help then. An Err without it may be a peer that is not up yet.
+	// Refused says that the two ends do not belong together: by a key, by a hello, or because something else answers.
+	// Waiting does not help then. An Err without it may be a peer that is not up yet.
 	Refused bool
 }
 
-// Probe asks every peer, once and in parallel, whether a connection with it could be made, and returns the answers
-// sorted by name. It has no effect on the peer: a connection that the peer has with this node, even one of another
-// process, stays up, and its own state does not change. A peer is asked if it has an address. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the
-// error concerns cfg alone.
+// Probe asks every peer that has an address, once and in parallel, whether a connection with it could be made, and
+// returns the answers sorted by name. A connection that the peer has with this node, even one of another process, stays
+// up. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the error
+// concerns cfg alone.
 //
 // A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its
 // body, answered by 200 with the peer's hello, or by 409 with why ours is refused.

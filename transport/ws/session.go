@@ -23,8 +23,7 @@ var (
 	errCrossed = errors.New("another connection of the two is there")
 )
 
-// grantWith frames of room are announced to the peer with the next frame, grantAt at once, fewer with a keepalive. A
-// message of its own costs the ends as much as a small frame.
+// grantWith frames of room are announced to the peer with the next frame, grantAt at once, fewer with a keepalive.
 const (
 	grantWith = window / 2
 	grantAt   = window - 1
@@ -45,7 +44,7 @@ type session struct {
 }
 
 // serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not
-// at all, and why that is over. settled is called when they can.
+// at all, and why it has ended. It calls settled when they can.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
@@ -96,15 +95,15 @@ func (s *session) receiveHello() error {
 // step is a part of an opening.
 type step func(*session) error
 
-// opening returns the steps of an opening in order. The ends take turns: if both wrote, each could wait for ever for the
-// other to read. The first credit says that the hello was accepted.
+// opening returns the steps of an opening in order. The ends take turns: if both wrote, each could wait indefinitely for
+// the other to read. The first credit says that the hello was accepted.
 //
-// Both ends may dial, and so two connections can be opened at a time. The end with the lower name alone decides which
-// one is used, and the other end follows: for it, a connection begins when the decision has come, as a credit. The lower
-// end begins one at a time. One that it has dialed it gives up if another has begun meanwhile. For one that the higher
-// end has dialed it sends its hello only when no other is half begun, and the higher end then says whether it still has
-// none: of two ends that have lost their old connection in different moments, the later one finds out here. So no
-// connection on which frames flow is ever replaced unless one of its ends has lost it.
+// Both ends may dial, so two connections can be opened at a time. The end with the lower name alone decides which one is
+// used; for the other end a connection begins when the decision has come, as a credit. The lower end begins one at a
+// time. It gives up one that it has dialed if another has begun meanwhile. For one that the higher end has dialed it sends
+// its hello only when no other is half begun, and the higher end then confirms that it still has none: the two may have
+// lost their old connection at different moments. So a connection on which frames flow is replaced only if one of its
+// ends has lost it.
 func (s *session) opening() []step {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	switch {
@@ -333,8 +332,7 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause notes why the session ends: the first reason, but a decision of one of the ends explains more than the
-// broken pipe that follows from it.
+// noteCause notes why the session ends: the first reason, or the first decision of one of the ends.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

@@ -113,8 +113,8 @@ func (p *peer) formatKeys() string {
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal says what a failed handshake means. An alert from the other end is about a pin: there is no other
-// certificate trouble. A caller without a certificate may be a proxy.
+// explainRefusal says what a failed handshake means. An alert from the other end is about a pin; a caller without a
+// certificate may be a proxy.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {

@@ -13,11 +13,9 @@ import (
 )
 
 // A pre-authentication token is in the first message of a TLS handshake, among the protocols that the caller offers
-// (RFC 7301). It shows before the costly part of the handshake that the caller holds a pinned key: a nonce, and its HMAC
-// under a secret that only the two ends know. A token admits nobody, it only reserves a place; TLS proves the key as
-// ever. An end that knows no tokens ignores them, and a caller without one is a stranger until TLS has proved its key.
-//
-// The secret is X25519 of the two Ed25519 keys, see [endpoint.ExchangePublic].
+// (RFC 7301): a nonce, and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows
+// before the costly part of the handshake that the caller holds a pinned key, and reserves a place; TLS still proves the
+// key. A caller without one is a stranger until then.
 const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8

@@ -21,10 +21,9 @@ import (
 
 // Transport is a node's end of its connections. It implements [transport.Transport].
 //
-// A frame that is sent is not copied but read in pieces of 64 KiB, and one that arrives is read into the memory that
-// Recv returns. An idle connection costs each end about 40 KB on 64-bit machines, and about 80 KB once a frame of more
-// than a TLS record has come; a test holds this to 48 and 96 KiB. While a message is written up to 128 KiB more are in
-// use, from pools that all connections share. TLS and websockets add 0.2 % to a frame of 40 KB.
+// A frame is sent without a copy and is received into the memory that Recv returns. An idle connection costs each end
+// about 40 KB on 64-bit machines, 80 KB once a frame of more than a TLS record has come, and up to 128 KiB more while a
+// message is written. TLS and websockets add 0.2 % to a frame of 40 KB.
 type Transport struct {
 	cfg    Config // with its defaults
 	public ed25519.PublicKey
@@ -119,8 +118,7 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Addr returns the address that is listened on as peers on this machine could dial it, "wss://host:port/"; it is empty
-// if the transport does not listen.
+// Addr returns the address that is listened on, "wss://host:port/"; it is empty if the transport does not listen.
 func (t *Transport) Addr() string {
 	if t.listener == nil {
 		return ""
@@ -136,10 +134,10 @@ func (t *Transport) Opened() <-chan string { return t.opened }
 // changed.
 //
 // From then on no frame is read from, or written to, a connection whose key is not among those given: one that is up is
-// closed at once, one that is being made is refused. Frames that had arrived whole are still handed out by Recv. A
-// connection that this end has dialed is closed as well if its address is not among those given, and one that it has
-// accepted if an address of the peer has been replaced: nobody may be left there who could say that the peer has moved.
-// All others stay up; where there is none, the new addresses are tried at once. The slices are copied.
+// closed at once, one that is being made is refused. Recv still returns frames that had arrived whole. A connection that
+// this end has dialed is closed as well if its address is not among those given, and one that it has accepted if an
+// address of the peer has been replaced. All others stay up; where there is none, the new addresses are tried at once. The
+// slices are copied.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
