@@ -30,10 +30,9 @@ const (
 	logKinds = 1 << 10          // beyond that many kinds of lines the peer is not looked at
 )
 
-// Limited returns a handler for what a node and its transport log: others cause most of these lines, and must not be
-// able to fill a disk. Lines with the same message about the same peer are passed on to h, which must not be nil, a
-// hundred at once and then one every 30 seconds, with the number of those left out in between as "left_out". Lines of
-// level Debug are all passed on: who asks for them looks for a fault.
+// Limited returns a handler for what a node and its transport log, so that other members cannot fill a disk. Lines with
+// the same message about the same peer are passed on to h, which must not be nil, a hundred at once and then one every 30
+// seconds, with the number of those left out in between as "left_out". Lines of level Debug are all passed on.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
 
 type limited struct {

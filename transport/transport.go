@@ -13,11 +13,10 @@ var ErrClosed = errors.New("transport: closed")
 // Transport carries frames between one member and its neighbors. All methods may be called from several goroutines
 // at once.
 type Transport interface {
-	// Send hands a frame to the network for the member called to. It may wait: for a connection, or for a receiver that
-	// is behind; waiting for one member never delays a Send to another. A nil error does not mean that the frame
-	// arrived. The transport may read the frame until it has left, so the caller must not change it any more; one
-	// frame may be sent to several members. Send fails when ctx ends, when the transport is closed ([ErrClosed]), when
-	// to is not a neighbor, and when the frame is longer than MaxFrame.
+	// Send hands a frame to the network for the member called to. It may wait for a connection, or for a receiver that is
+	// behind, which never delays a Send to another member. A nil error does not mean that the frame arrived. The caller
+	// must not change the frame any more, but may send it to several members. Send fails when ctx ends, when the transport
+	// is closed ([ErrClosed]), when to is not a neighbor, and when the frame is longer than MaxFrame.
 	Send(ctx context.Context, to string, frame []byte) error
 
 	// Recv waits for the next frame from any neighbor. The frame belongs to the caller. Recv fails when ctx ends and
@@ -32,7 +31,7 @@ type Transport interface {
 	Close() error
 }
 
-// Notifier is a [Transport] that tells when the way to a neighbor has opened. Frames sent before may have been lost,
+// Notifier is a [Transport] that reports when the way to a neighbor has opened. Frames sent before may have been lost,
 // and can be repeated at once.
 type Notifier interface {
 	// Opened returns a channel that receives the name of a neighbor each time a connection with it has been made. The
@@ -72,9 +71,7 @@ type PeerStatus struct {
 	// Refusals counts the messages in the peer's name that came through a broker and were refused.
 	Refusals int64
 
-	// Sent and Received count bytes over all connections since the start. With connections of its own a transport
-	// counts what TCP carries: frames and everything around them, TLS and its handshakes included, without the headers
-	// of TCP and IP; what a caller sends counts from when it has shown the peer's key. Through a broker they count
-	// sealed messages, refused ones included.
+	// Sent and Received count bytes over all connections since the start: what TCP carries, with TLS and its handshakes,
+	// from callers that have shown the peer's key; through a broker sealed messages, refused ones included.
 	Sent, Received int64
 }

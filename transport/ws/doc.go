@@ -24,7 +24,7 @@
 //
 // A node that has a peer's address dials it and retries: every second in the first ten minutes, then, or if something
 // answers and refuses, with waits of up to half a minute. If both ends dial at once, the one whose name sorts lower
-// decides which connection is used, see session.opening. A new connection replaces an older one that its peer has lost.
+// decides which connection is used, see session.open. A new connection replaces an older one that its peer has lost.
 // Both ends first exchange a hello, whose content is the application's ([Config.Hello]); both report a refused one. Then
 // each end grants the other as many frames as it has room for. So the connection is always being read: a peer that
 // computes for minutes stays connected, and a dead one is noticed within a minute and a half. A line may be as slow as it

@@ -24,7 +24,7 @@ type peer struct {
 	met     atomic.Pointer[source]   // where it was when frames could flow last; nil before, or behind a proxy
 	out     chan []byte              // from Send to the session that has credit
 	redial  chan struct{}            // a token ends the wait before the next attempt to dial
-	turn    chan struct{}            // has a token while a connection is about to begin, see session.opening
+	turn    chan struct{}            // has a token while a connection is about to begin, see session.open
 	traffic traffic                  // of all connections
 	meter   meter                    // likewise
 

@@ -39,7 +39,7 @@ type session struct {
 	credit atomic.Int64  // frames the peer lets us send
 	wake   chan struct{} // a token tells the writer that grant or credit has changed
 	over   chan struct{} // closed when the session no longer touches the peer
-	turns  bool          // it has the turn to begin, see opening
+	turns  bool          // it has the turn to begin, see open
 	cause  error         // why it ends; guarded by peer.mu
 }
 
@@ -49,12 +49,10 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
 	defer s.yield()
-	for _, do := range s.opening() {
-		if err := do(s); err != nil {
-			s.noteCause(err)
-			c.stop(err, t.cfg.timing.linger)
-			return 0, s.reason()
-		}
+	if err := s.open(); err != nil {
+		s.noteCause(err)
+		c.stop(err, t.cfg.timing.linger)
+		return 0, s.reason()
 	}
 	s.yield()
 	settled()
@@ -92,10 +90,7 @@ func (s *session) receiveHello() error {
 	return nil
 }
 
-// step is a part of an opening.
-type step func(*session) error
-
-// opening returns the steps of an opening in order. The ends take turns: if both wrote, each could wait indefinitely for
+// open takes the steps of an opening in order. The ends take turns: if both wrote, each could wait indefinitely for
 // the other to read. The first credit says that the hello was accepted.
 //
 // Both ends may dial, so two connections can be opened at a time. The end with the lower name alone decides which one is
@@ -104,20 +99,30 @@ type step func(*session) error
 // its hello only when no other is half begun, and the higher end then confirms that it still has none: the two may have
 // lost their old connection at different moments. So a connection on which frames flow is replaced only if one of its
 // ends has lost it.
-func (s *session) opening() []step {
+func (s *session) open() error {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
-	switch {
-	case lower && dialed:
-		return []step{(*session).sendHello, (*session).receiveHello, (*session).turn, (*session).confirm, (*session).begin,
-			(*session).sendCredit, (*session).firstCredit}
-	case lower:
-		return []step{(*session).receiveHello, (*session).turn, (*session).sendHello, (*session).firstCredit, (*session).begin,
-			(*session).sendCredit}
-	case dialed:
-		return []step{(*session).sendHello, (*session).receiveHello, (*session).confirm, (*session).sendNothing,
-			(*session).firstCredit, (*session).begin, (*session).sendCredit}
+	for _, step := range []struct {
+		taken bool
+		do    func() error
+	}{
+		{dialed, s.sendHello},
+		{true, s.receiveHello},
+		{lower, s.turn},
+		{dialed, s.confirm},
+		{!dialed, s.sendHello},
+		{dialed && !lower, func() error { return s.c.write(message{kindCredit, 0, nil}) }}, // the hello was accepted
+		{!dialed || !lower, s.firstCredit},
+		{true, s.begin},
+		{true, s.sendCredit},
+		{dialed && lower, s.firstCredit},
+	} {
+		if step.taken {
+			if err := step.do(); err != nil {
+				return err
+			}
+		}
 	}
-	return []step{(*session).receiveHello, (*session).sendHello, (*session).firstCredit, (*session).begin, (*session).sendCredit}
+	return nil
 }
 
 // turn waits until no other connection of the peer is between the steps after this one.
@@ -152,9 +157,6 @@ func (s *session) confirm() error {
 	}
 	return nil
 }
-
-// sendNothing says no more than that the peer's hello was accepted.
-func (s *session) sendNothing() error { return s.c.write(message{kindCredit, 0, nil}) }
 
 // begin makes this the session of its peer and ends an older one first. Pins may have changed since the hello, which is
 // the error: from here on [Transport.Update] finds the session.

@@ -25,8 +25,8 @@ const (
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is what [errors.Is] finds in an error of a proxy that has answered, and does not want to connect. One that
-// has tried and could not is none.
+// ErrRefused is what [errors.Is] finds in the error of a proxy that answered and does not want to connect; one that has
+// tried and could not does not match.
 var ErrRefused = errors.New("refused by the proxy")
 
 // refused is an ErrRefused with a text of its own.
@@ -75,9 +75,9 @@ func (d *Dialer) choose(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// Dial connects to "host:port". It also returns the URL of the proxy, without credentials and even with an error; empty
-// if there is none. An error names the proxy if it is the cause, and never contains credentials. Ctx bounds the making
-// of the connection, not what comes after.
+// Dial connects to "host:port". It also returns the URL of the proxy without credentials, even with an error; empty if
+// there is none. An error names the proxy if it is the cause, and never contains credentials. Ctx bounds only the making
+// of the connection.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
 	u, err := d.choose(addr)
 	if err != nil {
@@ -167,10 +167,10 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 		why = "want 200"
 	}
 	err = fmt.Errorf("answers %d to CONNECT %s: %s", resp.StatusCode, addr, why)
-	if absent {
-		return err
+	if !absent {
+		err = refused{err}
 	}
-	return refused{err}
+	return err
 }
 
 // header reads to the empty line, and nothing of what comes after: that is the other end's. An answer that does not
