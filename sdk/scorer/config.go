@@ -30,18 +30,17 @@ type Program struct {
 	Dir     string // the folder in which it runs; empty means that of this process
 	Workers int    // how many processes run side by side, up to 1024; 0 means 1
 
-	// Environment names the variables that the program gets of this process's environment, beside those that programs
-	// need to start at all: PATH, HOME, USER, LANG, LC_ALL, LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
+	// Environment names the variables of this process that the program gets beside PATH, HOME, USER, LANG, LC_ALL,
+	// LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
-	// Timeout is how long to wait for an answer, counted from the answer before if a process has several queries; 0 means
-	// 30 s.
+	// Timeout is how long to wait for an answer, counted from the previous one of the process; 0 means 30 s.
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record: a process that has said its hello and fails costs the query that it alone
-	// held its loss, and no other. It does not count towards a program that is broken. A program that fails at every query
-	// then takes a time limit for each.
+	// Apart is for runs that protect each record: a process that fails after its hello costs no loss but that of the query
+	// that it alone held, and does not make the program count as broken. A program that fails at every query then takes a
+	// time limit for each.
 	Apart bool
 }
 
@@ -119,8 +118,7 @@ func (p Program) ready() (Program, error) {
 // markName is the variable by which a process is known to belong to an oracle, as its children are.
 const markName = "SPADE_EDGE_SCORER"
 
-// passed are the variables that every program gets. What else the environment of a node has, such as credentials of a
-// proxy, is none of a program's business unless it is named.
+// passed are the variables that every program gets. Others, such as credentials of a proxy, must be named.
 var passed = []string{
 	"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USERPROFILE",
 }

@@ -81,7 +81,7 @@ func TestMisbehavior(t *testing.T) {
 	}{
 		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (at work on sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
-		{"hangs", both, "has not answered within 3s, and holds query 1", false},
+		{"hangs", both, "has not answered within 2s, and holds query 1", false},
 		{"answers a stranger", both, "answered query 999, which it does not hold", false},
 		{"answers query 0", both, "answered query 0, which it does not hold", false},
 		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
@@ -116,7 +116,7 @@ func TestMisbehavior(t *testing.T) {
 				t.Parallel()
 				cfg := config(t, format, c.how)
 				if strings.Contains(c.want, "holds query") {
-					cfg.Timeout = 3 * time.Second
+					cfg.Timeout = 2 * time.Second
 				}
 				s := open(t, cfg)
 				_, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 2)

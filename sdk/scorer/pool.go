@@ -28,7 +28,7 @@ type Oracle struct {
 	cfg          StreamConfig // with defaults
 	name         string       // of the program, as it was given
 	codec        *codec
-	mark         string        // in the environment of all that it starts: how the variable begins
+	mark         string // in the environment of all that it starts: how the variable begins
 	dim, samples int
 	ids          atomic.Uint64 // the newest number of a query
 	opened       chan error    // one from each worker: how its first process has begun

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -193,9 +194,9 @@ type tail struct {
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.end = append(t.end, b[max(0, len(b)-maxStderr):]...)
-	if more := len(t.end) - maxStderr; more > 0 || len(b) > maxStderr {
-		t.end, t.cut = append(t.end[:0], t.end[max(0, more):]...), true
+	t.end = append(t.end, b...)
+	if more := len(t.end) - maxStderr; more > 0 {
+		t.end, t.cut = slices.Delete(t.end, 0, more), true
 	}
 	return len(b), nil
 }

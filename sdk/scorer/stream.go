@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. The error
-// joins what went wrong, and then nothing is left running. Close of the oracle closes the processes' standard input,
-// after a second it sends them SIGTERM, where there is such a thing, and after another it kills them.
+// OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. After an error
+// nothing is left running. Close of the oracle closes the processes' standard input, after a second sends them SIGTERM,
+// and after another kills them.
 func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func TestCoalescerKeepsEverything(t *testing.T) {
 		want = append(want, p...)
 		return p
 	}
-	for range 300 {
+	for range 100 {
 		held := draw.IntN(3) > 0
 		if held {
 			g.hold()
