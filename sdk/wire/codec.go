@@ -40,9 +40,8 @@ const (
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
 const frameRoom = 74 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
-// MaxFrame returns an upper bound, in bytes, of every frame of dimension dim and of every [Hello]: four bytes a
-// coordinate, four for each block of 65,536 coordinates and 2946 for all else. Frames with nothing to compress come
-// close to it. It makes sense for dim in 1..MaxDim.
+// MaxFrame returns an upper bound, in bytes, of every frame of dimension dim, in 1..MaxDim, and of every [Hello]: four
+// bytes a coordinate, four for each block of 65,536 coordinates and 2946 for all else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 // frame is a frame as it is encoded.
@@ -186,8 +185,8 @@ func NewCodec(dim int) (*Codec, error) {
 }
 
 // Append appends the encoding of m, but for its From and To, to dst and returns the extended slice. It appends at most
-// [MaxFrame] bytes, and leaves dst's storage only if that does not have so much to spare. It reads m's slices only
-// during the call. The error says what of m cannot be sent; dst is then returned as it came.
+// [MaxFrame] bytes, and allocates only if dst has less to spare. The error says what of m cannot be sent; dst is then
+// returned unchanged. Append keeps nothing of m.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {
@@ -236,12 +235,11 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode reads one frame into m, whose From and To it sets to 0. It uses the storage of m's vector and grid if there is
+// Decode reads one frame into m, whose From and To it sets to 0. It reuses the storage of m's vector and grid if there is
 // room, and leaves empty what the frame does not have. It keeps nothing of the frame. The error says which field is
-// wrong, what was found and what was wanted; m then holds nothing of use.
+// wrong, what was found and what was wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
-	err := c.decode(b, m)
-	if err != nil {
+	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)
 	}
 	return nil

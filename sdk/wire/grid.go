@@ -9,8 +9,8 @@ import (
 )
 
 // A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z as z>>k in unary, that many ones and a
-// zero, and then the low k bits. Here riceEscape ones and no zero announce the 32 bits of z as they are, so that no
-// number takes more than riceEscape+32 bits, which is less than what a bitReader has at hand.
+// zero, and then the low k bits. Here riceEscape ones and no zero announce the 32 bits of z as they are: no number takes
+// more than riceEscape+32 bits, fewer than a bitReader has at hand.
 const (
 	riceMax    = 30
 	riceEscape = 20

@@ -17,10 +17,9 @@ const maxSections = 16
 // MaxName bounds the run's id and the members' names, in bytes.
 const MaxName = 64
 
-// Hello is what each end of a connection says first. It binds the connection to one run, one fleet file, one
-// direction and one version of the frames, so that what is meant for another is refused before it can do harm. Its
-// own encoding is the same in all versions, so that nodes of different versions can still tell each other so. It
-// proves nothing about its sender; that is the transport's work.
+// Hello is what each end of a connection says first. It binds the connection to one run, one fleet file, one direction
+// and one version of the frames. Its own encoding is the same in all versions, so that nodes of different versions can
+// report that. It proves nothing about its sender; that is the transport's work.
 type Hello struct {
 	Run   string   // id of the run: 1 to 64 bytes of UTF-8
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
@@ -28,9 +27,8 @@ type Hello struct {
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
-	// Sections tell two members with different fleet files which part of them differs: up to maxSections, in an order that
-	// all members keep. There may be none. One with a Sum of zeros, or missing at the end, is a part that the file does
-	// not have.
+	// Sections show two members with different fleet files which part differs: up to maxSections, in the same order for all
+	// members. One with a Sum of zeros, or missing at the end, is a part that the file does not have.
 	Sections []Section
 }
 

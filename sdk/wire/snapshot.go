@@ -100,8 +100,7 @@ const (
 )
 
 // MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and so many
-// numbers in Last. It makes sense for dim and samples in 0..MaxDim and edges from 0 on; a bound that an int cannot hold
-// comes out as the highest int.
+// numbers in Last, for dim and samples in 0..MaxDim. A bound that an int cannot hold comes out as the highest int.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
@@ -109,8 +108,8 @@ func MaxSnapshot(dim, edges, samples int) int {
 }
 
 // AppendSnapshot appends the encoding of s to dst and returns the extended slice. It appends at most [MaxSnapshot]
-// bytes, as many for all snapshots that have the same fields of the same lengths, and allocates no space for them if
-// dst has that much to spare. The error names what is outside its limits; dst is then returned as it came.
+// bytes, as many for all snapshots whose fields have the same lengths, without allocating them if dst has room. The error
+// names what is outside its limits; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	if err := s.check(); err != nil {
 		return dst, fmt.Errorf("wire: snapshot: %w", err)
@@ -119,8 +118,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
 		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Epoch: wide(s.Epoch),
-		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End),
-		Early: wide(st.Early)}
+		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End), Early: wide(st.Early)}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
@@ -179,8 +177,8 @@ func (s *Snapshot) check() error {
 		{"length of signed", int64(len(s.Signed)), 0, maxField},
 		{"end", int64(st.End), 0, maxRound},
 		{"early", int64(st.Early), 0, maxRound},
-		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta),
-			dim), absentOr("length of mean", len(st.Mean), dim),
+		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta), dim),
+		absentOr("length of mean", len(st.Mean), dim),
 	}), ledger, checkFinite("x", st.X), checkFinite("mean", st.Mean), checkFinite("last", st.Last), edges)
 }
 
@@ -200,9 +198,9 @@ func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
 		checkFinite("flow", e.Flow))
 }
 
-// DecodeSnapshot reads a snapshot into s, as strictly as can be: what it takes, [AppendSnapshot] gives back byte for
-// byte. What a snapshot does not have is nil. It keeps nothing of b. The error says which field is wrong, what was found
-// and what was wanted; s then holds nothing of use.
+// DecodeSnapshot reads a snapshot into s. It accepts only what [AppendSnapshot] gives back byte for byte. What a snapshot
+// does not have is nil. It keeps nothing of b. The error says which field is wrong, what was found and what was wanted; s
+// is then undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)
@@ -224,8 +222,7 @@ func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
-			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End),
-			Early: int(e.Early)}}
+			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End), Early: int(e.Early)}}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
