@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -119,16 +120,11 @@ func (f *frame) check(kind admm.Kind) error {
 	case has&hasPayload == hasPayload:
 		return errors.New("vector: found one and a grid as well, wanted one of them")
 	}
-	for _, n := range []struct {
-		name  string
-		value *uint64
-		most  uint64
-	}{{"round", &f.Round, maxRound}, {"held", f.Held, maxRound}} {
-		if n.value != nil && *n.value > n.most {
-			return fmt.Errorf("%s: found %d, wanted 0..%d", n.name, int64(*n.value), n.most)
-		}
+	numbers := []limits{{"round", int64(f.Round), 0, maxRound}}
+	if f.Held != nil {
+		numbers = append(numbers, limits{"held", int64(*f.Held), 0, maxRound})
 	}
-	return f.checkSigned()
+	return cmp.Or(checkLimits(numbers), f.checkSigned())
 }
 
 // has returns the fields that are there.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -89,27 +90,32 @@ func checkName(field, s string) error {
 // DecodeHello reads a hello, as strictly as frames are read. It keeps nothing of b. That the hello is the one
 // expected is for [Hello.Check] to say.
 func DecodeHello(b []byte) (Hello, error) {
-	if len(b) > maxHello {
-		return Hello{}, fmt.Errorf("wire: hello: found %d bytes, wanted at most %d", len(b), maxHello)
-	}
-	var e hello
-	if err := decodeItem(b, &e); err != nil {
-		return Hello{}, fmt.Errorf("wire: hello: %w", err)
-	}
-	h := Hello{Run: e.Run, From: e.From, To: e.To, Codec: e.Codec}
-	if copy(h.Fleet[:], e.Fleet) != len(h.Fleet) || len(e.Fleet) != len(h.Fleet) {
-		return Hello{}, fmt.Errorf("wire: hello: fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
-	}
-	if len(e.Sections)%4 != 0 {
-		return Hello{}, fmt.Errorf("wire: hello: sections: found %d bytes, wanted 4 for each", len(e.Sections))
-	}
-	for rest := e.Sections; len(rest) > 0; rest = rest[4:] {
-		h.Sections = append(h.Sections, Section{Sum: [4]byte(rest)})
-	}
-	if err := h.check(); err != nil {
+	h, err := decodeHello(b)
+	if err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
 	return h, nil
+}
+
+func decodeHello(b []byte) (h Hello, err error) {
+	if len(b) > maxHello {
+		return h, fmt.Errorf("found %d bytes, wanted at most %d", len(b), maxHello)
+	}
+	var e hello
+	if err := decodeItem(b, &e); err != nil {
+		return h, err
+	}
+	switch {
+	case len(e.Fleet) != len(h.Fleet):
+		return h, fmt.Errorf("fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
+	case len(e.Sections)%4 != 0:
+		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each", len(e.Sections))
+	}
+	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec}
+	for sum := range slices.Chunk(e.Sections, 4) {
+		h.Sections = append(h.Sections, Section{Sum: [4]byte(sum)})
+	}
+	return h, h.check()
 }
 
 // Check compares a received hello with the one that the receiver expects of this connection. The error names every

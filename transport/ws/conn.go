@@ -90,8 +90,8 @@ type link struct {
 	via    string            // the proxy through which this end has dialed; empty if there is none
 }
 
-func newConn(ws *websocket.Conn, l link, maxFrame int) (*conn, error) {
-	c := &conn{ws: ws, link: l, maxFrame: maxFrame}
+func newConn(ws *websocket.Conn, l link, dialed string, maxFrame int) (*conn, error) {
+	c := &conn{ws: ws, link: l, dialed: dialed, maxFrame: maxFrame}
 	if got := ws.Subprotocol(); got != subprotocol {
 		err := refusal{fmt.Errorf("websocket subprotocol %q, want %q", got, subprotocol)}
 		c.stop(err, time.Second)
@@ -111,11 +111,7 @@ func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newConn(ws, l, maxFrame)
-	if err == nil {
-		c.dialed = url
-	}
-	return c, err
+	return newConn(ws, l, url, maxFrame)
 }
 
 func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {
@@ -126,7 +122,7 @@ func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, l, maxFrame)
+	return newConn(ws, l, "", maxFrame)
 }
 
 type message struct {

@@ -169,7 +169,7 @@ func (n node) reach(t *testing.T, peer string, addresses ...string) {
 func giveAddresses(tr *Transport, peer string, addresses ...string) error {
 	var peers []Peer
 	for _, p := range tr.sorted {
-		c := *p.config.Load()
+		c := p.config.Load().Peer
 		if p.name == peer {
 			c.Addresses = addresses
 		}

@@ -19,8 +19,7 @@ import (
 type peer struct {
 	name    string
 	own     ed25519.PrivateKey       // this node's
-	config  atomic.Pointer[Peer]     // keys and addresses; replaced, never changed
-	secrets atomic.Pointer[[][]byte] // of each key, for pre-authentication tokens
+	config  atomic.Pointer[settings] // replaced, never changed
 	met     atomic.Pointer[source]   // where it was when frames could flow last; nil before, or behind a proxy
 	out     chan []byte              // from Send to the session that has credit
 	redial  chan struct{}            // a token ends the wait before the next attempt to dial
@@ -39,20 +38,23 @@ type peer struct {
 	resend bool   // the last connection broke while it was being sent
 }
 
+// settings are the keys and addresses of a peer.
+type settings struct {
+	Peer
+	secrets [][]byte // of each key, for pre-authentication tokens; nil for a key that is no good for them
+}
+
 // configure replaces keys and addresses, which are valid. It returns whether they have changed, and the session.
 func (p *peer) configure(c Peer) (changed bool, s *session) {
-	c.Keys, c.Addresses = slices.Clone(c.Keys), slices.Clone(c.Addresses)
+	next := &settings{Peer: c}
+	next.Keys, next.Addresses = slices.Clone(c.Keys), slices.Clone(c.Addresses)
 	for i, k := range c.Keys {
-		c.Keys[i] = slices.Clone(k)
-	}
-	var secrets [][]byte
-	for _, k := range c.Keys {
-		secrets = append(secrets, tokenSecret(p.own, k))
+		next.Keys[i] = slices.Clone(k)
+		next.secrets = append(next.secrets, tokenSecret(p.own, k))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.secrets.Store(&secrets)
-	old := p.config.Swap(&c)
+	old := p.config.Swap(next)
 	same := old != nil && slices.Equal(old.Addresses, c.Addresses) &&
 		slices.EqualFunc(old.Keys, c.Keys, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
 	return !same, p.session

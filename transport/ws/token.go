@@ -20,7 +20,7 @@ const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8
 	tokenLen    = nonceLen + 16 // before base64
-	maxTokens   = 4             // made and looked at in a handshake; a peer has a key or two
+	maxTokens   = 4             // looked at in a handshake; a peer has a key or two
 )
 
 // seenTokens is how many tokens are remembered. Each is accepted once, so one that was overheard is useless.
@@ -56,12 +56,12 @@ func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 // on to where its key is reported.
 func (t *Transport) tokens(p *peer) []string {
 	all := []string{"http/1.1"}
-	secrets := *p.secrets.Load()
-	for i, key := range p.config.Load().Keys {
-		if i < min(maxTokens, len(secrets)) && secrets[i] != nil {
+	c := p.config.Load()
+	for i, secret := range c.secrets {
+		if secret != nil {
 			nonce := make([]byte, nonceLen)
 			rand.Read(nonce)
-			token := tokenOf(secrets[i], nonce, t.public, key)
+			token := tokenOf(secret, nonce, t.public, c.Keys[i])
 			all = append(all, tokenPrefix+base64.RawURLEncoding.EncodeToString(token))
 		}
 	}
@@ -84,10 +84,9 @@ func (t *Transport) tokenOwner(offered []string) *peer {
 			continue
 		}
 		for _, p := range t.sorted {
-			secrets := *p.secrets.Load()
-			for i, key := range p.config.Load().Keys {
-				if i < len(secrets) && secrets[i] != nil &&
-					hmac.Equal(token, tokenOf(secrets[i], token[:nonceLen], key, t.public)) &&
+			c := p.config.Load()
+			for i, secret := range c.secrets {
+				if secret != nil && hmac.Equal(token, tokenOf(secret, token[:nonceLen], c.Keys[i], t.public)) &&
 					t.handshakes.first([tokenLen]byte(token)) {
 					return p
 				}

@@ -212,11 +212,9 @@ func (t *Transport) Close() error {
 	// A session that is in the middle of a frame ends in order only after it.
 	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
-			p.mu.Lock()
-			if p.session != nil {
-				p.session.c.tcp.Close()
+			if s := p.current(); s != nil {
+				s.c.tcp.Close()
 			}
-			p.mu.Unlock()
 		}
 	})
 	defer timer.Stop()
