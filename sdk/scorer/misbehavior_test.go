@@ -49,6 +49,7 @@ func TestQueriesAreKeptApart(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		cfg := config(t, scorer.CBOR, "exits")
 		cfg.Apart = apart
+		cfg.Backoff = time.Second // the queries of Ask come before the next chance
 		s := open(t, cfg)
 		queries := mixed(40)
 		for range 12 {
