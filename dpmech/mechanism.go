@@ -41,17 +41,47 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 //
 // If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
 func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
-	var gamma, scale float64
-	err := errors.Join(m.checkLength("update", len(s)), checkWhole(g))
-	if err == nil {
-		gamma, scale, err = m.prepare(s, g, pairs)
+	gamma, err := m.sumWhole(s, g, pairs)
+	return m.store(s, gamma, err)
+}
+
+// sumWhole adds the clipped update to the noise, in units of gamma.
+func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
+	if err := errors.Join(m.checkLength("update", len(s)), checkWhole(g)); err != nil {
+		return 0, err
 	}
+	gamma, scale, err := m.prepare(s, g, pairs)
 	if err != nil {
-		clear(s)
-		return err
+		return 0, err
 	}
 	for i, x := range s {
-		s[i] = float32(float64(onGrid(x, scale)+m.noise[i]) * gamma)
+		m.noise[i] += onGrid(x, scale)
+	}
+	return gamma, nil
+}
+
+// store sets dst to the sum that noise holds in units of gamma, or to zero after an error, which it returns.
+func (m *Mechanism) store(dst []float32, gamma float64, err error) error {
+	if err != nil {
+		clear(dst)
+		return err
+	}
+	for i, n := range m.noise {
+		dst[i] = float32(float64(n) * gamma)
+	}
+	clear(m.noise)
+	return nil
+}
+
+// storeOnGrid is store on the wire grid.
+func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) error {
+	if err != nil {
+		clear(dst)
+		return err
+	}
+	ratio := gamma / step
+	for i, n := range m.noise {
+		dst[i] = onWire(n, ratio)
 	}
 	clear(m.noise)
 	return nil
@@ -74,24 +104,11 @@ const maxSteps = 1 << 30
 // randomness failed.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
-	var gamma, scale float64
-	err := errors.Join(m.checkLength("update", len(s)), m.checkLength("destination", len(dst)), checkWhole(g))
+	gamma, err := 0.0, m.checkGrid(len(dst), step, g)
 	if err == nil {
-		err = checkStep(step, g)
+		gamma, err = m.sumWhole(s, g, pairs)
 	}
-	if err == nil {
-		gamma, scale, err = m.prepare(s, g, pairs)
-	}
-	if err != nil {
-		clear(dst)
-		return err
-	}
-	ratio := gamma / step
-	for i, x := range s {
-		dst[i] = onWire(onGrid(x, scale)+m.noise[i], ratio)
-	}
-	clear(m.noise)
-	return nil
+	return m.storeOnGrid(dst, gamma, step, err)
 }
 
 // checkWhole refuses what cannot be the release of a whole update.
@@ -107,12 +124,13 @@ func onWire(sum int64, ratio float64) int32 {
 	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
 }
 
-// checkStep refuses a step of the wire grid that is out of range.
-func checkStep(step float64, g Gaussian) error {
-	if step >= g.Sigma/(1<<12) && step <= g.Sigma {
-		return nil
+// checkGrid refuses a destination or a step of the wire grid that is out of range.
+func (m *Mechanism) checkGrid(length int, step float64, g Gaussian) error {
+	err := m.checkLength("destination", length)
+	if !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
+		err = errors.Join(err, fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma))
 	}
-	return fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma)
+	return err
 }
 
 func (m *Mechanism) checkLength(what string, n int) error {
@@ -123,8 +141,8 @@ func (m *Mechanism) checkLength(what string, n int) error {
 }
 
 // prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise
-// is below 2^62 and the clip at most 2^48, so the sum fits; what is shared stays below 2^60, but for a probability of
-// 2^-2900. The caller clears the noise: it would give the update away.
+// is below 2^62, the clip at most 2^48 and what is shared below 2^60 (but for a probability of 2^-2900), so the sum
+// fits. The caller clears the noise: it would give the update away.
 func (m *Mechanism) prepare(s []float32, g Gaussian, pairs []Pair) (gamma, scale float64, err error) {
 	if gamma, err = m.draw(g, pairs); err != nil {
 		return 0, 0, err

@@ -1,7 +1,6 @@
 package dpmech
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -60,43 +59,21 @@ func CheckRows(g Gaussian, dim, most int) error {
 // If ReleaseRows fails, dst is zero and must not be used: a length differs, g, Places, Factor or Most is out of range,
 // or the source of randomness failed.
 func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...Pair) error {
-	err := errors.Join(m.checkLength("destination", len(dst)), m.checkRows(rows, g))
-	var gamma float64
+	gamma, err := 0.0, m.checkLength("destination", len(dst))
 	if err == nil {
 		gamma, err = m.sumOf(rows, g, pairs)
 	}
-	if err != nil {
-		clear(dst)
-		return err
-	}
-	for i, n := range m.noise {
-		dst[i] = float32(float64(n) * gamma)
-	}
-	clear(m.noise)
-	return nil
+	return m.store(dst, gamma, err)
 }
 
 // ReleaseRowsOnGrid makes the release of [Mechanism.ReleaseRows] on the wire grid, with dst in units of step as in
 // [Mechanism.ReleaseOnGrid].
 func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step float64, pairs ...Pair) error {
-	err := errors.Join(m.checkLength("destination", len(dst)), m.checkRows(rows, g))
-	if err == nil {
-		err = checkStep(step, g)
-	}
-	var gamma float64
+	gamma, err := 0.0, m.checkGrid(len(dst), step, g)
 	if err == nil {
 		gamma, err = m.sumOf(rows, g, pairs)
 	}
-	if err != nil {
-		clear(dst)
-		return err
-	}
-	ratio := gamma / step
-	for i, n := range m.noise {
-		dst[i] = onWire(n, ratio)
-	}
-	clear(m.noise)
-	return nil
+	return m.storeOnGrid(dst, gamma, step, err)
 }
 
 // checkRows reports what keeps rows from being summed. It looks at public numbers only.
@@ -120,6 +97,9 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 
 // sumOf draws the noise and adds all rows to it, in units of gamma.
 func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, err error) {
+	if err = m.checkRows(rows, g); err != nil {
+		return 0, err
+	}
 	if gamma, err = m.draw(g, pairs); err != nil {
 		return 0, err
 	}
