@@ -1,10 +1,8 @@
 package dpmech
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given
@@ -22,33 +20,16 @@ const (
 	Paper
 )
 
-var accountingNames = []string{"gdp", "zcdp", "paper"}
+var accountings = names{"Accounting", "gdp", "zcdp", "paper"}
 
 // String returns the name in files.
-func (a Accounting) String() string {
-	if !a.known() {
-		return fmt.Sprintf("Accounting(%d)", int(a))
-	}
-	return accountingNames[a]
-}
+func (a Accounting) String() string { return accountings.of(int(a)) }
 
 // MarshalText returns the name, and an error if a is unknown.
-func (a Accounting) MarshalText() ([]byte, error) {
-	name := []byte(a.String())
-	return name, a.UnmarshalText(name)
-}
+func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(a)) }
 
 // UnmarshalText sets a to the accounting of a name; no name means GDP.
-func (a *Accounting) UnmarshalText(name []byte) error {
-	i := slices.Index(accountingNames, cmp.Or(string(name), accountingNames[GDP]))
-	if i < 0 {
-		return fmt.Errorf("dpmech: accounting %q, want gdp, zcdp or paper", name)
-	}
-	*a = Accounting(i)
-	return nil
-}
-
-func (a Accounting) known() bool { return a >= 0 && int(a) < len(accountingNames) }
+func (a *Accounting) UnmarshalText(name []byte) error { return accountings.parse((*int)(a), name) }
 
 const (
 	// leastDelta is the smallest normal float64: below, numbers lose digits.
@@ -66,7 +47,7 @@ const (
 // and rho >= 1e-300; elsewhere it is an upper bound.) Its last digits depend on the processor's mathematical functions.
 // It is +Inf if an argument is out of range, so that a mistake never looks private.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
-	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
+	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
 	}
 	if rho == 0 {

@@ -6,7 +6,7 @@ import "math"
 // never below the true number, and above it by less than 1e-9 of it for rho in 1e-300..1e6. It is 1, no guarantee, if an
 // argument is out of range; 0 if rho is; and otherwise at least 2^-1022, below which true values are rounded up to it.
 func (a Accounting) smallestDelta(rho, epsilon float64) float64 {
-	if !a.known() || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
+	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
 		return 1
 	}
 	if rho == 0 {

@@ -163,6 +163,34 @@ func within(where string, err error) error {
 	return errors.Join(errs...)
 }
 
+// names are a type, and the names of its values 0, 1, ...
+type names []string
+
+// of returns the name of a value, or type and number if it has none.
+func (n names) of(value int) string {
+	if value < 0 || value >= len(n)-1 {
+		return fmt.Sprintf("%s(%d)", n[0], value)
+	}
+	return n[value+1]
+}
+
+// text returns the name of a value, and an error if it has none.
+func (n names) text(value int) ([]byte, error) {
+	name := []byte(n.of(value))
+	return name, n.parse(&value, name)
+}
+
+// parse sets value to that of a name; no name means 0.
+func (n names) parse(value *int, name []byte) error {
+	i := slices.Index(n[1:], cmp.Or(string(name), n[1]))
+	if i < 0 {
+		last := len(n) - 1
+		return fmt.Errorf("dpmech: %s %q, want %s or %s", strings.ToLower(n[0]), name, strings.Join(n[1:last], ", "), n[last])
+	}
+	*value = i
+	return nil
+}
+
 // validName reports why s cannot stand for a run, a member or a data set in a file that people read.
 func validName(what, s string) error { return validText(what, s, 200) }
 

@@ -1,10 +1,5 @@
 package dpmech
 
-import (
-	"fmt"
-	"slices"
-)
-
 // Unit is what a guarantee protects: which change of the data it compares.
 type Unit int
 
@@ -17,34 +12,16 @@ const (
 	Record
 )
 
-var unitNames = []string{"client", "record"}
+var units = names{"Unit", "client", "record"}
 
 // String returns the name in files: client or record.
-func (u Unit) String() string {
-	if u < 0 || int(u) >= len(unitNames) {
-		return fmt.Sprintf("Unit(%d)", int(u))
-	}
-	return unitNames[u]
-}
+func (u Unit) String() string { return units.of(int(u)) }
 
 // MarshalText returns the name, and an error if u is unknown.
-func (u Unit) MarshalText() ([]byte, error) {
-	name := []byte(u.String())
-	return name, u.UnmarshalText(name)
-}
+func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
 
 // UnmarshalText sets u to the unit of a name; no name means Client.
-func (u *Unit) UnmarshalText(name []byte) error {
-	i := slices.Index(unitNames, string(name))
-	if len(name) == 0 {
-		i = 0
-	}
-	if i < 0 {
-		return fmt.Errorf("dpmech: unit %q, want client or record", name)
-	}
-	*u = Unit(i)
-	return nil
-}
+func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), name) }
 
 // Each ends a statement of a cost for people: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
