@@ -105,16 +105,16 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 		c.plans = make(map[RunID]Amount)
 	}
 	c.plans[id] = spendOf(1, rounds, g).Total().Amount(g.Unit)
-	check := Checkpoint{Limit: c.limit.clone(), Run: c.plans[id]}
-	elsewhere, unit := sumInherited(c.inherited), inheritedUnit(c.inherited)
-	for _, r := range c.runs {
+	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
+	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
+	for _, r := range c.life.Runs {
 		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
-			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.spends)) // it is over, or another process runs it
+			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends)) // it is over, or another process runs it
 		}
 	}
 	var open []Total // in an order that does not depend on the map's: sums are rounded
 	for other, cost := range c.plans {
-		if r := c.byID[other]; other != id && (r == nil || r.Total().All <= cost.All) {
+		if other != id && sumSpends(c.life.spends(other)).All <= cost.All {
 			open, unit = append(open, cost.Total()), max(unit, cost.Unit)
 		}
 	}
@@ -123,9 +123,9 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 		elsewhere = elsewhere.plus(cost)
 	}
 	check.Elsewhere = elsewhere.Amount(unit)
-	for i := len(c.inherited) - 1; i >= 0 && len(check.From) < 4; i-- {
-		if id := c.inherited[i].Ledger; !slices.Contains(check.From, id) {
-			check.From = append(check.From, id)
+	for _, in := range slices.Backward(c.life.Inherited) {
+		if len(check.From) < 4 && !slices.Contains(check.From, in.Ledger) {
+			check.From = append(check.From, in.Ledger)
 		}
 	}
 	return check
@@ -153,14 +153,14 @@ func (c *Composition) CheckInherit(in Inherited) error {
 	if err := in.validate(); err != nil {
 		return err
 	}
-	return within("inherited", bounded(c.totalWith(RunID{}, Total{}).plus(in.Total()).All))
+	return within("inherited", bounded(c.life.Total().plus(in.Total()).All))
 }
 
 // Inherit counts what a lost ledger had spent, whether or not the limit covers it: the releases were made.
 func (c *Composition) Inherit(in Inherited) error {
 	err := c.CheckInherit(in)
 	if err == nil {
-		c.inherited = append(c.inherited, in)
+		c.life.Inherited = append(c.life.Inherited, in)
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (c *Composition) Inherit(in Inherited) error {
 func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
 	var unit Unit
-	for _, in := range c.inherited {
+	for _, in := range c.life.Inherited {
 		if in.Ledger == lost {
 			known, unit = known.plus(in.Total()), max(unit, in.Unit)
 		}

@@ -24,18 +24,8 @@ func (id RunID) validate() error {
 // Composition counts the releases of all runs on one data set, and refuses a release that would exceed the limit over
 // the lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
-	dataset, created string
-	limit            *Limit
-	inherited        []Inherited
-	runs             []*runFilter // in order of their first release
-	byID             map[RunID]*runFilter
-	plans            map[RunID]Amount // of runs that are open, see Plan
-}
-
-// runFilter counts one run. Its filter has no limit.
-type runFilter struct {
-	RunID
-	Filter
+	life  Lifetime         // as counted: without Ledger, Cost and the Rho of each run
+	plans map[RunID]Amount // of runs that are open, see Plan
 }
 
 // NewComposition returns the empty account of a data set. created is when the account was begun, in the form of RFC
@@ -48,51 +38,48 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Composition{dataset: dataset, created: created, limit: limit.lifelong(), byID: map[RunID]*runFilter{}}, nil
+	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
 }
 
 // Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says
 // that it is counted already and costs nothing more. The error wraps [ErrBudget] if the limit does not cover it.
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
-	r, counted, err := c.find(id, round, g)
+	f, counted, err := c.find(id, round, g)
 	if err != nil || counted {
 		return counted, err
 	}
-	what := fmt.Sprintf("round %d of %s in the lifetime of %q", round, id.text(), c.dataset)
-	if err := c.limit.bounds(max(g.Unit, c.unit()), what); err != nil {
-		return false, err
-	}
-	return false, c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, r.totalWith(round, g)), what)
+	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
 // Add counts a release whether or not the limit covers it, since it may have been made. It fails if the release is
 // counted already or does not follow those of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
-	r, counted, err := c.find(id, round, g)
+	f, counted, err := c.find(id, round, g)
 	if counted {
 		err = within(id.text(), fmt.Errorf("round %d is counted already", round))
 	}
 	if err != nil {
 		return err
 	}
-	if c.byID[id] == nil {
-		c.byID[id] = r
-		c.runs = append(c.runs, r)
+	f.add(round, g)
+	if r := c.life.run(id); r != nil {
+		r.Spends = f.spends
+	} else {
+		c.life.Runs = append(c.life.Runs, RunSpend{RunID: id, Spends: f.spends})
 	}
-	r.add(round, g)
 	return nil
 }
 
-// find returns the account of a run, a new one if there is none, and what that says of a release.
-func (c *Composition) find(id RunID, round int, g Gaussian) (r *runFilter, counted bool, err error) {
-	if r = c.byID[id]; r == nil {
-		r = &runFilter{RunID: id}
+// find returns a filter without a limit of what is counted of a run, and what that says of a release.
+func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
+	f.spends = c.life.spends(id)
+	if f.spends == nil {
 		if err := id.validate(); err != nil {
-			return nil, false, err
+			return f, false, err
 		}
 	}
-	counted, err = r.check(round, g)
-	return r, counted, within(id.text(), err)
+	counted, err = f.check(round, g)
+	return f, counted, within(id.text(), err)
 }
 
 // CheckRun reports whether a whole run of so many rounds with the same parameters fits the limit beside all other runs:
@@ -102,53 +89,41 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	if err := whole.validate(); err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%d rounds of %s in the lifetime of %q", rounds, id.text(), c.dataset)
-	if err := c.limit.bounds(max(g.Unit, c.unit()), what); err != nil {
+	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
+}
+
+// allows returns an error around [ErrBudget] if the limit does not cover cost in place of what is counted of a run.
+func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
+	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
+	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
 		return err
 	}
-	return c.limit.allows(c.totalWith(RunID{}, Total{}), c.totalWith(id, whole.Total()), what)
-}
-
-// unit returns what the cost of all that is counted protects.
-func (c *Composition) unit() Unit {
-	u := inheritedUnit(c.inherited)
-	for _, r := range c.runs {
-		u = max(u, unitOf(r.spends))
-	}
-	return u
-}
-
-// Last returns the highest round of a run that is counted, 0 if there is none.
-func (c *Composition) Last(id RunID) int {
-	if r := c.byID[id]; r != nil {
-		return r.Last()
-	}
-	return 0
-}
-
-// totalWith returns the cost of all runs and of what was inherited, with cost in place of that of the run id.
-func (c *Composition) totalWith(id RunID, cost Total) (sum Total) {
-	sum = sumInherited(c.inherited)
-	for _, r := range c.runs {
+	after := sumInherited(c.life.Inherited)
+	for _, r := range c.life.Runs {
 		own := r.Total()
 		if r.RunID == id {
 			own, cost = cost, Total{}
 		}
-		sum = sum.plus(own)
+		after = after.plus(own)
 	}
-	return sum.plus(cost)
+	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
+}
+
+// Last returns the highest round of a run that is counted, 0 if there is none.
+func (c *Composition) Last(id RunID) int {
+	f := Filter{spends: c.life.spends(id)}
+	return f.Last()
 }
 
 // Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state at that time.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
-	life := &Lifetime{
-		Dataset: c.dataset, Created: c.created, Ledger: head, Limit: c.limit.clone(),
-		Inherited: slices.Clone(c.inherited), Runs: []RunSpend{}, Cost: CostOf(c.totalWith(RunID{}, Total{}), delta),
+	life := c.life
+	life.Ledger, life.Limit, life.Inherited = head, c.life.Limit.clone(), slices.Clone(c.life.Inherited)
+	life.Runs, life.Cost = []RunSpend{}, CostOf(c.life.Total(), delta)
+	for _, r := range c.life.Runs {
+		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: slices.Clone(r.Spends)})
 	}
-	for _, r := range c.runs {
-		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: r.Spends()})
-	}
-	return life
+	return &life
 }
 
 // Head names a state of a ledger. A ledger that was only ever added to contains every head that it once had.
@@ -208,12 +183,20 @@ func (life *Lifetime) Unit() (u Unit) {
 // Rounds returns how many releases are counted of a run.
 func (life *Lifetime) Rounds(id RunID) int { return countRounds(life.spends(id)) }
 
+// run returns what is counted of a run, nil for nothing.
+func (life *Lifetime) run(id RunID) *RunSpend {
+	for i := range life.Runs {
+		if life.Runs[i].RunID == id {
+			return &life.Runs[i]
+		}
+	}
+	return nil
+}
+
 // spends returns the releases that are counted of a run.
 func (life *Lifetime) spends(id RunID) []Spend {
-	for _, r := range life.Runs {
-		if r.RunID == id {
-			return r.Spends
-		}
+	if r := life.run(id); r != nil {
+		return r.Spends
 	}
 	return nil
 }
