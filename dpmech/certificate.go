@@ -98,23 +98,17 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
 		Version: certificateVersion, About: about,
-		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life, NotCovered: slices.Clone(notCovered),
+		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life,
 	}
 	c.Rounds = countRounds(c.Spends)
 	unit := c.unit()
 	c.Unit, c.Adjacency = unit.protected(), unit.adjacency()
-	if unit == Record {
-		c.NotCovered = append(c.NotCovered, notCoveredRecord)
-	}
 	for _, s := range unit.Conditions() {
 		if !slices.Contains(c.ConditionalOn, s) {
 			c.ConditionalOn = append(c.ConditionalOn, s)
 		}
 	}
-	if c.shares() {
-		c.NotCovered = append(c.NotCovered, notCoveredShared...)
-	}
-	c.NotCovered = append(c.NotCovered, NotSigned)
+	c.NotCovered = c.uncovered()
 	if life != nil {
 		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify says what is wrong
 	}
@@ -123,6 +117,21 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 		return nil, err
 	}
 	return c, nil
+}
+
+// uncovered returns what a certificate must list under not_covered.
+func (c *Certificate) uncovered() []string {
+	wanted := slices.Clone(notCovered)
+	if c.unit() == Record {
+		wanted = append(wanted, notCoveredRecord)
+	}
+	if c.shares() {
+		wanted = append(wanted, notCoveredShared...)
+	}
+	if c.Signature == "" {
+		wanted = append(wanted, NotSigned)
+	}
+	return wanted
 }
 
 // unit returns what the costs that c states protect: those of the run, and of the lifetime of its data.
@@ -267,20 +276,10 @@ func (c *Certificate) Verify() error {
 	for i, s := range c.NotCovered {
 		f.at(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
 	}
-	wanted := slices.Clone(notCovered)
-	if c.Signature == "" {
-		wanted = append(wanted, NotSigned)
-	}
-	if unit == Record {
-		wanted = append(wanted, notCoveredRecord)
-	}
 	for _, s := range unit.Conditions() {
 		f.want(slices.Contains(c.ConditionalOn, s), "conditional_on: lacks %q", s)
 	}
-	if c.shares() {
-		wanted = append(wanted, notCoveredShared...)
-	}
-	for _, s := range wanted {
+	for _, s := range c.uncovered() {
 		f.want(slices.Contains(c.NotCovered, s), "not_covered: lacks %q", s)
 	}
 	f.at("delta", validateDelta(c.Delta))

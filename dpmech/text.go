@@ -33,9 +33,6 @@ func (c *Certificate) Text() string {
 	if unit == Record {
 		p.persons(c.Cost)
 	}
-	if c.Slack != 0 {
-		p.item("slack", "%v, the distance of the noise from the ideal", c.Slack)
-	}
 	p.limit("limit of run", c.Limit)
 	p.WriteByte('\n')
 	made := "an update cut to a length of at most R"
