@@ -1,0 +1,132 @@
+package dpmech
+
+import "math"
+
+// The Gaussian mechanism with mu = sqrt(2 rho) is (epsilon, delta)-private exactly if
+//
+//	delta >= Q(t) - e^epsilon Q(t+mu),  t = epsilon/mu - mu/2,
+//
+// with Q the standard normal upper tail (Balle and Wang, "Improving the Gaussian mechanism for differential privacy",
+// ICML 2018, Theorem 8; Dong, Roth and Su, Corollary 2.13). Since e^epsilon phi(t+mu) = phi(t), the right side is
+// phi(t)(M(t) - M(t+mu)) with Mills' ratio M. That has no exponential of epsilon, and t, unlike epsilon, is well
+// conditioned at every mu.
+
+// logDelta returns the logarithm of that right side over delta, for -37 < t <= 40 and t >= -mu/2, and minus its
+// derivative with respect to t, mu*M(t+mu)/(M(t) - M(t+mu)). The logarithm is concave in t: delta is a convolution of
+// the log-concave tail of the privacy loss with an exponential density. Its error is below [logMargin], which includes
+// a relative error of 2^-53 in delta and, for mu <= 100, in rho.
+func logDelta(t, mu, delta float64) (log, fall float64) {
+	drop := millsDrop(t, mu)
+	far, _ := mills(t + mu)
+	log = math.Log(drop/delta) - float64(t*t/2) - logSqrt2Pi
+	return log, mu * far / drop
+}
+
+const logSqrt2Pi = 0.918938533204672741780329736405618
+
+// logMargin bounds the error of logDelta.
+func logMargin(t float64) float64 { return (1 + float64(t*t)) * 0x1p-46 }
+
+// epsilonGDP inverts logDelta in t and returns epsilon = rho + mu*t.
+func epsilonGDP(rho, delta float64) float64 {
+	mu := math.Sqrt2 * math.Sqrt(rho)
+	if mu < 20 { // delta may cover epsilon = 0; with a larger mu it cannot, as a float64 below 1
+		if log, _ := logDelta(-mu/2, mu, delta); log <= -logMargin(mu/2) {
+			return 0
+		}
+	}
+	// Newton's method on a concave, falling function, from a point where it is negative (Q(t) <= exp(-t*t/2)): every
+	// step ends on the far, safe side of the root. It converges quadratically, so after a step of 2^-30 only rounding is
+	// left, which the margin covers.
+	t := math.Sqrt(-2 * math.Log(delta))
+	for range 100 {
+		log, fall := logDelta(t, mu, delta)
+		step := log / fall
+		t = max(t+step, -mu/2)
+		if math.Abs(step) < 0x1p-30*(1+math.Abs(t)) {
+			break
+		}
+	}
+	_, fall := logDelta(t, mu, delta)
+	t += logMargin(t) / fall
+	return rho + float64(mu*t)
+}
+
+// mills returns Mills' ratio M(x) = Q(x)/phi(x), where Q is the standard normal upper tail and phi its density, and
+// N(x) = 1 - x*M(x) = -M'(x), for -37 < x. Both are positive and fall with x, and neither underflows.
+//
+// For x >= 0 their relative error is below 2^-48, with functions Exp and Erfc good to 2 units of the last place: see
+// the comments at each step. Below zero M's grows like (1 + x*x)*2^-50, by the error of x*x/2.
+func mills(x float64) (m, n float64) {
+	if x < 1.5 {
+		// The rounding of Erfc's argument counts x/M(x) <= 2.9 times: M is good to 10 units of 2^-53, N >= 0.22 to 40.
+		m = math.Sqrt(math.Pi/2) * math.Exp(x*x/2) * math.Erfc(x/math.Sqrt2)
+		return m, 1 - float64(x*m)
+	}
+	// Laplace's continued fraction M = 1/(x + c), c = 1/(x + 2/(x + 3/(x + ...))), from the far end. All terms are
+	// positive, so each step shrinks the error; the remainder is below 2^-56.
+	f := x
+	for k := math.Floor(12 + 520/(x*x)); k >= 2; k-- {
+		f = x + k/f
+	}
+	c := 1 / f
+	return 1 / (x + c), c / (x + c)
+}
+
+// gauss holds the positive nodes and the weights of Gauss and Legendre's quadrature with 12 nodes on [-1, 1].
+var gauss = [6][2]float64{
+	{0.12523340851146891547, 0.249147045813402785},
+	{0.36783149899818019375, 0.23349253653835480876},
+	{0.5873179542866174473, 0.20316742672306592175},
+	{0.76990267419430468704, 0.16007832854334622633},
+	{0.90411725637047485668, 0.10693932599531843096},
+	{0.98156063424671925069, 0.047175336386511827195},
+}
+
+// millsDrop returns M(t) - M(t+mu) for mu > 0 and t >= -mu/2, to a relative error below 2^-47 where t >= 0.
+func millsDrop(t, mu float64) float64 {
+	if mu > 1 && mu > t {
+		// The difference is at least 0.35 of M(t).
+		m, _ := mills(t)
+		far, _ := mills(t + mu)
+		return m - far
+	}
+	// The two are close: their difference is the integral of N, an entire function. The rule's error is below 2^-55.
+	half := mu / 2
+	mid := t + half
+	var sum float64
+	for _, node := range gauss {
+		_, left := mills(mid - float64(half*node[0]))
+		_, right := mills(mid + float64(half*node[0]))
+		sum += float64(node[1] * (left + right))
+	}
+	return half * sum
+}
+
+// Proposition 12 of Canonne, Kamath and Steinke: rho-zCDP implies (epsilon, delta) for every order alpha = 1 + x > 1
+// with
+//
+//	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
+//
+// Every x gives a valid bound, so an imperfect optimum is safe. epsilonZCDP returns the bound at a good x of this range,
+// plus a bound of its rounding errors (2^-48 of each term).
+const leastOrder, mostOrder = 0x1p-600, 0x1p600
+
+// epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.
+func epsilonZCDP(rho, delta float64) float64 {
+	want := -math.Log(delta)
+	x := bisect(leastOrder, mostOrder, func(x float64) bool {
+		return float64(rho*x*x)+math.Log1p(x) <= want
+	})
+	first := float64(x * rho)
+	second := math.Log(delta*(1+x)) / x // one logarithm: its two factors may all but cancel
+	third := math.Log1p(1 / x)
+	margin := 0x1p-48 * (rho + first + math.Abs(second) + 1/x + third)
+	return rho + first - second - third + margin
+}
+
+// epsilonPaper is Proposition 1.3 of Bun and Steinke, "Concentrated differential privacy: simplifications, extensions,
+// and lower bounds" (TCC 2016).
+func epsilonPaper(rho, delta float64) float64 {
+	return rho + 2*math.Sqrt(rho*-math.Log(delta))
+}
