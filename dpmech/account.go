@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Accounting is a way to read the spend of a sequence of releases, a sum of [Gaussian.Rho], as epsilon at a given
-// delta. Every way gives an upper bound on the true epsilon. GDP's is the least, Paper's the largest.
+// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon at a given delta. GDP's is the
+// least, Paper's the largest.
 type Accounting int
 
 const (
@@ -36,16 +36,14 @@ const (
 	leastDelta = 0x1p-1022
 	// leastRho is what a smaller spend counts as, other than zero: a larger spend is a safe answer.
 	leastRho = 0x1p-1000
-	// widening is applied to every epsilon and delta. It exceeds what rounding leaves undecided a hundred times, so
-	// that numbers which are equal on paper come out on the same side on every processor.
+	// widening multiplies every epsilon: a hundred times the rounding error, so that comparisons agree on all processors.
 	widening = 1 + 0x1p-36
 )
 
 // Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Gaussian.Rho]) at 2^-1022 <= delta < 1,
-// rounded up: never below the true number of the accounting, and above it by less than 1e-9 of it, or by less than
-// 1e-13*sqrt(rho) where that is more, which is where delta alone covers nearly everything. (That is for delta <= 1/2
-// and rho >= 1e-300; elsewhere it is an upper bound.) Its last digits depend on the processor's mathematical functions.
-// It is +Inf if an argument is out of range, so that a mistake never looks private.
+// rounded up: never below the true number of the accounting. For delta <= 1/2 and rho >= 1e-300 it is above it by less
+// than 1e-9 of it or 1e-13*sqrt(rho), whichever is more. Its last digits depend on the processor. It is +Inf if an
+// argument is out of range.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
@@ -63,8 +61,7 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
-	// Epsilon grows with rho, but for its last digits; what is returned has passed. The upper end never does: epsilon
-	// is at least rho - 8.3*sqrt(2 rho) for every float64 delta < 1.
+	// Epsilon grows with rho but for its last digits. The upper end never fits: epsilon >= rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
 		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting",

@@ -55,7 +55,6 @@ func aliasTable() (table [256]uint64) {
 			large = append(large, i)
 		}
 	}
-	// One that has too much fills up a column whose own number has too little; those left fill theirs exactly.
 	for len(small) > 0 && len(large) > 0 {
 		s, l := small[len(small)-1], large[len(large)-1]
 		small = small[:len(small)-1]
@@ -71,8 +70,8 @@ func aliasTable() (table [256]uint64) {
 	return table
 }
 
-// cells draws round(2^shift * Z) for every element of dst: a point from under a staircase that covers the density, kept
-// if it lies under the density. Under a rectangle it does; in a wedge or in the tail that is tried.
+// cells draws round(2^shift * Z) for every element of dst: a point under a staircase that covers the density, which is
+// kept if it lies under the density. A point in a rectangle does; in a wedge or in the tail it is tested.
 func (n *normal) cells(dst []int64, shift int) {
 	for i := range dst {
 		for {
@@ -120,7 +119,7 @@ func cellDensity(j, u uint64) uint64 {
 }
 
 // tail draws a point from beyond so many cells of width 2^-cellBits and reports whether it is kept, and if so its 52
-// digits. There are blocks of width 1/4, without end, that weigh weight/2, weight/4, ... It is rare and may be slow.
+// digits. Infinitely many blocks of width 1/4 weigh weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

@@ -8,7 +8,6 @@ import (
 	"slices"
 )
 
-// certificateVersion is what every certificate says.
 const certificateVersion = 2
 
 // notCovered lists what no certificate covers.
@@ -25,7 +24,7 @@ var notCovered = []string{
 	"choices made on data that conditional_on does not list",
 }
 
-// notCoveredShared lists what no certificate of releases that share noise covers besides.
+// notCoveredShared lists what a certificate of releases that share noise does not cover in addition.
 var notCoveredShared = []string{
 	"who learns the secret of an edge between two members that are not in the adversary's hands: it is made with X25519 " +
 		"and HKDF-SHA-256, and its noise with HMAC-SHA-256 and ChaCha8, which are taken to be secure",
@@ -34,11 +33,10 @@ var notCoveredShared = []string{
 		"alone",
 }
 
-// NotSigned is what the not_covered of a certificate without a signature says besides.
+// NotSigned is in the not_covered of a certificate without a signature.
 const NotSigned = "who wrote this certificate: it is not signed with a key, so nobody can prove what it claims"
 
-// maxText bounds what a certificate takes as one point of a list.
-const maxText = 2000
+const maxText = 2000 // bytes of one entry of a list
 
 // About is what a certificate says besides the count.
 type About struct {
@@ -46,19 +44,17 @@ type About struct {
 	// Simulated says that the noise came from a seed, so that the run protects nobody: the costs are those of a real one.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
-	// Mixing rounds after each release and Cooldown rounds touch no data, and an averaged model is made of releases: all
-	// cost nothing.
+	// Mixing rounds after each release, Cooldown rounds and an averaged model do not use data and cost nothing.
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
-	// EndedAfter is the last round with data if the run has ended early, and Stops shows who asked for that: package signed
-	// makes and reads them. The package does not look into them.
+	// EndedAfter is the last round with data if the run ended early. Stops are the signed requests for that (package
+	// signed), which are not verified here.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the release after which this device took the place of a lost one. Then all planned rounds are counted,
-	// as the lost device may have made any of them.
+	// TookOverAfter is the release after which this device replaced a lost one. Then all planned rounds are counted.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
-	// ConditionalOn names what was taken as public, though data may have shaped it: preprocessing, partition, settings.
+	// ConditionalOn names what was taken as public though data may have shaped it: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
 
@@ -68,9 +64,8 @@ type Countersignature struct {
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
 }
 
-// Certificate says what a run of one client has leaked at most, and what all runs on its data set have. Anyone can
-// verify it: every number in it follows from the clip and noise of each release. The package carries its signatures and
-// does not check them.
+// Certificate states upper bounds on what a run of one client leaked, and all runs on its data set. Anyone can verify it:
+// every number follows from the clip and noise of each release. The package does not check its signatures.
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
@@ -78,8 +73,8 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade is how many reservations the ledger has of this run beyond its releases, for the rounds that follow
-	// the last one, with the same clip and noise. Cost counts them, though no such release is known to have been made.
+	// ReservedUnmade is how many rounds after the last release, with its clip and noise, the ledger has reserved for this
+	// run. Cost counts them, though no such release is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
@@ -92,8 +87,8 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
 }
 
-// NewCertificate certifies what a filter has counted at delta, without a signature. life, which it keeps, is what the
-// data set's ledger has, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade.
+// NewCertificate certifies what a filter has counted at delta, without a signature. life, which it keeps, is that of the
+// data set's ledger, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
@@ -172,9 +167,8 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 	return err
 }
 
-// unmadeOf compares the releases that a run has made with those that its ledger has reserved, both as a [Filter] counts
-// them, and returns how many were reserved and not made. These can only be the rounds right after the last release,
-// with its clip and sigma. Every other difference is an error.
+// unmadeOf returns how many releases a ledger has reserved for a run beyond those it made, both as a [Filter] counts them.
+// These must be the rounds right after the last release, with its parameters. Every other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -207,8 +201,8 @@ func countRounds(spends []Spend) int {
 	return n
 }
 
-// ParseCertificate reads a certificate from JSON, in any layout. A field that is unknown, missing or there twice is an
-// error. It does not verify.
+// ParseCertificate reads a certificate from JSON. A field that is unknown, missing or duplicated is an error. It does not
+// verify.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
 	if err := ReadJSON(data, c); err != nil {
@@ -224,7 +218,7 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// signedTag begins what a member signs, so that no signature of another kind can stand for a certificate's.
+// signedTag separates signatures of certificates from those of other kinds.
 const signedTag = "spade-edge certificate 2\n"
 
 // SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate
@@ -248,9 +242,9 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 	return buf.Bytes(), within("certificate", err)
 }
 
-// Verify computes everything again from the clip and noise of the releases and reports every field that disagrees. No
-// cost may be stated lower than it is; it may be stated up to 1e-6 of it too high. (An epsilon may be 1e-11 lower,
-// which [Accounting.Epsilon] adds for that: processors differ in the last digits of the functions it is computed with.)
+// Verify recomputes everything from the clip and noise of the releases and reports every field that disagrees. A cost may
+// be stated up to 1e-6 of it too high, and no lower than it is. (An epsilon may be 1e-11 lower, for processors differ in
+// its last digits and [Accounting.Epsilon] adds more.)
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)

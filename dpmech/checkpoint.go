@@ -52,11 +52,11 @@ func (a Amount) validate() error {
 	return errors.Join(f...)
 }
 
-// Checkpoint is what a member tells its neighbors of its lifetime ledger when it starts, so that a device which takes
-// its place begins with what was spent. It says nothing of the data: every number follows from fleet files.
+// Checkpoint is what a member reports of its lifetime ledger to its neighbors at its start, for a replacement device. It
+// does not depend on the data: every number follows from fleet files.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // of the ledger; nil: it only counts
-	// Elsewhere is what other runs have cost, and what those that this ledger knows to be open may cost to their planned end.
+	// Elsewhere is what other runs have cost; open ones of this ledger count to their planned end.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // what the run in which the member says so costs to its planned end
 	// From are the ids of lost ledgers whose cost is in Elsewhere, the latest four.
@@ -98,8 +98,8 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	return c, within("checkpoint", errors.Join(f...))
 }
 
-// Plan notes that a run is open, and that its releases will be so many rounds with the same parameters, and returns what
-// its member tells neighbors. The plan counts in the checkpoints of other runs, and in nothing else.
+// Plan notes that a run of so many rounds with the same parameters is open, and returns the checkpoint for its member's
+// neighbors. The plan counts in the checkpoints of other runs, and in nothing else.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
 		c.plans = make(map[RunID]Amount)
@@ -131,8 +131,8 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	return check
 }
 
-// Inherited is what a lost ledger had promised for the same data, as far as a neighbor can prove it. It counts in every
-// total of the ledger that inherits it. Several of one lost ledger add up: each is what was not known before.
+// Inherited is a cost that a lost ledger had counted for the same data and a neighbor can prove. It counts in every total
+// of the ledger that inherits it. Several of one lost ledger add up.
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
 	Member string `json:"proved_by"`   // the neighbor that showed the checkpoint

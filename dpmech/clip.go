@@ -56,15 +56,13 @@ func (b ball) holds(s []float32, scale float64) bool {
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
 // clip returns the scale at which s, coordinate by coordinate through onGrid, is its own projection onto the ball of
-// radius r, on the grid of step gamma. That the result is in the ball does not rest on any float: it is checked in
-// integers, after truncation. The direction is kept, as all coordinates are multiplied by the same number, to the 53
-// bits of that product and the truncation. A vector with a NaN or an infinity becomes the zero vector.
+// radius r, on the grid of step gamma. That the result is in the ball is checked in integers, after truncation. A vector
+// with a NaN or an infinity becomes the zero vector.
 //
-// At most two scales are tried. The first is the best known: 1/gamma for a vector that is short enough, r/gamma/|s| for
-// others. It may overshoot, as |s| is a float. With u = 2^-53: squares of float32 are exact in float64 (no overflow, no
-// underflow), so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings on the
-// way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs
-// all of that, and truncation only shortens: it cannot overshoot.
+// The first scale, 1/gamma or r/gamma/|s|, may overshoot, as |s| is a float. With u = 2^-53: squares of float32 are exact
+// in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings on the way
+// to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs all of
+// that, and truncation only shortens.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64
 	for _, x := range s {
@@ -86,5 +84,5 @@ func clip(s []float32, r, gamma float64) (scale float64) {
 	if b.holds(s, scale) {
 		return scale
 	}
-	return 0 // the argument above excludes it; if it is wrong, the zero vector is private too
+	return 0 // not reached; the zero vector is private too
 }

@@ -70,7 +70,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns a filter without a limit of what is counted of a run, and what that says of a release.
+// find returns a filter, without a limit, with the counted releases of a run, and that filter's answer to a release.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {

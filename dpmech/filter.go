@@ -12,22 +12,20 @@ import (
 // ErrBudget is wrapped by the error of a release that is refused because the budget does not cover it.
 var ErrBudget = errors.New("refused, the privacy budget does not cover it")
 
-// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend. Of a run, Epsilon holds against the
-// adversary that its fleet names, see [Total]. Over a lifetime (see [Composition]) it holds against all other members
-// together, unless EpsilonAll says otherwise.
+// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend. Epsilon holds in a run against the adversary
+// that its fleet names, see [Total], and over a lifetime (see [Composition]) against all other members together.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
-	// EpsilonAll is the most that may be spent against all other members together. 0 is no limit in a run, and Epsilon
-	// over a lifetime. With an EpsilonAll above it, Epsilon holds against the weakest adversary that a run names.
+	// EpsilonAll is the limit against all other members together. 0 is no limit in a run, and Epsilon over a lifetime. If it
+	// is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. Releases that protect each record only are refused under a limit for each client:
-	// they do not bound what a client loses.
+	// Unit is what the limit protects. Under a limit for each client, releases that protect each record are refused.
 	Unit Unit `json:"unit,omitzero"`
 }
 
-// String returns the limit as it is told to people, with its adversary where it has one of its own.
+// String returns the limit in words, with its adversary if it has one of its own.
 func (l Limit) String() string {
 	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
 	if l.Unit != Client {
@@ -69,8 +67,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns what l means over a lifetime: a limit against all other members together, which is Epsilon unless it
-// is given.
+// lifelong returns what l means over a lifetime: EpsilonAll is Epsilon unless it is given.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -148,8 +145,7 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 
 // Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
 // may depend on everything released before it (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
-// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). The node saves its state with its own,
-// before the release leaves. It is not safe for concurrent use.
+// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend

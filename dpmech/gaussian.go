@@ -20,8 +20,8 @@ const (
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of
 // standard deviation Sigma (sigma_dp,k) in every coordinate. The two belong together: neither says anything alone.
 //
-// In the paper's form, Shared is zero and Sigma is all the noise there is. Otherwise the release also carries the noise
-// of its [Pair]s, which protects it from everybody who does not know their keys.
+// In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it from
+// everybody who does not know their keys.
 type Gaussian struct {
 	Clip   float64 // R > 0, in units of the parameter vector
 	Sigma  float64 // standard deviation > 0 of the client's own noise, in the same units
@@ -63,9 +63,8 @@ func (g Gaussian) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Rho returns the release's cost in zCDP against the adversary that the fleet names: 2R^2/sigma^2, since replacing the
-// data set moves the clipped update by at most 2R, with Shared.Effective in place of sigma if noise is shared. It is the
-// exact number rounded up to a float64, the same on every processor, and +Inf if g is not valid.
+// Rho returns the release's cost in zCDP against the adversary that the fleet names: 2R^2/sigma^2, with Shared.Effective
+// in place of sigma if noise is shared. It is the exact number rounded up to a float64, and +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
 	if g.Shared.Effective > 0 {
 		return g.rho(g.Shared.Effective)
@@ -98,10 +97,9 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the noise that lets an update clipped to radius clip be released rounds times within (epsilon,
-// delta), with epsilon read in the given accounting. It is rounded up to six digits, the same on every processor. It
-// fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]). Where noise is shared, this is
-// what Shared.Effective has to be.
+// SigmaFor returns the sigma, or Shared.Effective, with which an update clipped to radius clip may be released rounds times
+// within (epsilon, delta) by the given accounting. It is rounded up to six digits, the same on every processor. It fails
+// if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -111,15 +109,14 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 		return 0, err
 	}
 	g := Gaussian{Clip: clip, Sigma: roundUp(clip * math.Sqrt(2*float64(rounds)/rho))}
-	// The steps above are rounded too: what counts is what the result spends.
 	for g.Validate() == nil && acc.Epsilon(times(rounds, g.Rho()), delta) > epsilon {
 		g.Sigma = roundUp(g.Sigma * (1 + 1e-6))
 	}
 	return g.Sigma, g.Validate()
 }
 
-// MaxRounds returns how many releases with the parameters g fit into (epsilon, delta), with epsilon read in the given
-// accounting: 0 to 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// MaxRounds returns how many releases with the parameters g fit into (epsilon, delta) by the given accounting: 0 to
+// 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
 	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err

@@ -34,12 +34,12 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 
 // Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
 // the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
-// counts as the zero vector. The noise is drawn before the update is looked at: a failure says nothing about it.
+// counts as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
 //
 // pairs is the noise that the client shares with its neighbors, one entry for each; only if g.Shared is set. Summed over
-// all members of a network, what they share cancels exactly, on the fine grid that precedes the rounding of a result.
+// all members of a network, shared noise cancels exactly on the fine grid.
 //
-// If Release fails, s is zero and must not be used: lengths differ, g is not valid, or the source of randomness failed.
+// Release fails if lengths differ, g is not valid, or the source of randomness fails; then s is zero and must not be used.
 func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	gamma, err := m.sumWhole(s, g, pairs)
 	return m.store(s, gamma, err)
@@ -87,8 +87,7 @@ func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) err
 	return nil
 }
 
-// maxSteps bounds what ReleaseOnGrid returns. Noise stays below 2^22 steps but for a probability of 2^-700000; only a
-// clip of more than 2^29 steps, which no noise could hide, gets near.
+// maxSteps bounds what ReleaseOnGrid returns. Noise stays below 2^22 steps but for a probability of 2^-700000.
 const maxSteps = 1 << 30
 
 // ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
@@ -96,12 +95,11 @@ const maxSteps = 1 << 30
 // the same release as Release does, up to half a step and the rounding of its float32.
 //
 // step is in [g.Sigma/2^12, g.Sigma]. If it is g.Sigma/2^W this is a rounding shift of the integer sum (of its leading
-// 53 bits, if it has more). For any other step the sum is multiplied by one float64, with the same bits on every
-// processor: a value that is closer than 2^-51 of its size to the middle between two integers may go to either.
+// 53 bits). For any other step the sum is multiplied by one float64: a value closer than 2^-51 of its size to the middle
+// between two integers may go to either, the same one on every processor.
 //
-// dst and s have the mechanism's length. s is zero afterwards: the update does not outlive its release. If
-// ReleaseOnGrid fails, dst is zero too and must not be used: lengths differ, g or step is not valid, or the source of
-// randomness failed.
+// dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
+// valid, or the source of randomness fails; then dst is zero too and must not be used.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
 	gamma, err := 0.0, m.checkGrid(len(dst), step, g)

@@ -58,8 +58,7 @@ func (n *normal) word() uint64 {
 }
 
 // round turns |Z|, whose digits up to the 52nd after the binary point are x, into round(2^shift |Z|), with a minus sign
-// if negative is 1. One digit more than the grid has decides between down and up; a tie has probability 0. From 2^12 on
-// |Z| has no x, with a probability below exp(-2^23).
+// if negative is 1. A tie has probability 0. |Z| >= 2^12, with a probability below exp(-2^23), does not fit x.
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

@@ -6,23 +6,23 @@ import (
 	"math"
 )
 
-// Shared is what a release has besides the client's own noise: of each neighbor a vector w of Gaussian noise that only
-// the two of them know. One adds it to its release and the other subtracts it, so that it is gone from their sum
-// (Allouah et al., "The privacy power of correlated noise in decentralized learning", arXiv 2405.01031).
+// Shared is the noise of a release that cancels in the network: for each neighbor a Gaussian vector w that only the two of
+// them know, which one adds and the other subtracts (Allouah et al., "The privacy power of correlated noise in
+// decentralized learning", arXiv 2405.01031).
 type Shared struct {
-	// Sigma is the standard deviation of each vector in every coordinate: the client's own sigma times a power of two. So
-	// it is an integer on the same grid, and the sum of all releases holds nothing of it.
+	// Sigma is the standard deviation of w in every coordinate: the client's own sigma times a power of two, so that w is an
+	// integer vector on the same grid and cancels exactly.
 	Sigma float64 `json:"sigma"`
-	// Effective is the standard deviation of the noise that is left to somebody who sees all releases of all members and
-	// knows all that Colluders of them know: sigma times the root of the graph's least conductance, rounded down.
+	// Effective is the standard deviation of the remaining noise against an adversary who sees all releases and knows all
+	// that Colluders members know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
-	// Absent is g, how many members may vanish while the others go on sharing noise without them, 0 or more. Effective
-	// counts on no noise of Colluders and Absent members, and holds if no more vanish: see PROOF.md, part 3.
+	// Absent is how many members may vanish while the others go on sharing noise, 0 or more. Effective does not count noise
+	// of Colluders and Absent members, and holds if no more vanish: see PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
 }
 
-// Adversary names against whom a release protects at its [Gaussian.Rho]; without shared noise that is [Everybody].
+// Adversary names against whom [Gaussian.Rho] holds; without shared noise that is [Everybody].
 func (s Shared) Adversary() string { return s.adversary().String() }
 
 func (s Shared) adversary() adversary {
@@ -61,9 +61,8 @@ func (s Shared) validate(g Gaussian) error {
 	return errors.Join(errs...)
 }
 
-// Alone returns the noise of a release that shares none with anybody, in a run whose releases do: as much as the
-// adversary whom the run names faces otherwise, or more. It is the first of sigma*2^n that is not below
-// Shared.Effective, for the release lies on the same grids.
+// Alone returns the noise of a release without shared noise in a run whose releases have it: the first sigma*2^n that is
+// not below Shared.Effective, so that the release lies on the same grids and costs no more.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {
@@ -74,14 +73,13 @@ func (g Gaussian) Alone() Gaussian {
 
 // Pair is the noise that a client shares with one neighbor in one round.
 type Pair struct {
-	// Key is known to the two ends alone, and is that of one round of one run: a key that is used twice gives the
-	// difference of two updates away.
+	// Key is known to the two ends alone and used in one round of one run: a second use reveals the difference of two
+	// updates.
 	Key      [32]byte
 	Subtract bool // one end adds the vector, the other one subtracts it
 }
 
-// share adds the vectors of pairs to the noise of a release. Both ends draw the same one, whatever sampler their
-// programs draw their own noise with, and in a time that says nothing about it.
+// share adds the vectors of pairs to the noise of a release. Both ends draw the same one with the isochronous sampler.
 func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	n, _ := g.Shared.exponent(g.Sigma)
 	switch {

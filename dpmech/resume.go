@@ -16,9 +16,8 @@ import "fmt"
 //     have been drawn. But it has no mark, so nothing that depends on the draw has left the device, and a fresh one
 //     costs nothing more.
 //
-// So with one of state, lines and mark set back, and the other two as they were, no round is released twice: see "The
-// order of duties" in PROOF.md. reserved < saved is no loss: cool-down rounds have no lines, and a run may have had no
-// ledger when it began.
+// So if one of state, lines and mark is set back, no round is released twice: see "The order of duties" in PROOF.md.
+// reserved < saved is no loss: cool-down rounds have no lines, and a run may have begun without a ledger.
 func CheckResume(saved, reserved, marked int) error {
 	const state = "and the newest state is of release"
 	switch {

@@ -6,26 +6,21 @@ import (
 	"math/bits"
 )
 
-// Rows is what one client has learned in a round that protects each record: a row of d numbers for each of its records,
-// where d is the mechanism's length. Nothing in a row may depend on another unit's records, nor on anything else that
-// was not released: then replacing one unit replaces one clipped row of the sum and no other, see part 4 of PROOF.md.
+// Rows are a client's contributions in a round that protects each record: a row of d numbers for each of its records,
+// where d is the mechanism's length. A row may depend on its own unit's records and on released values only: then
+// replacing one unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
-	// Values holds the rows, one after the other. A unit's rows lie next to each other. They are read and not changed.
-	Values []float32
-	// Places is how many rows a unit has, the same number for all units of a network (r_max): 1 where the unit is a
-	// record, more where it is a person with several. 0 means 1. Rows of a unit are added in their order, in float32,
-	// and clipped together.
+	Values []float32 // the rows, one after the other, those of a unit together; not changed
+	// Places is how many rows a unit has, the same number for all units of a network (r_max): 1 if the unit is a record,
+	// more if it is a person; 0 means 1. Rows of a unit are added in their order, in float32, and clipped together.
 	Places int
 	// Factor multiplies each unit's row before it is clipped: -eta/m_bar, or 1. It is public, of size 1e-100..1e100.
 	Factor float64
-	// Most is the number of units of the member of the network that has most of them (m_max). It is public, and at least
-	// the number of units here. It bounds the size of the integers of the sum.
+	// Most is the largest number of units of any member (m_max). It is public and bounds the integers of the sum.
 	Most int
 }
 
-// mostSum bounds the sum of all clipped rows, in steps of the fine grid: with noise below 2^62 and shared noise below
-// 2^60 it fits 64 bits.
-const mostSum = 1 << 61
+const mostSum = 1 << 61 // of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
 
 // CheckRows reports whether releases with the parameters of g, of dim numbers each, can hold the sum of so many clipped
 // rows exactly: most*g.Clip is at most 2^61 steps of the fine grid. All arguments are public, and so is the answer.
@@ -51,13 +46,12 @@ func CheckRows(g Gaussian, dim, most int) error {
 // part of a round's one release in a run that protects each record.
 //
 // Every unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and put on the fine
-// grid. That it is in the ball is checked in integers. A row that is not finite counts as the zero row. The integers are
-// added without rounding, so the sum is the same in any order and on every processor, and replacing one unit moves it
-// by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are those of [Mechanism.Release]; the noise
-// is drawn before a row is read.
+// grid. A row that is not finite counts as the zero row. The integers are added without rounding, so the sum does not
+// depend on the order, and replacing one unit moves it by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and
+// pairs are those of [Mechanism.Release]; the noise is drawn before a row is read.
 //
-// If ReleaseRows fails, dst is zero and must not be used: a length differs, g, Places, Factor or Most is out of range,
-// or the source of randomness failed.
+// ReleaseRows fails if a length differs, g, Places, Factor or Most is out of range, or the source of randomness fails;
+// then dst is zero and must not be used.
 func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...Pair) error {
 	gamma, err := 0.0, m.checkLength("destination", len(dst))
 	if err == nil {
@@ -76,7 +70,7 @@ func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step f
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// checkRows reports what keeps rows from being summed. It looks at public numbers only.
+// checkRows reports what keeps rows from being summed. It depends on public numbers only.
 func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	if err := CheckRows(g, len(m.noise), rows.Most); err != nil {
 		return err
@@ -150,7 +144,7 @@ func (s *rowSum) together(rows []float32) []float32 {
 }
 
 // clip sets whole to the projection of factor*row onto the ball, and reports whether that is other than zero. It tries
-// the two scales of the function clip; factor takes one of the spare roundings there.
+// the two scales of the function clip, whose error bound has room for the rounding by factor.
 func (s *rowSum) clip(row []float32) bool {
 	sum := squares(row)
 	if !(sum <= math.MaxFloat64) || sum == 0 {

@@ -23,8 +23,8 @@ type Spend struct {
 	Unit   Unit    `json:"unit,omitzero"`
 }
 
-// Total returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up: it is never below the true number, and
-// the same on every processor. It is +Inf if the parameters are not valid.
+// Total returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up, the same on every processor. It is +Inf
+// if the parameters are not valid.
 func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
 
 func (s Spend) gaussian() Gaussian {
@@ -60,8 +60,8 @@ func bounded(rho float64) error {
 		rho, float64(maxSpend))
 }
 
-// validateSpends reports what keeps list from being what a [Filter] has counted: one spend after the other, the next
-// one begun only where parameters change or rounds are skipped.
+// validateSpends reports what keeps list from being what a [Filter] has counted: in order of rounds, with a new spend only
+// where parameters change or rounds are skipped.
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {
@@ -92,8 +92,7 @@ func sumSpends(list []Spend) (sum Total) {
 	return sum
 }
 
-// sumUp returns a+b rounded up to the next float64; an exact result stays as it is. Neither operand is negative, and
-// none is near the ends of the range: costs are, see [Gaussian.Validate].
+// sumUp returns a+b rounded up to a float64, for costs: not negative, and not near the ends of the range.
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a

@@ -16,9 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadJSON reads exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal] it refuses fields that v does not have,
-// fields that are there twice, names in other than small letters, and more than one value. It is meant for files that
-// others may have made: deep nesting is an error.
+// ReadJSON reads exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal] it refuses unknown and duplicate fields,
+// names with capital letters, and more than one value.
 func ReadJSON(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("not valid UTF-8")
@@ -77,8 +76,8 @@ func jsonWords(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-// uniqueNames refuses an object, at any depth of a valid JSON value, in which a field is there twice or has a name that
-// is not of small letters, digits and underscores: package json would match it in any letter case.
+// uniqueNames refuses an object, at any depth of a valid JSON value, with a duplicate field or a name that is not of small
+// letters, digits and underscores: package json ignores case.
 func uniqueNames(data []byte) error {
 	var open []map[string]bool // the names so far of each object around this place; nil for an array
 	for i := 0; i < len(data); i++ {
@@ -113,8 +112,8 @@ func uniqueNames(data []byte) error {
 	return nil
 }
 
-// sameNames reports every field that only one of two decoded JSON values has: package json itself accepts missing fields,
-// and writes none that are empty. path is the place of both, empty for a whole file.
+// sameNames reports every field that only one of two decoded JSON values has. path is the place of both, empty for a whole
+// file.
 func (f *faults) sameNames(path string, have, want any) {
 	switch want := want.(type) {
 	case []any:

@@ -127,7 +127,7 @@ func (p *page) item(name, format string, args ...any) {
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// visible replaces what could steer a terminal: a certificate that others have made is looked at before it is verified.
+// visible replaces control characters, as a certificate of others may be shown before it is verified.
 func visible(r rune) rune {
 	if strconv.IsPrint(r) {
 		return r
@@ -149,8 +149,7 @@ func (p *page) cost(c Cost, unit Unit) {
 	}
 }
 
-// persons says what a person with several records is promised: r replaced records are r steps of the same adjacency, and
-// the mu of Gaussian differential privacy adds up.
+// persons states epsilon for a person with r records: r steps of the same adjacency, over which the mu of GDP adds up.
 func (p *page) persons(c Cost) {
 	var list []string
 	for r := 2; r <= 10; r++ {

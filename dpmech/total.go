@@ -8,12 +8,12 @@ const (
 	Everybody = "everybody else together"
 	// AllOthers is the stronger of the two adversaries of releases that share noise: the members know that noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the other one where the runs, and so their adversaries, are not known.
+	// WeakestNamed is the other one if the runs, and so their adversaries, are not known.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
-// Total is what releases cost in zCDP, rounded up, against two adversaries. The two costs are the same where no noise is
-// shared. Totals of several runs add up, against the weakest of the adversaries that the runs name.
+// Total is what releases cost in zCDP, rounded up, against two adversaries; without shared noise both costs are the same.
+// Totals of several runs add up, against the weakest of the adversaries that the runs name.
 type Total struct {
 	Rho float64 // outsiders, with at most as many members as the least Shared.Colluders of all releases
 	All float64 // all other members together
@@ -27,8 +27,8 @@ type Figure struct {
 	Rho       float64 // zCDP, rounded up
 }
 
-// Figures returns what t states, each cost with its adversary: one figure against [Everybody] where both costs are the
-// same, and otherwise two, the second against [AllOthers]. Everything that shows a cost takes its adversary from here.
+// Figures returns each cost with its adversary: one figure against [Everybody] if both costs are the same, otherwise two,
+// the second against [AllOthers].
 func (t Total) Figures() []Figure {
 	if t.Rho == t.All {
 		return []Figure{{Everybody, t.All}}
@@ -50,15 +50,14 @@ func (g Gaussian) Total(n int) Total {
 	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
 }
 
-// adversary is whoever sees all releases, together with any colluders members. The zero value is everybody else: what
-// holds against them holds against each.
+// adversary is whoever sees all releases, together with any colluders members. The zero value is everybody else.
 type adversary struct {
 	shared            bool // the releases share noise
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the strongest adversary against whom a cost holds that is the sum of one against a and one against b: the
-// fewest colluders, and the fewest absent members where these count at all.
+// or returns the adversary of the sum of two costs: with the fewest colluders, and the fewest absent members where these
+// count at all.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:

@@ -60,8 +60,7 @@ func scaled(a, e uint64) uint64 {
 	return hi<<1 | lo>>63
 }
 
-// exact decides the comparison, however close: it is made in interval arithmetic, and as long as the two sides overlap,
-// both numbers get 64 digits more, which word draws.
+// exact decides the comparison in interval arithmetic: while the two sides overlap, word draws 64 more digits of both.
 func (t *trial) exact(word func() uint64) bool {
 	u, y := new(big.Int).SetUint64(t.u), new(big.Int).SetUint64(t.y)
 	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(t.peak), big.NewInt(1)

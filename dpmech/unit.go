@@ -4,11 +4,10 @@ package dpmech
 type Unit int
 
 const (
-	// Client protects the whole data set of a client: it is replaced by any other. This is the unit of the paper. What it
-	// costs bounds what each record costs.
+	// Client protects the whole data set of a client, the unit of the paper. Its cost bounds that of each record.
 	Client Unit = iota
-	// Record protects each record of a client, or each person where a unit of [Rows] is a person: one is replaced by any
-	// other. The numbers of records are public. It says next to nothing of the whole data set.
+	// Record protects each record of a client, or each person if a unit of [Rows] is a person. The numbers of records are
+	// public. It does not protect the whole data set.
 	Record
 )
 
@@ -50,8 +49,8 @@ func (u Unit) adjacency() string {
 	return "the data set is replaced by any other"
 }
 
-// Conditions returns what a guarantee of the unit takes as given besides: every certificate of it lists these under
-// conditional_on. There are none for each client.
+// Conditions returns the assumptions of the unit, which every certificate of it lists under conditional_on; none for
+// Client.
 func (u Unit) Conditions() []string {
 	if u != Record {
 		return nil
@@ -64,11 +63,10 @@ func (u Unit) Conditions() []string {
 	}
 }
 
-// notCoveredRecord is what no certificate of releases that protect each record covers besides.
+// notCoveredRecord is what a certificate of releases that protect each record does not cover in addition.
 const notCoveredRecord = "a client's whole data set: what is stated holds for one record"
 
-// unitOf returns what the cost of spends protects: a record if any of them does, since a release that protects a whole
-// data set protects each record as well.
+// unitOf returns what the cost of spends protects: each record if any of them does.
 func unitOf(spends []Spend) (u Unit) {
 	for _, s := range spends {
 		u = max(u, s.Unit)
