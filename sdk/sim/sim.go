@@ -40,17 +40,15 @@ type Sim struct {
 	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of
 	// a tick.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function that weighs messages when they are sent, lost ones included, such as by the
-	// bytes of their frames. Each goroutine of a tick has its own. [Sim.Weight] returns the sum. A release that goes to
-	// all neighbors is weighed once and counts for each. The vectors are valid during the call, and an error ends the run.
+	// Meter, if not nil, makes a function, one for each goroutine of a tick, that measures sent messages, such as by the
+	// bytes of their frames; lost ones count. [Sim.Weight] returns the sum. A release that goes to all neighbors is measured
+	// once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
-	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no bit of the
-	// result.
+	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no result.
 	Faults FaultSchedule
-	// Forge, if not nil, sees every message that carries a release when it is sent, in the order of clients and of their
-	// neighbors, and returns what is sent in its place: that of a member that does not follow the method. All clients of
-	// the tick have made their releases by then, and OnRelease has seen them. The message's vectors are a copy.
+	// Forge, if not nil, replaces each message that carries a release by that of a malicious member. It is called in the
+	// order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
 	// Asleep, if not nil, says of each client whether it does nothing in a tick, counted from 0. Its messages wait for it.
 	Asleep func(client, tick int) bool
@@ -66,7 +64,6 @@ type Sim struct {
 	last       int
 	over       int // complete rounds
 	transcript *Transcript
-	hashed     [][]float32 // models of the last complete round, which may still be hashed
 	spare      [][]float32 // room for models
 }
 
@@ -85,7 +82,7 @@ func New(clients []Client) (*Sim, error) {
 	}
 	s := &Sim{last: clients[0].Config.Last(), transit: map[int][]admm.Message{}}
 	s.transcript = NewTranscript(len(clients), func(round int, models [][]float32) {
-		s.over, s.spare, s.hashed = round, append(s.spare, s.hashed...), models
+		s.over, s.spare = round, append(s.spare, models...)
 	})
 	for i, c := range clients {
 		switch last := c.Config.Last(); {
@@ -112,7 +109,7 @@ func New(clients []Client) (*Sim, error) {
 			return nil, fmt.Errorf("sim: client %d: %w", i, err)
 		}
 		s.members = append(s.members, &member{
-			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place,
+			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place, sent: map[int]int{},
 		})
 	}
 	return s, nil
@@ -144,7 +141,7 @@ func (s *Sim) Ticks() int { return s.tick }
 // Transcript returns the hash, in hex, of all complete rounds, see [Transcript].
 func (s *Sim) Transcript() string { return s.transcript.Sum() }
 
-// Weight returns how much all messages weigh that were sent so far, by Meter.
+// Weight returns the sum of what Meter has measured.
 func (s *Sim) Weight() (sum int64) {
 	for _, w := range s.workers {
 		sum += w.weight

@@ -21,7 +21,7 @@ type member struct {
 	oracle    zoest.Oracle
 	neighbors []int
 	place     []int32        // where this client stands among the neighbors of each neighbor
-	sent      []int          // with Faults: messages sent so far, by neighbor
+	sent      map[int]int    // with Faults: messages sent so far, by neighbor
 	in, out   []admm.Message // of this tick; out holds copies
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
@@ -157,8 +157,8 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 // live takes a client through one tick.
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// The neighbors are at work at the same time. What they have posted stays as it is in this tick: a client makes at
-		// most one release in it, and that takes the place of an earlier one.
+		// What neighbors, which run at the same time, have posted does not change in this tick: a client makes at most one
+		// release in it, which replaces an earlier one.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
@@ -246,7 +246,7 @@ func (c *member) keep(msg admm.Message) {
 }
 
 // measure weighs messages.
-func (w *worker) measure(send []admm.Message) error {
+func (w *worker) measure(send []admm.Message) (err error) {
 	if w.weigh == nil {
 		return nil
 	}
@@ -258,7 +258,6 @@ func (w *worker) measure(send []admm.Message) error {
 		}
 		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
 			m.Kind != admm.Release {
-			var err error
 			if n, err = w.weigh(m); err != nil {
 				return err
 			}
@@ -278,12 +277,8 @@ func (s *Sim) send(c *member, msg admm.Message) {
 	}
 	delays := onTime
 	if s.Faults != nil {
-		if c.sent == nil {
-			c.sent = make([]int, len(c.neighbors))
-		}
-		j, _ := slices.BinarySearch(c.neighbors, msg.To)
-		delays = s.Faults(msg.From, msg.To, c.sent[j])
-		c.sent[j]++
+		delays = s.Faults(msg.From, msg.To, c.sent[msg.To])
+		c.sent[msg.To]++
 	}
 	for _, ticks := range delays {
 		at := s.tick + 1 + max(0, ticks)

@@ -15,12 +15,11 @@ type Transcript struct {
 	clients  int
 	complete func(round int, models [][]float32)
 
-	mu      sync.Mutex // guards what follows
-	over    int
-	open    []round // the rounds after over
-	writing sync.WaitGroup
-	hash    hash.Hash // of writing until that is over, as buf is
-	buf     []byte
+	mu   sync.Mutex // guards what follows
+	over int
+	open []round // the rounds after over
+	hash hash.Hash
+	buf  []byte
 }
 
 // round holds the known releases of a round that is not complete.
@@ -30,13 +29,12 @@ type round struct {
 }
 
 // NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with
-// every complete round, in order, while no other release can be added. The models are hashed while the run goes on:
-// they must not change before the next call of complete, or of Sum.
+// every complete round, in order, while no other release can be added. It may keep the models.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
 
-// Add takes in the release of a client and keeps x. A release that is known already is ignored.
+// Add adds the release of a client and keeps x. A release that is known already is ignored.
 func (t *Transcript) Add(number, client int, x []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,28 +52,24 @@ func (t *Transcript) Add(number, client int, x []float32) {
 	r.count++
 	for len(t.open) > 0 && t.open[0].count == t.clients {
 		models := t.open[0].models
-		t.open[0] = round{}
 		t.open = t.open[1:]
 		t.over++
-		over := t.over
-		t.writing.Wait()
-		t.writing.Go(func() { t.write(over, models) })
+		t.write(models)
 		if t.complete != nil {
 			t.complete(t.over, models)
 		}
 	}
 }
 
-// write hashes the models of a round.
-func (t *Transcript) write(number int, models [][]float32) {
+// write hashes the models of the round over.
+func (t *Transcript) write(models [][]float32) {
 	for i, x := range models {
-		buf := binary.LittleEndian.AppendUint64(t.buf[:0], uint64(number))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(i))
+		t.buf = binary.LittleEndian.AppendUint64(t.buf[:0], uint64(t.over))
+		t.buf = binary.LittleEndian.AppendUint64(t.buf, uint64(i))
 		for _, v := range x {
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+			t.buf = binary.LittleEndian.AppendUint32(t.buf, math.Float32bits(v))
 		}
-		t.hash.Write(buf)
-		t.buf = buf
+		t.hash.Write(t.buf)
 	}
 }
 
@@ -83,6 +77,5 @@ func (t *Transcript) write(number int, models [][]float32) {
 func (t *Transcript) Sum() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.writing.Wait()
 	return hex.EncodeToString(t.hash.Sum(nil))
 }
