@@ -28,23 +28,22 @@ type weakestOf struct {
 }
 
 // Conductance returns the least conductance from any node to ground when so many colluders are taken away. Every node
-// is wired to ground with a conductance of 1, and every edge has ratio^2, with ratio in (0, 4096]. As noise: if
-// a node adds noise of variance 1 of its own, and for each neighbor noise of variance ratio^2 that it subtracts, then
-// this is the variance of what hides it from somebody who sees all that is sent and knows all that colluders know. The
-// graph keeps the result, and so it is cheap to ask for again. It has the same bits on every processor.
+// is wired to ground with a conductance of 1, and every edge has ratio^2, with ratio in (0, 4096]. This is the variance of
+// the noise that hides a node from an adversary who sees all messages and knows all that colluders know, if each node has
+// noise of variance 1 of its own and shares noise of variance ratio^2 with each neighbor. The graph keeps the result.
 //
-// The result is never more than the true one. By Rayleigh's law (Doyle and Snell, "Random walks and electric networks",
-// 1984) a conductance only falls when a part of the network is taken away, so that as many colluders as allowed are the
-// worst. If all choices of them are computed in about a second, the result is Exact; that is so for 1 colluder in
-// sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up
-// to 50. Otherwise it is the better one of two bounds: that of the spectrum, which is close where every node has many
-// neighbors, and that of a tree. The table in sdk/DEFAULTS.md shows what a bound costs.
+// The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random walks and
+// electric networks", 1984) a conductance only falls when a part of the network is taken away, so the most colluders are
+// the worst. If all choices of them take about a second, the result is Exact: for 1 colluder in sparse graphs of up to
+// 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up to 50. Otherwise it is
+// the better of two bounds: that of the spectrum, which is close if every node has many neighbors, and that of a tree. The
+// table in sdk/DEFAULTS.md shows what a bound costs.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
 			"and 0 colluders or more", ratio, colluders, maxRatio)
 	}
-	g.keeping.Lock() // for as long as it takes, so that members of one process do not all compute the same
+	g.keeping.Lock() // during the computation, so that members of one process do not repeat it
 	defer g.keeping.Unlock()
 	of := weakestOf{ratio, colluders}
 	c, ok := g.kept[of]
@@ -98,10 +97,9 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 //
 // In a complete graph, where all others are m, the two are equal.
 //
-// If c members leave a graph of n with second eigenvalue lambda, those that are left, m = n-c, have a second eigenvalue
-// of lambda - c or more. For let x be a vector on these whose sum is zero, and 0 at the others. Then x'*L*x, the sum of
-// (x_u-x_v)^2 over all edges, is lambda*|x|^2 or more; edges that leave with a member are x_u^2 of it each, and no node
-// has more than c of them.
+// If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of lambda - c or more: for a
+// vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is lambda*|x|^2 or more, and the
+// edges that leave add at most c*x_u^2 for each node u.
 func spectral(m int, w, lambda2 float64) float64 {
 	if !(lambda2 > 0) {
 		return 0
@@ -111,9 +109,9 @@ func spectral(m int, w, lambda2 float64) float64 {
 }
 
 // surely returns lambda, or slightly less, if no eigenvalue of the Laplacian but that of the constant vector is below,
-// and 0 otherwise. The proof is that L - lambda*I, with a multiple of the matrix of ones added, has a factorisation by
-// Cholesky, so that a matrix which differs from it by rounding has no negative eigenvalue (Rump, "Verification of
-// positive definiteness", BIT 46, 2006: no more than the trace times n+2 units in the last place).
+// and 0 otherwise. The proof is a Cholesky factorisation of L - lambda*I plus a multiple of the matrix of ones: a matrix
+// that differs from it by at most the trace times n+2 units in the last place has no negative eigenvalue (Rump,
+// "Verification of positive definiteness", BIT 46, 2006).
 func (g *Graph) surely(lambda float64) float64 {
 	n := g.N()
 	a := square(n)

@@ -3,7 +3,7 @@ package graph
 import "slices"
 
 // exactly tries all choices of colluders: the resistances without all but the last one are the diagonal of an inverse
-// matrix, and it takes a change of low rank to take the last one away. Each is rounded up by more than its error; the
+// matrix, and the last one is taken away by a change of low rank. Each resistance is rounded up by more than its error; the
 // result is Exact if that is a share of at most negligible.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
@@ -55,10 +55,9 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 // inverse returns the inverse of I + w*L for the graph whose nodes of gone have no edges, by elimination: the links of a
 // node that goes become links between its neighbors and from them to ground, as a star of resistors becomes a mesh.
 //
-// Number (x, y) is off by at most error*sqrt(a_xx*a_yy). For all numbers are positive, and nothing is subtracted. What a
-// step of the elimination rounds is as if the conductors had been others, by a share of a few units in the last place,
-// and by Rayleigh's law the whole form changes by no larger share. What follows are sums of products: a row adds a share
-// of as many units as it has links, and two.
+// Number (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding in a
+// step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law the whole
+// form changes by no larger share. The sums of products add to a row a share of as many units as it has links, and two.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)
@@ -116,10 +115,10 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 // Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii + w*b_i'*inverse(S)*b_i.
 //
 // Error. With m the largest number of a, a number of b is off by e = 4*error*m at most. Row x of S is diagonally
-// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground not by way of
-// v. Let h be the least of these sums less n*e. So S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in
-// the last place where they are eliminated, for nothing grows in that; what the form then is off by is that share of h.
-// The numbers of b_i matter as 2*w*d*e, since no potential is more than that of i. Four times the first sum covers all.
+// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground not by way of v. With h
+// the least of these sums less n*e, S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in the last place
+// from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since no potential is
+// more than that of i. Four times the first sum covers all.
 func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
 	var near []int
 	for _, u := range g.neighbors[v] {

@@ -31,8 +31,8 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent is the graph made last, for as long as somebody has it. A fleet's graph is made anew from the list of edges
-// whenever the fleet is checked; all of them share one, and so its spectrum.
+// recent is the graph made last, while it is in use. A fleet's graph is made anew whenever the fleet is checked; all of
+// them share one, and so its spectrum.
 var recent struct {
 	sync.Mutex
 	graph weak.Pointer[Graph]
@@ -134,8 +134,7 @@ func (g *Graph) link(n int) {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
-	// All lists share one backing array. Edges are in ascending order, so a node first meets its smaller neighbors,
-	// then its larger ones, each in ascending order.
+	// Edges are in ascending order, so a node first meets its smaller neighbors, then its larger ones, both in order.
 	flat := make([]int, 2*len(g.edges))
 	g.neighbors = make([][]int, n)
 	for i, d := range degree {

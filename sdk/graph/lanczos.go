@@ -28,10 +28,8 @@ func (g *Graph) times(y, x []float64) {
 
 // extreme returns the largest (top) or the smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
 // unit eigenvector y: some eigenvalue is that close to theta, and by Rayleigh's principle theta itself is never beyond
-// the extreme one. Both are 0 for a single node.
-//
-// The method is Lanczos's with full reorthogonalisation, run to its end: a tridiagonalisation. With a random start it
-// finds the extreme eigenvalue with probability one.
+// the extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalisation and a random start,
+// run to its end.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
 		return 0, 0
@@ -95,10 +93,9 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 }
 
 // approach is extreme for large graphs: Lanczos's method without reorthogonalisation, in time proportional to the graph a
-// step. Rounding then brings back only what has been found already, as copies, and the residual that the last element of
-// the matrix's eigenvector gives holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
-// Appl. 34, 1980). So it ends when the eigenvalue wanted is there: at a residual of a share enough of it, after some
-// steps at least, or settled, or when it has cost too much.
+// step. Rounding then only adds copies of eigenvalues, and the residual from the last element of the matrix's eigenvector
+// holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980). It ends at a
+// residual of a share enough of the eigenvalue, after maxSteps at least, or settled, or when it has cost too much.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

@@ -6,16 +6,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Tenfold returns in how many rounds disagreement falls to a tenth in the long run, for a contraction below 1. That is
-// two at least: M_lambda is not normal, and what vanishes fastest does so after two.
+// Tenfold returns in how many rounds, at least two, disagreement falls to a tenth in the long run, for a contraction
+// below 1.
 func Tenfold(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
 
-// Course is what a network goes through: rounds of learning, each with noise and with rounds of mixing after it, and
-// rounds of cool-down.
+// Course is the schedule of a run.
 type Course struct {
-	Rounds   int // of learning
+	Rounds   int // of learning, each with noise
 	Mixing   int // after each of them
 	Cooldown int
 	Shared   float64 // standard deviation of the noise that two neighbors share, in units of a node's own
@@ -26,26 +25,23 @@ type Course struct {
 // Settling is what noise does to a network, and what a cool-down makes of it.
 type Settling struct {
 	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
-	// noise's. It is the geometric mean over the rounds, as the length of a code goes with the logarithm.
+	// noise's: the geometric mean over the rounds, since code lengths go with the logarithm.
 	Step float64
 	// Mix[j] is the same for the j-th release without noise after one with noise.
 	Mix []float64
 	// Left[c] is the share of the last noise's disagreement that is left after the mixing and c rounds of cool-down.
 	Left []float64
-	// Needed is the number of rounds after which the share stays below the one asked for; -1 if it is more than were
-	// tried.
-	Needed int
+	Needed int // rounds after which the share stays below the one asked for; -1 if it is more than were tried
 }
 
 // settleWork bounds the numbers that Settle looks at, so that it takes a fraction of a second on all but huge networks.
 const settleWork = 3e7
 
-// Settle simulates the network on noise alone, with a = tau*beta*eta*mu: for some rounds of learning, at most as many
-// as are needed for nothing to change any more or as there is time for, and then for the course's rounds of cool-down or
-// until disagreement is below a share, whichever is longer. Noise of variance 1 in every release of learning, and what
-// neighbors share on top, drives the models apart, and the method brings them together, x <- x - a*p + noise with
-// p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the
-// paper). Rounds of mixing and of cool-down are those of the course's Chebyshev, if it has one.
+// Settle simulates the network on noise alone, with a = tau*beta*eta*mu: first rounds of learning, as far as time allows,
+// then the course's rounds of cool-down or until disagreement is below a share, whichever is longer. Every release of
+// learning has noise of variance 1 and that shared with neighbors: x <- x - a*p + noise with p = rho*L*x + dual and
+// dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
+// Rounds of mixing and of cool-down are those of the course's Chebyshev, if it has one.
 func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64) Settling {
 	width := 1 + 2000/g.N() // numbers of a model: two thousand in all, for an error of some percent
 	x := make([]float64, g.N()*width)

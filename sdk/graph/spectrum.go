@@ -41,30 +41,25 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 	return max(Contraction(a, rho, g.Lambda2()), Contraction(a, rho, g.LambdaMax()))
 }
 
-// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. As it decides on stability, an error
-// is on the safe side: up to rounding, the result is not below the eigenvalue. It is above by less than 1e-9 of it for
-// N <= 301. On larger graphs it is exact for the five kinds that [Graph.Lambda2] names, and otherwise above by at most
-// 1e-5, or some times that where eigenvalues are crowded and time is up; it is never more than the largest sum of
-// degrees over an edge. It is computed once, on the first call.
+// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, the result is not below
+// the eigenvalue: an error is on the side of stability. For N <= 301 it is above by less than 1e-9 of it. On larger graphs
+// it is exact for the five kinds that [Graph.Lambda2] names, and otherwise above by at most 1e-5, or a multiple of that if
+// eigenvalues are crowded; it is never more than the largest sum of degrees over an edge. It is computed once.
 //
-// Up to N = 301 the bits are the same in every version, and those of [Graph.Gain] with them: a run that one version
-// began, another continues. On larger graphs the last digits may change.
+// Up to N = 301 the bits, and those of [Graph.Gain], are the same in every version, so that one version continues the run
+// of another. On larger graphs the last digits may change.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
-// It says how fast agreement spreads, so that an error is on the safe side: up to rounding, the result is not above the
-// eigenvalue. It is computed once, on the first call.
+// Up to rounding, the result is not above the eigenvalue. It is computed once.
 //
-// Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. Other graphs
-// of up to 301 nodes have an iteration that runs to its end, with an error below 1e-9 of it unless it is tiny. On the
-// rest the result is below by a millionth, or by as much as the iteration ended early on crowded eigenvalues. That it
-// is not above is then no theorem, but very likely: the iteration has a random start, the same one always, and its last
-// residual is taken off. It would be misled by a graph whose slowest mode is all but missing in that start.
+// Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On other graphs
+// of up to 301 nodes the error is below 1e-9 of it unless it is tiny. On the rest the result is below by a millionth, or
+// by more if eigenvalues are crowded. It is then not proved that it is not above, but very likely: an iteration with a
+// fixed random start could miss a mode that is all but absent in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
-// below is how far [Graph.Lambda2] stays below what an iteration found, as a share: ten times its last residual or
-// more.
-const below = 1e-6
+const below = 1e-6 // share by which [Graph.Lambda2] stays below what an iteration found
 
 func (g *Graph) largest() (theta float64) {
 	var residual float64

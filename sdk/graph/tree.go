@@ -11,8 +11,8 @@ const treeWork = 5e8 // edges that the trees of all nodes together may look at
 // neighbors: that of a tree at the node, without the gone best of its branches. Taking a node away cuts one branch off
 // at most, and by Rayleigh's law the tree has no more than the graph.
 //
-// A tree grows by levels, and a node joins the smallest branch that it can. All operations are on positive numbers, so
-// that the rounding error is below 6 units in the last place for each node.
+// A tree grows by levels, and a node joins the smallest branch that it can. All numbers are positive, so the rounding
+// error is below 6 units in the last place for each node.
 func (g *Graph) treeBound(w float64, gone int) float64 {
 	n := g.N()
 	level, parent, branch := make([]int, n), make([]int, n), make([]int, n) // levels from 1; 0 outside of the tree
