@@ -30,7 +30,7 @@ type Settling struct {
 	// Mix[j] is the same for the j-th release without noise after one with noise.
 	Mix []float64
 	// Left[c] is the share of the last noise's disagreement that is left after the mixing and c rounds of cool-down.
-	Left []float64
+	Left   []float64
 	Needed int // rounds after which the share stays below the one asked for; -1 if it is more than were tried
 }
 
