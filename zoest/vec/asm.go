@@ -18,9 +18,6 @@ func scale(y []float32, a float32)
 func step(phi []float32, eta float32, v []float32, c float32, p []float32)
 
 //go:noescape
-func signAxpy(y []float32, a float32, signs []uint64)
-
-//go:noescape
 func signPerturb(y, x []float32, mu float32, signs []uint64)
 
 //go:noescape

@@ -16,8 +16,6 @@ func scaleAVX2(y []float32, a float32)
 func scaleAVX512(y []float32, a float32)
 func stepAVX2(phi []float32, eta float32, v []float32, c float32, p []float32)
 func stepAVX512(phi []float32, eta float32, v []float32, c float32, p []float32)
-func signAxpyAVX2(y []float32, a float32, signs []uint64)
-func signAxpyAVX512(y []float32, a float32, signs []uint64)
 func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
 func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
 func signScaleAVX2(y []float32, a float32, signs []uint64)
@@ -31,9 +29,9 @@ func signFoldAVX512(x []float32, signs []uint64) float32
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
-		{"AVX2", dotAVX2, axpyAVX2, scaleAVX2, stepAVX2, signAxpyAVX2,
+		{"AVX2", dotAVX2, axpyAVX2, scaleAVX2, stepAVX2, added(signPerturbAVX2),
 			signPerturbAVX2, signScaleAVX2, signReplaceAVX2, signFoldAVX2},
-		{"AVX512", dotAVX512, axpyAVX512, scaleAVX512, stepAVX512, signAxpyAVX512,
+		{"AVX512", dotAVX512, axpyAVX512, scaleAVX512, stepAVX512, added(signPerturbAVX512),
 			signPerturbAVX512, signScaleAVX512, signReplaceAVX512, signFoldAVX512},
 	}[:cpu.Best()+1]
 }

@@ -6,7 +6,7 @@ package vec
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,
-		{"NEON", dot, axpy, scale, step, signAxpy,
+		{"NEON", dot, axpy, scale, step, added(signPerturb),
 			signPerturb, signScale, signReplace, signFold},
 	}
 }

@@ -19,8 +19,13 @@ var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, SignAxpy, SignPerturb
 	signFold}
 
 // Reference is the definition, in every build.
-var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, signAxpyGo, signPerturbGo, signScaleGo,
+var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, added(signPerturbGo), signPerturbGo, signScaleGo,
 	signReplaceGo, signFoldGo}
+
+// added makes a SignAxpy of a SignPerturb, as the exported function does.
+func added(perturb func(y, x []float32, mu float32, signs []uint64)) func(y []float32, a float32, signs []uint64) {
+	return func(y []float32, a float32, signs []uint64) { perturb(y, y, a, signs) }
+}
 
 // SumSquares is what the exported function makes of a variant's Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

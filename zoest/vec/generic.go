@@ -38,9 +38,7 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold adds up the lanes, of which the first ones are used. A lane that no element reached holds +0, and no lane holds
-// -0 (each started at +0), so folding in an unused half would change nothing: the first halves are skipped when the
-// input is short.
+// fold adds up the lanes, of which the first ones are used. An unused half holds +0 and no lane holds -0, so it is skipped.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {
@@ -76,8 +74,6 @@ func stepGo(phi []float32, eta float32, v []float32, c float32, p []float32) {
 
 // flip returns the number with the bits b, its sign flipped if the lowest bit of w is set.
 func flip(b uint32, w uint64) float32 { return math.Float32frombits(b ^ uint32(w)<<31) }
-
-func signAxpyGo(y []float32, a float32, signs []uint64) { signPerturbGo(y, y, a, signs) }
 
 func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
 	x = x[:len(y)]

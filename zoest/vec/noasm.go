@@ -6,7 +6,6 @@ func dot(x, y []float32) float64                                           { ret
 func axpy(y []float32, a float32, x []float32)                             { axpyGo(y, a, x) }
 func scale(y []float32, a float32)                                         { scaleGo(y, a) }
 func step(phi []float32, eta float32, v []float32, c float32, p []float32) { stepGo(phi, eta, v, c, p) }
-func signAxpy(y []float32, a float32, signs []uint64)                      { signAxpyGo(y, a, signs) }
 func signPerturb(y, x []float32, mu float32, signs []uint64)               { signPerturbGo(y, x, mu, signs) }
 func signScale(y []float32, a float32, signs []uint64)                     { signScaleGo(y, a, signs) }
 func signFold(x []float32, signs []uint64) float32                         { return signFoldGo(x, signs) }

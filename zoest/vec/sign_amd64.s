@@ -157,36 +157,6 @@ DATA shifts<>+112(SB)/8, $0x0000000200000003
 DATA shifts<>+120(SB)/8, $0x0000000000000001
 GLOBL shifts<>(SB), RODATA|NOPTR, $128
 
-// y[i] += a*s[i]: y in DI.
-#define SIGNAXPY(off, S, T, U) \
-	VADDPS  off(DI), S, T \
-	VMOVUPS T, off(DI)
-
-#define SIGNAXPYS(MOV) \
-	MOV    (DI), X3   \
-	VADDPS X2, X3, X3 \
-	MOV    X3, (DI)
-
-// func signAxpy(y []float32, a float32, signs []uint64)
-TEXT ·signAxpy(SB), NOSPLIT, $0-56
-	DISPATCH(·signAxpyAVX512, ·signAxpyAVX2, ·signAxpyGo)
-
-// func signAxpyAVX512(y []float32, a float32, signs []uint64)
-TEXT ·signAxpyAVX512(SB), NOSPLIT, $0-56
-	MOVQ         y_base+0(FP), DI
-	MOVQ         y_len+8(FP), CX
-	VBROADCASTSS a+24(FP), Z0
-	MOVQ         signs_base+32(FP), R8
-	SIGNS512(SIGNAXPY, SIGNAXPYS, ADVANCE1)
-
-// func signAxpyAVX2(y []float32, a float32, signs []uint64)
-TEXT ·signAxpyAVX2(SB), NOSPLIT, $0-56
-	MOVQ         y_base+0(FP), DI
-	MOVQ         y_len+8(FP), CX
-	VBROADCASTSS a+24(FP), Y0
-	MOVQ         signs_base+32(FP), R8
-	SIGNS256(SIGNAXPY, SIGNAXPYS, ADVANCE1)
-
 // y[i] = x[i] + mu*s[i]: y in DI, x in SI.
 #define SIGNPERTURB(off, S, T, U) \
 	VADDPS  off(SI), S, T \

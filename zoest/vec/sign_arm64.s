@@ -74,20 +74,6 @@ GLOBL bits<>(SB), RODATA|NOPTR, $64
 #define ADDSIGNED(i) \
 	FADDV(4+i, i, i)
 
-// y[i] += a*s[i]: y at R0.
-#define SIGNAXPY(LD, LDP, ST, OP) \
-	LD(R0, V0, V1, V2, V3) \
-	OP(ADDSIGNED)          \
-	ST(R0, V0, V1, V2, V3)
-
-// func signAxpy(y []float32, a float32, signs []uint64)
-TEXT ·signAxpy(SB), NOSPLIT, $0-56
-	MOVD  y_base+0(FP), R0
-	MOVD  y_len+8(FP), R4
-	MOVWU a+24(FP), R5
-	MOVD  signs_base+32(FP), R8
-	SIGNS(SIGNAXPY)
-
 // y[i] = x[i] + mu*s[i]: y at R0, x at R1.
 #define SIGNPERTURB(LD, LDP, ST, OP) \
 	LDP(R1, V0, V1, V2, V3) \

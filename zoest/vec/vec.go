@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// Each function cuts the other slices to the length of the first (with a capacity, so that what lies behind a slice's
-// length does not count) and checks for overlaps where it writes. Then it calls the Go of generic.go, or assembly,
-// which trusts the slices it gets.
+// Each function cuts the other slices to the length of the first, with a capacity so that a shorter one panics, and checks
+// for overlaps where it writes. Then it calls the Go of generic.go, or assembly, which trusts its slices.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -42,7 +41,7 @@ func SignWords(n int) int { return (n + 63) / 64 }
 
 // SignAxpy adds a multiple of a sign vector to y: y[i] += a*s[i].
 func SignAxpy(y []float32, a float32, signs []uint64) {
-	signAxpy(y, a, signs[:SignWords(len(y)):len(signs)])
+	signPerturb(y, y, a, signs[:SignWords(len(y)):len(signs)])
 }
 
 // SignPerturb moves x along a sign vector: y[i] = x[i] + mu*s[i].
@@ -151,7 +150,7 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 	for i, row := range rows {
 		s := signs[i*stride:][:words:words]
 		signScale(table[row*d:row*d+d], c[i], s)
-		signAxpy(sum, c[i], s)
+		signPerturb(sum, sum, c[i], s)
 	}
 }
 
@@ -197,8 +196,8 @@ func stride(signs []uint64, n, words int) int {
 	return len(signs) / n
 }
 
-// inPlace panics if a destination and a source of the same length overlap without being the same slice: a kernel that
-// takes several elements at a time would read what it has just written, or not, depending on the processor.
+// inPlace panics if a destination and a source of the same length overlap without being the same slice: then the result of
+// a kernel depends on the processor.
 func inPlace(dst, src []float32) {
 	if unsafe.SliceData(dst) != unsafe.SliceData(src) && overlap(dst, src) {
 		panic("vec: destination and source overlap at an offset")
