@@ -6,3 +6,50 @@ import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 
 // isa is the instruction set that the kernels use, of those in package cpu.
 var isa = cpu.Best()
+
+// rowsAVX512 reports whether the rows kernels are in assembly for rows of d numbers: longer ones gain nothing.
+func rowsAVX512(d int) bool { return isa >= cpu.AVX512 && d <= 512 }
+
+// The rows kernels; there is at least one row.
+
+//go:noescape
+func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int)
+
+//go:noescape
+func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int)
+
+//go:noescape
+func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
+
+//go:noescape
+func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
+
+// sigmoidConst holds the other constants of [Exp], for the assembly.
+var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}
+
+// sigmoids sets z, for its first numbers, to what [Sigmoid] returns, and returns how many these are: all with AVX-512,
+// all but up to three with AVX2, else none.
+func sigmoids(z []float64) int {
+	n := len(z)
+	switch {
+	case n == 0 || isa < cpu.AVX2:
+		return 0
+	case isa >= cpu.AVX512:
+		sigmoidsAVX512(z, &sigmoidConst)
+		return n
+	}
+	if n &^= 3; n > 0 {
+		sigmoidsAVX2(z[:n], &sigmoidConst)
+	}
+	return n
+}
+
+// sigmoidsAVX512 takes at least one number.
+//
+//go:noescape
+func sigmoidsAVX512(z []float64, constants *[6]float64)
+
+// sigmoidsAVX2 takes numbers four at a time, at least once.
+//
+//go:noescape
+func sigmoidsAVX2(z []float64, constants *[6]float64)
