@@ -3,6 +3,7 @@ package setting
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,7 +11,7 @@ import (
 // Range is what a number may be: Min to Max, and 0 if Zero says what that means.
 type Range struct {
 	Min, Max float64
-	OpenMin  bool   // Min itself is not allowed
+	OpenMin  bool   // Min itself is not allowed; set if Max is infinite
 	OpenMax  bool   // Max itself is not allowed
 	Whole    bool   // whole numbers
 	Zero     string // what 0 means, such as "no limit"; empty if it is allowed between Min and Max alone
@@ -29,10 +30,8 @@ func (r Range) String() string {
 	low, high := r.number(r.Min), r.number(r.Max)
 	text := low + ".." + high
 	switch {
-	case math.IsInf(r.Max, 1) && r.OpenMin:
-		text = "more than " + low
 	case math.IsInf(r.Max, 1):
-		text = low + " or more"
+		text = "more than " + low
 	case r.OpenMin && r.OpenMax:
 		text = "more than " + low + " and less than " + high
 	case r.OpenMin:
@@ -59,6 +58,23 @@ func (r Range) number(x float64) string {
 	return strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e").Replace(strconv.FormatFloat(x, 'g', 2, 64))
 }
 
+// Ranges of the settings of SPADE-DFL. Integers of a run fit 32 bits on every processor.
+var (
+	Rounds   = Range{Min: 1, Max: math.MaxInt32, Whole: true}
+	Mixing   = Range{Min: 0, Max: 1 << 16, Whole: true}
+	Cooldown = Range{Min: 0, Max: math.MaxInt32, Whole: true}
+	Tau      = Range{Min: 1, Max: math.MaxInt32, Whole: true}
+	Batch    = Range{Min: 0, Max: math.MaxInt32, Whole: true}
+	Momentum = Range{Min: 0, Max: 1, OpenMax: true}
+	Rho      = Range{Min: 1e-9, Max: 1e9}
+	Robust   = Range{Min: 1, Max: 1e6, Zero: "no bound"}
+	Shrink   = Range{Min: 0, Max: 16}
+	// Step is that of step sizes, smoothing radii and the weight of the penalty: positive numbers that float32 can hold.
+	Step = Range{Min: 0x1p-126, Max: math.MaxFloat32}
+	// Gain is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3.
+	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
+)
+
 // FieldError reports one wrong value.
 type FieldError struct {
 	Package string // who checked it: "admm", or "sdk: fleet"
@@ -78,7 +94,47 @@ func (r Range) Check(pkg, field string, x float64) error {
 	}
 	found := fmt.Sprint(x)
 	if r.Whole {
-		found = strconv.FormatFloat(x, 'f', -1, 64)
+		found = r.number(x)
 	}
 	return &FieldError{Package: pkg, Field: field, Found: found, Want: r.String()}
+}
+
+// Choice is what a setting with names may be. A value is the place of its name.
+type Choice struct {
+	Of    string   // what is chosen: "sdk: payload"
+	Names []string // the first one may be empty; no name at all is the first
+}
+
+// Name returns the name of a value, or its number if it has none.
+func (c Choice) Name(value int) string {
+	if value < 0 || value >= len(c.Names) {
+		return strconv.Itoa(value)
+	}
+	return c.Names[value]
+}
+
+// Text returns the name of a value, and an error if it has none.
+func (c Choice) Text(value int) ([]byte, error) {
+	name := []byte(c.Name(value))
+	return name, c.Parse(&value, name)
+}
+
+// Parse sets value to that of a name.
+func (c Choice) Parse(value *int, name []byte) error {
+	i := slices.Index(c.Names, string(name))
+	if len(name) == 0 {
+		i = 0
+	}
+	if i < 0 {
+		return fmt.Errorf("%s %q, want %s", c.Of, name, c)
+	}
+	*value = i
+	return nil
+}
+
+// String returns the names that there are: "a, b or c".
+func (c Choice) String() string {
+	names := slices.DeleteFunc(slices.Clone(c.Names), func(s string) bool { return s == "" })
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
