@@ -21,9 +21,9 @@ type Config struct {
 	// that was ever asked.
 	Seeded bool
 
-	// Records makes the estimator keep the records apart, for releases that protect each of them: all queries of a round
-	// are asked at the released model, Step is given it each time, and [Estimator.Rows] takes the place of Estimate. Not
-	// with Seeded, Momentum or a Batch other than all.
+	// Records keeps the records apart, for releases that protect each of them: all queries of a round are asked at the
+	// released model, which Step is given, and [Estimator.Rows] replaces Estimate. Not with Seeded, Momentum or a Batch
+	// other than all.
 	Records bool
 
 	// Momentum, from 0 to less than 1, is the share of earlier rounds in what [Estimator.Carry] returns.

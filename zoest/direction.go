@@ -12,9 +12,9 @@ type Distribution int
 const (
 	// Rademacher directions have independent coordinates +1 or -1 with equal probability.
 	Rademacher Distribution = iota
-	// Walsh directions are Rademacher directions that belong together: a stage has one random vector of signs, and its
-	// directions are this vector times rows of a Hadamard matrix, in random order, each row once with either sign before
-	// one comes again. So a stage covers all axes alike, and what its losses have in common cancels. Dim is at most 2^30.
+	// Walsh directions of a stage are one random vector of signs times rows of a Hadamard matrix, in random order, each row
+	// once with either sign before one repeats. Each is a Rademacher direction; together they cover all axes alike, and
+	// what the losses of a stage have in common cancels. Dim is at most 2^30.
 	Walsh
 )
 

@@ -10,13 +10,12 @@
 //
 // Nothing divides by mu: v estimates mu times the gradient, and the step size takes that into account.
 //
-// Two other kinds of memory keep Lemma 1 and need fewer queries for the same error. [Centered] subtracts from each loss
-// the last one of its sample. [Tracking] subtracts a linear model of the sample's loss, and lasts over rounds: a round
-// of 1+tau queries a sample has 1+tau steps in place of tau and a table to fill, and the error of v falls from round to
-// round, below that of two-point estimates at equal queries (TestErrorAtEqualQueries prints it). The theorem of the
-// paper takes from the estimator Lemma 1 and no more, and so holds for all three.
+// Two other kinds of memory keep Lemma 1, and so the theorem of the paper, and need fewer queries for the same error.
+// [Centered] subtracts from each loss the last one of its sample. [Tracking] subtracts a linear model of the sample's
+// loss, and lasts over rounds: it fills no table, and the error of v falls from round to round, below that of two-point
+// estimates at equal queries (TestErrorAtEqualQueries prints it).
 //
-// An [Estimator] never calls an oracle. It returns the queries to be answered next and takes the answers, so that its
-// driver may ask a function, another process or a simulated device, and stop in between. All its draws are addressed
-// (package rng): the same seed and the same losses give the same bits.
+// An [Estimator] never calls an oracle. It returns the queries to be answered next and takes the answers, so its driver
+// may ask a function or another process, and stop in between. All its draws are addressed (package rng): the same seed
+// and the same losses give the same bits.
 package zoest

@@ -323,11 +323,10 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Carry replaces a round's update s, of length d, by b times what it made of the round before (0 at first) and 1-b times
-// s, where b is Config.Momentum: a mean of all updates so far, with weights that fall. With b = 0 it does nothing. The
-// variance of estimates shrinks, once the weights have settled, to (1-b)/(1+b) of it; in return the updates are of where
-// the model was, b/(1-b) rounds ago on average. This is not in the paper, and Lemma 1 says nothing of it. What is not a
-// number, or larger than any of a run that learns, is handed out and not remembered.
+// Carry replaces a round's update s, of length d, by b times its result of the round before (0 at first) plus 1-b times s,
+// where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls to (1-b)/(1+b) of it; in return
+// the updates are b/(1-b) rounds old on average. This is not in the paper. NaN and numbers of size 1e30 or more are
+// returned and not remembered.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return
@@ -342,10 +341,9 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns what lasts over rounds, [Config.Memory] numbers: nothing of the paper's kind; of the centered one the
-// last loss seen of each component; of the tracking one the model of each; then what [Estimator.Carry] made last. They
-// are finite after every stage. The estimator owns the slice. Copied between two rounds into a new estimator, it carries
-// the memory over a restart.
+// Memory returns what lasts over rounds, [Config.Memory] finite numbers: for Centered the last loss of each component, for
+// Tracking the model of each; then the last result of [Estimator.Carry]. The estimator owns the slice. Copied between two
+// rounds into a new estimator, it carries the memory over a restart.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.
@@ -365,8 +363,8 @@ func newBatch(m, size int) batch {
 // whole reports whether a batch is everything, which is never shuffled.
 func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
 
-// all returns 0..m-1. It undoes the previous shuffle, last swap first, so that a draw depends on its address alone, at
-// a cost of O(size). The slice is valid until the next draw.
+// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends on its address alone. The slice is
+// valid until the next draw.
 func (b *batch) all() []int {
 	if b.whole() {
 		return b.items

@@ -52,12 +52,11 @@ func (q Query) fault(err error) error {
 // of up to a hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses, which has the same
-// length. A query that fails or whose loss is not [Usable] is repeated by itself, unchanged, up to retries times. If a
-// batch fails as a whole it counts as not asked: each of its queries is asked by itself, as if it had been alone. A
-// query that still has no answer gets NaN in losses, and the error of the first such query is returned. If ctx ends,
-// its error is returned, and losses must not be used. A panic of the oracle is an error: a device that dies of its data
-// tells others about them.
+// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses in losses, of the same length.
+// A query that fails or whose loss is not [Usable] is repeated by itself up to retries times. If a batch fails as a whole,
+// each of its queries is asked by itself. A query that still has no answer gets NaN, and the error of the first such query
+// is returned. If ctx ends, its error is returned, and losses must not be used. A panic of the oracle becomes an error,
+// since a crash on some data would tell others about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1

@@ -4,8 +4,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// records is the memory of [Config.Records]: what is kept of each record beside its row of the table. No number in it
-// depends on more than one record, so that replacing one record changes nothing that is kept of the others.
+// records is the memory of [Config.Records] beside the table. No number in it depends on more than one record.
 //
 // In a round all queries are asked at the released model x. With t the number of the query of the round, 1..tau:
 //
@@ -13,10 +12,10 @@ import (
 //	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's loss before, over rounds, 0 before the first
 //	tracking   row = g and a level c, over rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
 //
-// [Estimator.Rows] says by what a row is multiplied to be an estimate of mu*grad f_h(x): 1/tau, or mu. The first two
-// have that as their mean, up to O(mu^2), as the sign of each query is drawn by itself. The third lags behind while the
-// model moves, and its error falls with each query to that of a linear fit. Its level is not cut to a range and its
-// slope not scaled by a trust, as those of the client's form are: both come from all records.
+// Multiplied by the factor of [Estimator.Rows], 1/tau or mu, a row is an estimate of mu*grad f_h(x). The first two have
+// that as their mean, up to O(mu^2), as the sign of each query is drawn by itself. The third lags behind while the model
+// moves, and its error falls with each query to that of a linear fit. Unlike in the client's form, its level has no range
+// and its slope no trust: both would come from all records.
 type records struct {
 	levels []float32 // the last loss (centered), or c (tracking); 0 before the first
 	grown  []float32 // tracking: the sum of all changes, of each record, which bounds its numbers; see mostGrown
@@ -121,10 +120,10 @@ func (r *records) apply(e *Estimator, todo []int) {
 	e.held = e.held[:0]
 }
 
-// Rows returns the rows of all samples, one of Dim numbers after the other, after a complete stage of an estimator with
-// Config.Records. Multiplied by factor, each is an estimate of mu times the gradient of its sample's loss at the model
-// of the round. factor is public: it depends on the number of queries and on mu. The slice is the estimator's, is not to
-// be changed, and is valid until the next call of Fill or Step.
+// Rows returns the rows of all samples, of Dim numbers each, after a complete stage of an estimator with Config.Records.
+// Multiplied by factor, which depends on the number of queries and mu only, each is an estimate of mu times the gradient of
+// its sample's loss at the model of the round. The slice is the estimator's, must not be changed, and is valid until the
+// next call of Fill or Step.
 func (e *Estimator) Rows() (rows []float32, factor float64) {
 	if e.cfg.Kind == Tracking {
 		return e.table.flat, float64(e.mu)

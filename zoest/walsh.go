@@ -11,8 +11,8 @@ import (
 // times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of r&j),
 // cut to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
 //
-// As the stage's signs are uniform, each direction by itself is too, whatever the row. The order of the rows decides
-// only which ones a stage leaves out; it is a keyed permutation of the numbers, so that it takes no memory.
+// As the stage's signs are uniform, so is each direction by itself. The order of the rows, a keyed permutation of the
+// numbers, decides only which rows a stage omits.
 type walsh struct {
 	family rng.Family
 	bits   int       // of a number: 2n is 1<<bits
@@ -43,10 +43,9 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// number sets numbers to those of the stage's directions from the i-th on, for turn 0: a Feistel network over halves of i's bits,
-// which takes each number below 2n to another one, in each 2n directions by another permutation. As turn goes on, so does
-// each of them through all 2n, in an order of its own. Without anything else in the loop, a processor works on several of
-// them at once.
+// number sets numbers to those of the stage's directions from the i-th on, for turn 0: a Feistel network over halves of i's
+// bits permutes the numbers below 2n, for each 2n directions by another permutation. With increasing turn, each direction
+// goes through all 2n numbers in an order of its own.
 func (w *walsh) number(numbers []uint32, i, turn int) {
 	half := w.bits / 2 & 31
 	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
