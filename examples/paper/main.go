@@ -11,6 +11,7 @@
 //	tradeoff   what communication buys
 //	hospitals  four real hospitals, each one client
 //	patients   the same hospitals, with each patient protected in place of each hospital
+//	records    SPADE-DFL and its rivals where each record is protected
 //	scale      time and memory of a round as networks, models and data grow; -small: as far as the third size
 //	versus     the same job by the SDK and by a plain numpy program
 //	all        everything, the search for what has no setting included, but scale and versus
@@ -38,6 +39,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
+	"github.com/spade-dfl/spade-edge/examples/paper/records"
 	"github.com/spade-dfl/spade-edge/examples/paper/report"
 	"github.com/spade-dfl/spade-edge/examples/paper/ring"
 	"github.com/spade-dfl/spade-edge/examples/paper/scale"
@@ -64,6 +66,7 @@ var commands = map[string][]string{
 	"tradeoff":  nil,
 	"hospitals": nil,
 	"patients":  nil,
+	"records":   nil,
 	"all":       experiment.Tables,
 	"tune":      experiment.Tables,
 	"longer":    {experiment.Longer},
@@ -72,7 +75,7 @@ var commands = map[string][]string{
 	"versus":    nil,
 }
 
-const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|patients|longer|scale|versus|all|report|" +
+const usage = "usage: go run . tune|table2|table3|table4|figures|tradeoff|hospitals|patients|records|longer|scale|versus|all|report|" +
 	"compare [flags]"
 
 func run(ctx context.Context, args []string, stdout, log io.Writer) error {
@@ -191,7 +194,12 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		}
 	}
 	if command == "patients" || command == "all" {
-		return hospitals.Records(ctx, *dir, table, folder, *seeds, log)
+		if err := hospitals.Records(ctx, *dir, table, folder, *seeds, log); err != nil {
+			return err
+		}
+	}
+	if command == "records" || command == "all" {
+		return records.Run(ctx, *dir, filepath.Join(*out, "records"), names, *seeds, log)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
@@ -82,17 +81,4 @@ func alone(ctx context.Context, s *stage) ([][]float32, error) {
 // pooled is the ceiling: all data in one place, and their exact gradient.
 func pooled(_ context.Context, s *stage) ([][]float32, error) {
 	return [][]float32{data.CeilingModel(s.train, true)}, nil
-}
-
-// mean returns the average of models, as the only one.
-func mean(models [][]float32) [][]float32 {
-	out := slices.Clone(models[0])
-	for j := range out {
-		sum := 0.0
-		for _, x := range models {
-			sum += float64(x[j])
-		}
-		out[j] = float32(sum / float64(len(models)))
-	}
-	return [][]float32{out}
 }

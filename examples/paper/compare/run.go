@@ -92,7 +92,7 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 	}
 	models, spent, err := method.Last(ctx, c.method, s.world, setting)
 	if err == nil && c.average {
-		models = mean(models)
+		models = [][]float32{method.Mean(models)}
 	}
 	return models, spent, err
 }

@@ -47,43 +47,72 @@ func CeilingModel(train *task.Data, logistic bool) []float32 {
 // gradient sets g to the mean gradient of the loss at x.
 func gradient(g, x []float64, d *task.Data, rows int, logistic bool) {
 	clear(g)
-	p := make([]float64, d.Classes)
-	dz := make([]float64, d.Classes)
+	s := slope{p: make([]float64, d.Classes), dz: make([]float64, d.Classes), rows: rows, logistic: logistic}
 	for i, class := range d.Y {
-		a := d.Row(i)
-		probabilities(p, x, a, rows)
-		if logistic {
-			for k := range dz {
-				dz[k] = p[k]
-			}
-			dz[class]--
-		} else { // of 1/2 |p - y|^2: p_k (r_k - p.r), with r = p - y
-			inner := -p[class]
-			for k := range p {
-				inner += p[k] * p[k]
-			}
-			for k := range dz {
-				r := p[k]
-				if k == class {
-					r--
-				}
-				dz[k] = p[k] * (r - inner)
-			}
-		}
-		if rows == 1 {
-			for j, v := range a {
-				g[j] += dz[1] * float64(v)
-			}
-			continue
-		}
-		for k := range rows {
-			for j, v := range a {
-				g[k*len(a)+j] += dz[k] * float64(v)
-			}
-		}
+		s.add(g, x, d.Row(i), class)
 	}
 	for j := range g {
 		g[j] /= float64(d.Len())
+	}
+}
+
+// Gradient returns the gradient of the squared probability loss of each sample of d, of the model task.NewSoftmax. The
+// function it returns stores it in g. One goroutine at a time may call it.
+func Gradient(d *task.Data) func(g, x []float32, sample int) {
+	dim := task.NewSoftmax(d).Dim()
+	s := slope{p: make([]float64, d.Classes), dz: make([]float64, d.Classes), rows: dim / d.Dim}
+	at, sum := make([]float64, dim), make([]float64, dim)
+	return func(g, x []float32, sample int) {
+		clear(sum)
+		for j, v := range x {
+			at[j] = float64(v)
+		}
+		s.add(sum, at, d.Row(sample), d.Y[sample])
+		for j, v := range sum {
+			g[j] = float32(v)
+		}
+	}
+}
+
+// slope adds up gradients of samples' losses.
+type slope struct {
+	p, dz    []float64 // one number for each class
+	rows     int       // of the model
+	logistic bool
+}
+
+// add adds to g the gradient at x of the loss of a sample a.
+func (s *slope) add(g, x []float64, a []float32, class int) {
+	p, dz := s.p, s.dz
+	probabilities(p, x, a, s.rows)
+	if s.logistic {
+		for k := range dz {
+			dz[k] = p[k]
+		}
+		dz[class]--
+	} else { // of 1/2 |p - y|^2: p_k (r_k - p.r), with r = p - y
+		inner := -p[class]
+		for k := range p {
+			inner += p[k] * p[k]
+		}
+		for k := range dz {
+			r := p[k]
+			if k == class {
+				r--
+			}
+			dz[k] = p[k] * (r - inner)
+		}
+	}
+	if s.rows == 1 {
+		for j, v := range a {
+			g[j] += dz[1] * float64(v)
+		}
+		return
+	}
+	for k := range s.rows {
+		for j, v := range a {
+			g[k*len(a)+j] += dz[k] * float64(v)
+		}
 	}
 }
 

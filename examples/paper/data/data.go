@@ -42,6 +42,7 @@ type key struct {
 	seed     uint64
 	fold     int
 	validate bool
+	rows     bool
 }
 
 type split struct {
@@ -99,8 +100,18 @@ func join(a, b *task.Data) *task.Data {
 // the test set is left alone: what is trained and tested on are two parts of the training set, and whatever is fitted
 // is fitted on the first.
 func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
-	k := key{seed, fold, validate}
-	if s.test != nil && !validate {
+	return s.get(key{seed, fold, validate, false})
+}
+
+// SplitRows is Split for runs that protect each record: which samples are held out, a fifth of them unless the source has
+// a test set of its own, depends on their number and the seed alone, so that no sample's label moves another one. There
+// are no folds.
+func (s *Source) SplitRows(seed uint64, validate bool) (Split, error) {
+	return s.get(key{seed, 0, validate, true})
+}
+
+func (s *Source) get(k key) (Split, error) {
+	if s.test != nil && !k.validate {
 		k.seed = 0 // one split for all seeds
 	}
 	s.mu.Lock()
@@ -116,19 +127,27 @@ func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 
 func (s *Source) prepare(k key) (Split, error) {
 	train, test := s.train, s.test
+	classes := func(d *task.Data) ([]int, int) {
+		if k.rows {
+			return make([]int, d.Len()), d.Classes
+		}
+		return d.Y, d.Classes
+	}
 	switch {
-	case s.Name == "alzheimers":
-		in, out := folds(train.Y, train.Classes, k.fold, k.seed)
-		train, test = s.train.Select(in), s.train.Select(out)
-	case test == nil:
-		in, out, err := task.Split(train.Y, train.Classes, 0.2, k.seed)
+	case s.Name == "alzheimers" && k.rows, s.Name != "alzheimers" && test == nil:
+		y, n := classes(train)
+		in, out, err := task.Split(y, n, 0.2, k.seed)
 		if err != nil {
 			return Split{}, err
 		}
 		train, test = s.train.Select(in), s.train.Select(out)
+	case s.Name == "alzheimers":
+		in, out := folds(train.Y, train.Classes, k.fold, k.seed)
+		train, test = s.train.Select(in), s.train.Select(out)
 	}
 	if k.validate {
-		in, out, err := task.Split(train.Y, train.Classes, validation, k.seed+1<<32) // another draw than that of the test set
+		y, n := classes(train)
+		in, out, err := task.Split(y, n, validation, k.seed+1<<32) // another draw than that of the test set
 		if err != nil {
 			return Split{}, err
 		}

@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -27,32 +28,48 @@ import (
 //     DP-FedAvg asks for such trust, and its noise is N times smaller than what a client needs that trusts nobody.
 //   - OneClient, the paper's N = 1: the pool is the one client, and all of it is replaced: 2R.
 //
+// Where each record is protected, every step takes all records, once each (no sampling), and one record moves the mean
+// by at most 2R/b.
+//
+// With Local nobody is trusted: each client adds the noise to its own part of every sum, as in noisy distributed SGD with
+// a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted server", ICLR
+// 2023); DP-FedSGD. The noise of the sum is then sqrt(N) times that of the curator.
+//
 // Nothing is counted as sent: what would be is the data themselves.
 type DPSGD struct {
 	OneClient bool // the whole pool is what is replaced
+	Local     bool // each client adds the noise itself
+	Exact     bool // gradients in place of estimates from losses
 }
 
-// Name returns "DP-SGD", or "DP-SGD (one client)".
+// Name returns "DP-SGD" or "DP-FedSGD", with the other options.
 func (m DPSGD) Name() string {
-	if m.OneClient {
-		return "DP-SGD (one client)"
+	name := "DP-SGD"
+	if m.Local {
+		name = "DP-FedSGD"
 	}
-	return "DP-SGD"
+	if m.OneClient {
+		name += " (one client)"
+	}
+	if m.Exact {
+		name += " (exact gradients)"
+	}
+	return name
 }
 
 // Space lists tau, the steps a round, the step size eta, the smoothing radius mu, the clip and dirs. A client that
 // cannot pay for so many directions takes what it can.
-func (DPSGD) Space(w *World) []Param {
-	return append(append([]Param{
-		w.steps(),
-		{Name: "eta", Low: 1e-2, High: 30, Log: true},
-		{Name: "mu", Low: 1e-2, High: 1, Log: true},
-	}, w.clips(1e-3, 1)...), w.dirs()...)
+func (m DPSGD) Space(w *World) []Param {
+	space := append([]Param{w.steps(), {Name: "eta", Low: 1e-2, High: 30, Log: true}}, w.clips(1e-3, 1)...)
+	if m.Exact {
+		return space
+	}
+	return append(append(space, Param{Name: "mu", Low: 1e-2, High: 1, Log: true}), w.dirs()...)
 }
 
 // Run implements [Method].
 func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]float32) error) (Spent, error) {
-	if err := errors.Join(w.check(false), s.check(m.Name(), m.Space(w))); err != nil {
+	if err := errors.Join(w.checkEither(false), m.check(w), s.check(m.Name(), m.Space(w))); err != nil {
 		return Spent{}, err
 	}
 	tau, eta, mu := int(s["tau"]), float32(s["eta"]), float32(s["mu"])
@@ -63,12 +80,17 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 	lot, largest := 0, 0
 	dirs, shares := make([]int, len(pairs)), make([]int, len(pairs))
 	for i, n := range pairs {
-		shares[i], dirs[i] = w.samples(n, s.dirs())
+		if shares[i], dirs[i], err = w.samples(i, n, s.dirs()); err != nil {
+			return Spent{}, err
+		}
 		lot += shares[i]
 		largest = max(largest, shares[i])
 	}
 	radius := s["clip"]
-	if !m.OneClient {
+	switch {
+	case w.records():
+		radius /= float64(lot)
+	case !m.OneClient:
 		radius = radius * float64(largest) / float64(lot)
 	}
 	rel, err := newRelease(w.Privacy, s["clip"], radius, w.Rounds*tau)
@@ -76,21 +98,48 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 		return Spent{}, err
 	}
 	e := newEstimator(ctx, w)
+	e.exact = m.Exact
 	x, g := w.replicas(1), make([]float32, w.Dim)
+	var spent Spent
 	for k := range w.Rounds {
 		for t := range tau {
 			clear(g)
 			for i, n := range shares {
 				if err := e.add(g, x[0], mu, n, dirs[i], lot, rel, i, k, t); err != nil {
-					return Spent{Queries: e.queries}, err
+					return spent, err
+				}
+				if m.Local {
+					rel.blur(g, w.Seed, i, k, t)
+					spent.Scalars += 2 * int64(w.Dim) // the model to the client, its part back
 				}
 			}
-			rel.blur(g, w.Seed, 0, k, t)
+			if !m.Local {
+				rel.blur(g, w.Seed, 0, k, t)
+			}
 			vec.Axpy(x[0], -eta, g)
 		}
+		spent.Queries = e.queries
 		if err := each(k+1, x); err != nil {
-			return Spent{Queries: e.queries}, err
+			return spent, err
 		}
 	}
-	return Spent{Queries: e.queries}, nil
+	return spent, nil
+}
+
+// check reports options that do not go together.
+func (m DPSGD) check(w *World) error {
+	if m.OneClient && (m.Local || w.records()) {
+		return errors.New("method: DP-SGD has OneClient set, with Local or a guarantee for each record, want neither")
+	}
+	if m.Exact {
+		for i, c := range w.Clients {
+			if c.Gradient == nil {
+				return fmt.Errorf("method: Clients[%d].Gradient is nil, and %s asks for it", i, m.Name())
+			}
+		}
+		if w.Queries != 0 {
+			return fmt.Errorf("method: Queries is %v, want 0: %s asks for no losses", w.Queries, m.Name())
+		}
+	}
+	return nil
 }

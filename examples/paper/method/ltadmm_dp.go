@@ -22,6 +22,9 @@ import (
 // the main column; PerSample is the other one, with a searched number of directions for each sample's estimate, as in
 // [DPSGD]. clip_C(v) = v min(1, C/|v|).
 //
+// Where each record is protected, PerSample is the only form: every step takes all records of the client, and costs
+// 2C/m_i.
+//
 // Without privacy neither clip nor noise is left, and it is LT-ADMM with plain stochastic gradients.
 type LTADMMDP struct {
 	PerSample bool // clip every sample's estimate, not their mean
@@ -55,7 +58,11 @@ func ltadmmSpace(w *World, mostSteps float64) []Param {
 
 // Run implements [Method].
 func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [][]float32) error) (Spent, error) {
-	if err := errors.Join(w.check(true), s.check(m.Name(), m.Space(w))); err != nil {
+	check := w.check
+	if m.PerSample {
+		check = w.checkEither
+	}
+	if err := errors.Join(check(true), s.check(m.Name(), m.Space(w))); err != nil {
 		return Spent{}, err
 	}
 	tau, mu := int(s["tau"]), float32(s["mu"])
@@ -70,7 +77,10 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	e := newEstimator(ctx, w)
 	return runLTADMM(w, s, e, each, func(g, phi []float32, i, k, t int) error {
 		clear(g)
-		n, dirs := w.samples(pairs[i], s.dirs())
+		n, dirs, err := w.samples(i, pairs[i], s.dirs())
+		if err != nil {
+			return err
+		}
 		return e.add(g, phi, mu, n, dirs, n, sample, i, k, t)
 	})
 }
@@ -79,9 +89,16 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) error,
 	gradient func(g, phi []float32, i, k, t int) error) (Spent, error) {
 	tau, gamma := int(s["tau"]), float32(s["gamma"])
-	rel, err := newRelease(w.Privacy, s["clip"], s["clip"], w.Rounds*tau)
-	if err != nil {
-		return Spent{}, err
+	rels := make([]release, len(w.Clients))
+	for i, c := range w.Clients {
+		clip, radius := s["clip"], s["clip"]
+		if w.records() { // each is clipped by itself, and the mean has nothing left to clip
+			clip, radius = 0, radius/float64(c.Samples)
+		}
+		var err error
+		if rels[i], err = newRelease(w.Privacy, clip, radius, w.Rounds*tau); err != nil {
+			return Spent{}, err
+		}
 	}
 	a := newLTADMM(w, tau, s["gain"])
 	g, p := make([]float32, w.Dim), make([]float32, w.Dim)
@@ -94,8 +111,8 @@ func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) er
 				if err := gradient(g, phi, i, k, t); err != nil {
 					return spent, err
 				}
-				rel.bound(g)
-				rel.blur(g, w.Seed, i, k, t)
+				rels[i].bound(g)
+				rels[i].blur(g, w.Seed, i, k, t)
 				a.step(phi, gamma, g, p)
 			}
 		}

@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -20,7 +21,7 @@ type World struct {
 	// SPADE-DFL with tau local steps on all samples takes 1+tau.
 	Queries float64
 
-	// Privacy is what every client is promised for everything that it sends; nil: nothing, and no noise.
+	// Privacy is what every client, or every record, is promised for everything that is sent; nil: nothing, and no noise.
 	Privacy *Privacy
 }
 
@@ -28,12 +29,18 @@ type World struct {
 type Client struct {
 	Oracle  zoest.Oracle
 	Samples int // m_i
+
+	// Gradient stores the gradient of a sample's loss at x in g. Only a method that is named as one with exact gradients
+	// asks for it; nil otherwise.
+	Gradient func(g, x []float32, sample int)
 }
 
 // Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs
-// differ in the whole data set of one client (replaced by any other).
+// differ in the whole data set of one client, or in one record (replaced by any other). Only [DPSGD], [DPZero],
+// [LTADMMDP] with PerSample and [Suggested] accept the unit record.
 type Privacy struct {
 	Epsilon, Delta float64
+	Unit           dpmech.Unit
 }
 
 // Setting is one choice of a method's parameters, by name.
@@ -80,4 +87,17 @@ func Last(ctx context.Context, m Method, w *World, s Setting) (models [][]float3
 		return nil
 	})
 	return models, spent, err
+}
+
+// Mean returns the average of models.
+func Mean(models [][]float32) []float32 {
+	out := make([]float32, len(models[0]))
+	for j := range out {
+		sum := 0.0
+		for _, x := range models {
+			sum += float64(x[j])
+		}
+		out[j] = float32(sum / float64(len(models)))
+	}
+	return out
 }

@@ -38,7 +38,7 @@ func (m Suggested) Queries(w *World) (int, error) {
 
 // fleet returns the public definition of the run.
 func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
-	if err := w.check(true); err != nil {
+	if err := w.checkEither(true); err != nil {
 		return f, err
 	}
 	f = sdk.Fleet{Run: "simulate", Dim: w.Dim, X0: w.X0}
@@ -55,6 +55,9 @@ func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 		if m.Colluders > 0 {
 			known.Graph, known.Privacy.Colluders = w.Graph, m.Colluders
 		}
+	}
+	if w.records() {
+		known.Privacy.Unit, f.Records = sdk.UnitRecord, known.Samples
 	}
 	f.Method, f.Privacy, err = sdk.Suggest(known)
 	return f, err

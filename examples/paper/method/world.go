@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -15,8 +16,21 @@ const (
 	maxWhole   = 1 << 10 // of a whole parameter, such as the local steps of a round
 )
 
-// check reports every fault of the world at once. A network is asked for only where clients talk to each other.
+// check reports every fault of the world at once, and a guarantee for each record, which most methods cannot give. A
+// network is asked for only where clients talk to each other.
 func (w *World) check(network bool) error {
+	err := w.checkEither(network)
+	if w.records() {
+		err = errors.Join(err, errors.New("method: Privacy.Unit is record, want client: the method clips no record's part"))
+	}
+	return err
+}
+
+// records reports whether each record is protected.
+func (w *World) records() bool { return w.Privacy != nil && w.Privacy.Unit == dpmech.Record }
+
+// checkEither is check for a method that can protect each record.
+func (w *World) checkEither(network bool) error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("method: "+format, args...)) }
 	if len(w.Clients) == 0 {
@@ -104,19 +118,25 @@ func (w *World) affordable(limit, price int) float64 {
 }
 
 // samples returns how many samples' estimates of dirs directions each a client makes in a step that has so many
-// two-point estimates to give, and the number of directions, which is no more than that.
-func (w *World) samples(pairs, dirs int) (n, each int) {
-	if w.Queries == 0 {
-		return pairs, dirs
+// two-point estimates to give, and the number of directions, which is no more than that. Where each record is protected,
+// every one is in every step, once, so that a step costs each of them the same: then dirs is what the budget pays for.
+func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
+	switch m := w.Clients[client].Samples; {
+	case w.records() && pairs < m:
+		return 0, 0, w.overBudget(client, 2*m)
+	case w.records():
+		return m, pairs / m, nil
+	case w.Queries == 0:
+		return pairs, dirs, nil
 	}
 	dirs = min(dirs, pairs)
-	return pairs / dirs, dirs
+	return pairs / dirs, dirs, nil
 }
 
 // dirs is the range in which the number of directions for one sample's estimate is searched. It matters only where that
 // is clipped.
 func (w *World) dirs() []Param {
-	if w.Privacy == nil {
+	if w.Privacy == nil || w.records() {
 		return nil
 	}
 	return []Param{{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true}}

@@ -1,0 +1,112 @@
+package records
+
+import (
+	"context"
+	"math"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+)
+
+// contender is a row of the tables.
+type contender struct {
+	name, trusted string // trusted: whom a record's owner has to trust
+	method        method.Method
+	hand          func(*stage) float64 // its accuracy, if there is no method
+	space         []method.Param       // what is searched for; nil: nothing
+	pooled        bool                 // all records are in one place
+	exact         bool                 // sees gradients
+	average       bool                 // judged by the mean of all clients' models
+}
+
+// What is searched for. Reach is how far all steps in a row can take the model, the product of step size, clip and
+// steps: eta follows from it, so that few trials are spent on steps that are far too long or short.
+var (
+	reach  = method.Param{Name: "reach", Low: 0.5, High: 30, Log: true}
+	clip   = method.Param{Name: "clip", Low: 0.05, High: 3, Log: true}
+	rounds = method.Param{Name: "rounds", Low: 1, High: 64, Log: true, Whole: true}
+	steps  = method.Param{Name: "tau", Low: 1, High: 8, Log: true, Whole: true}
+	gain   = method.Param{Name: "gain", Low: 0.1, High: 0.95}
+	shots  = method.Param{Name: "rounds", Low: 10, High: 320, Log: true, Whole: true} // of one direction each
+)
+
+// radius is the smoothing radius mu of all two-point estimates: losses are exact, so that a small one is best.
+const radius = 0.05
+
+const (
+	nobody = "nobody"
+	holder = "a curator, with all records"
+)
+
+// contenders lists the rows.
+func contenders() []contender {
+	sgd := []method.Param{reach, clip, rounds}
+	return []contender{
+		{name: "SPADE-DFL, own noise", trusted: nobody, method: method.Suggested{}},
+		{name: "SPADE-DFL, shared noise", trusted: "at most 1 member colludes", method: method.Suggested{Colluders: 1}},
+		{name: "DP-FedSGD", trusted: nobody, method: method.DPSGD{Local: true}, space: sgd},
+		{name: "LT-ADMM-DP", trusted: nobody, method: method.LTADMMDP{PerSample: true}, average: true,
+			space: []method.Param{reach, clip, {Name: "rounds", Low: 2, High: 40, Log: true, Whole: true}, steps, gain}},
+		{name: "DPZero, own noise", trusted: nobody, method: method.DPZero{Local: true}, space: []method.Param{reach, clip, shots}},
+		{name: "DP-SGD", trusted: holder, method: method.DPSGD{}, pooled: true, space: sgd},
+		{name: "DPZero", trusted: holder, method: method.DPZero{}, pooled: true, space: []method.Param{reach, clip, shots}},
+		{name: "DP-FedSGD, exact gradients", trusted: nobody, method: method.DPSGD{Local: true, Exact: true}, exact: true, space: sgd},
+		{name: "DP-SGD, exact gradients", trusted: holder, method: method.DPSGD{Exact: true}, pooled: true, exact: true, space: sgd},
+		{name: "ceiling", trusted: holder + "; no noise", pooled: true, hand: func(s *stage) float64 {
+			return 100 * data.Ceiling(s.split, false)
+		}},
+		{name: "ceiling, logarithmic loss", trusted: holder + "; no noise", pooled: true, hand: func(s *stage) float64 {
+			return 100 * data.Ceiling(s.split, true)
+		}},
+		{name: "most frequent class", trusted: "no model", pooled: true, hand: func(s *stage) float64 {
+			return 100 * s.test.Majority()
+		}},
+	}
+}
+
+// silent reports whether epsilon plays no part.
+func (c contender) silent() bool { return c.hand != nil }
+
+// adapt returns the world and the setting of a trial: so many rounds as it says, which share the losses of the whole
+// run, and the step size that its reach makes.
+func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, method.Setting) {
+	if c.space == nil {
+		return w, nil
+	}
+	v := *w
+	total := float64(w.Rounds) * w.Queries
+	v.Rounds = int(min(trial["rounds"], total/2))
+	v.Queries = math.Floor(total / float64(v.Rounds))
+	s := method.Setting{"clip": trial["clip"]}
+	step, eta := "eta", trial["reach"]/(trial["clip"]*float64(v.Rounds))
+	switch c.method.(type) {
+	case method.LTADMMDP:
+		tau := min(trial["tau"], math.Floor(v.Queries/2))
+		s["tau"], s["gain"] = tau, trial["gain"]
+		step, eta = "gamma", eta/tau
+	case method.DPSGD:
+		s["tau"] = 1
+	}
+	s[step], s["mu"] = eta, radius
+	if c.exact {
+		v.Queries = 0
+		delete(s, "mu")
+	}
+	return &v, s
+}
+
+// run returns the accuracy on a stage.
+func (c contender) run(ctx context.Context, st *stage, trial method.Setting) (float64, method.Spent, error) {
+	if c.hand != nil {
+		return c.hand(st), method.Spent{}, ctx.Err()
+	}
+	w, s := c.adapt(st.world, trial)
+	models, spent, err := method.Last(ctx, c.method, w, s)
+	if err != nil {
+		return 0, spent, err
+	}
+	if c.average {
+		models = [][]float32{method.Mean(models)}
+	}
+	return st.accuracy(models...), spent, nil
+}

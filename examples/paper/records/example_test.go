@@ -1,0 +1,16 @@
+package records_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/records"
+)
+
+// One seed has no standard error.
+func ExampleRun() {
+	err := records.Run(context.Background(), "data", "results", []string{"fashion"}, 1, io.Discard)
+	fmt.Println(err)
+	// Output: records: 1 seeds, want at least 2: one has no standard error
+}

@@ -1,0 +1,127 @@
+package records
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/examples/paper/data"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/unit"
+)
+
+const delta = 1e-5
+
+// epsilons is what each record is promised, at delta.
+var epsilons = []float64{0.5, 1, 2, 4, 8}
+
+// scene is who has which records. One client has all of them where a curator is trusted.
+type scene struct {
+	data    string
+	clients int
+	graph   string
+}
+
+// scenes lists the networks of each data set.
+var scenes = []scene{
+	{"alzheimers", 5, "complete"}, {"alzheimers", 10, "complete"}, {"alzheimers", 31, "er:0.3"}, {"alzheimers", 100, "er:0.3"},
+	{"fashion", 10, "complete"}, {"mnist", 10, "complete"}, {"brain", 10, "complete"},
+}
+
+// seeds returns how many runs a cell has: fewer where one takes longer than a second, and one where all are the same.
+func (c cell) seeds(most int) int {
+	own := c.data == "brain" || c.data == "mnist" // a test set of its own
+	switch {
+	case own && c.silent():
+		return 1
+	case c.data == "brain":
+		return min(most, 10)
+	}
+	return most
+}
+
+// lab reads each data set once.
+type lab struct {
+	dir     string
+	mu      sync.Mutex
+	sources map[string]*data.Source
+}
+
+func (l *lab) source(name string) (*data.Source, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sources[name] == nil {
+		s, err := data.Load(name, l.dir)
+		if err != nil {
+			return nil, err
+		}
+		l.sources[name] = s
+	}
+	return l.sources[name], nil
+}
+
+// stage is what a run meets: the split of a seed, and the world.
+type stage struct {
+	split data.Split
+	world *method.World
+	test  *task.Model
+}
+
+// stage returns the one of a seed. With validate, what is tested on is a part of the training set.
+func (l *lab) stage(s scene, epsilon float64, seed uint64, validate bool) (*stage, error) {
+	source, err := l.source(s.data)
+	if err != nil {
+		return nil, err
+	}
+	split, err := source.SplitRows(seed, validate)
+	if err != nil {
+		return nil, err
+	}
+	return newStage(s, split, epsilon, seed)
+}
+
+// newStage deals the training set of a split to the clients of a scene, without a look at labels.
+func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, error) {
+	parts, err := task.Partition{}.Assign(split.Train.Y, split.Train.Classes, s.clients, seed)
+	if err != nil {
+		return nil, fmt.Errorf("records: %w", err)
+	}
+	st := &stage{split: split, test: task.NewSoftmax(split.Test)}
+	dim := st.test.Dim()
+	st.world = &method.World{
+		Dim: dim, Rounds: unit.Rounds, Queries: float64(unit.Tau(dim)), Seed: seed,
+		Privacy: &method.Privacy{Epsilon: epsilon, Delta: delta, Unit: dpmech.Record},
+	}
+	if st.world.Graph, err = graph.Parse(s.graph, s.clients, seed); err != nil {
+		return nil, fmt.Errorf("records: %w", err)
+	}
+	for _, part := range parts {
+		own := split.Train.Select(part)
+		st.world.Clients = append(st.world.Clients,
+			method.Client{Oracle: task.NewSoftmax(own), Samples: own.Len(), Gradient: data.Gradient(own)})
+	}
+	return st, nil
+}
+
+// accuracy returns the share of test samples that models have right, in percent and in the mean over them.
+func (s *stage) accuracy(models ...[]float32) float64 {
+	sum := 0.0
+	for _, x := range models {
+		sum += 100 * s.test.Accuracy(x) / float64(len(models))
+	}
+	return sum
+}
+
+// curator returns the scenes with one client in place of those that differ in the number of clients alone.
+func curator(list []scene) (one []scene) {
+	for _, s := range list {
+		s.clients, s.graph = 1, "complete"
+		if !slices.Contains(one, s) {
+			one = append(one, s)
+		}
+	}
+	return one
+}
