@@ -121,3 +121,55 @@ func TestGradient(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitRows: one record's label moves no other record, in a split for runs that protect each of them.
+func TestSplitRows(t *testing.T) {
+	for _, name := range []string{"fashion", "alzheimers"} {
+		a, b := source(t, name), source(t, name)
+		b.train.Y[7] = 1 - b.train.Y[7]
+		for _, validate := range []bool{false, true} {
+			one, err := a.SplitRows(3, validate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			two, err := b.SplitRows(3, validate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(one.Test.X, two.Test.X) || !slices.Equal(one.Train.X, two.Train.X) {
+				t.Errorf("%s, validate %v: a label moves other records", name, validate)
+			}
+		}
+	}
+}
+
+// TestSampleGradient: the mean of the samples' gradients is the ceiling's gradient.
+func TestSampleGradient(t *testing.T) {
+	for _, classes := range []int{2, 4} {
+		d := task.Clinical(30, 3)
+		d.Classes = classes
+		for i := range d.Y {
+			d.Y[i] = i % classes
+		}
+		dim := task.NewSoftmax(d).Dim()
+		x, at := make([]float32, dim), make([]float64, dim)
+		for j := range x {
+			x[j] = float32(j%5) / 64
+			at[j] = float64(x[j])
+		}
+		want := make([]float64, dim)
+		gradient(want, at, d, dim/d.Dim, false)
+		one, each := make([]float32, dim), Gradient(d)
+		for i := range d.Len() {
+			each(one, x, i)
+			for j, v := range one {
+				want[j] -= float64(v) / float64(d.Len())
+			}
+		}
+		for j, v := range want {
+			if math.Abs(v) > 1e-5 {
+				t.Errorf("%d classes, coordinate %d: the means differ by %v", classes, j, v)
+			}
+		}
+	}
+}

@@ -168,6 +168,9 @@ func (m Spade) shares(w *World) bool { return m.Shared && w.Privacy != nil }
 
 // fleet returns the public definition of the run, and how many samples each member has.
 func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
+	if w.records() {
+		return nil, nil, w.check(true)
+	}
 	tau := int(s["tau"])
 	if w.Queries > 0 {
 		if tau = int(w.Queries); !m.Tracking {
