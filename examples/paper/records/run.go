@@ -157,7 +157,7 @@ func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 		sum     float64
 	}
 	var points []point
-	for n, setting := range experiment.Hypercube(c.space, trials, fmt.Sprint(c.key())) {
+	for n, setting := range experiment.Hypercube(c.searched(), trials, fmt.Sprint(c.key())) {
 		points = append(points, point{n: n, setting: setting})
 	}
 	first, all := c.tuning()
