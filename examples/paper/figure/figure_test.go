@@ -111,6 +111,9 @@ func TestFigures(t *testing.T) {
 			}
 			svg, raster := readFile(t, base+".svg"), readFile(t, base+".png")
 			texts := textsOf(t, svg)
+			if n := bytes.Count(svg, []byte("font-family")); n != 1 {
+				t.Errorf("the font is named %d times, want once", n)
+			}
 			for _, want := range d.texts {
 				if !slices.Contains(texts, want) {
 					t.Errorf("%q is not in the figure: %q", want, texts)

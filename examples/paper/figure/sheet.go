@@ -56,9 +56,11 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	// Where a reader of an SVG file has no Liberation Sans, Arial and Helvetica have letters of the same widths.
-	file := bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans, Arial, Helvetica, sans-serif;"))
+	// The font is named once and not for each word. Where a reader of an SVG file has no Liberation Sans, Arial and
+	// Helvetica have letters of the same widths.
+	file := bytes.ReplaceAll(out.Bytes(),
+		[]byte("font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"), nil)
+	file = bytes.Replace(file, []byte("<svg "), []byte(`<svg font-family="Liberation Sans, Arial, Helvetica, sans-serif" `), 1)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
