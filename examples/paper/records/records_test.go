@@ -151,6 +151,53 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Some runs of the complete computation, which testdata has, have the same digits when they are made again.
+func TestCommittedResults(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(folder, "fashion-0-1")); err != nil {
+		t.Skip("no data: ", err)
+	}
+	dir := t.TempDir() // opening a folder may write to it
+	committed, err := os.ReadFile(filepath.Join("testdata", "runs.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "runs.csv"), committed, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := open(folder, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for _, c := range cells(data.Names) {
+		for seed := 1; seed <= 30; seed++ {
+			rows := s.runs.Rows(append(c.key(), strconv.Itoa(seed))...)
+			if rows == nil {
+				continue
+			}
+			made++
+			trial := method.Setting{}
+			for _, part := range strings.Fields(rows[0][8]) {
+				name, number, _ := strings.Cut(part, "=")
+				if trial[name], err = strconv.ParseFloat(number, 64); err != nil {
+					t.Fatal(err)
+				}
+			}
+			st, err := s.stage(c.scene, c.epsilon, uint64(seed), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := c.run(context.Background(), st, trial)
+			if err != nil || number(got) != rows[0][5] {
+				t.Errorf("%v, seed %d: %s, %v, committed is %s", c.key(), seed, number(got), err, rows[0][5])
+			}
+		}
+	}
+	if made < 9 {
+		t.Errorf("%d runs are in testdata, want one of each method", made)
+	}
+}
+
 // A computation that was stopped goes on where it was, and ends with the same page.
 func TestResumes(t *testing.T) {
 	if testing.Short() {

@@ -102,20 +102,21 @@ members together it is larger. *A curator*: holds all raw data; ε holds against
   by sampling.
 - *DP-FedSGD* (noisy distributed SGD with a guarantee for each silo's records, Lowy and Razaviyayn 2023): the same steps, but each member adds
   the noise to its own sum before a server sees it.
-- *LT-ADMM-DP* (Ren et al., arXiv 2604.02558): local steps and ADMM on the same graph as SPADE-DFL; each local step clips each record's gradient and
-  adds noise, and all local steps are charged. The authors compare mini-batches that differ in one sample; here each step takes all records.
-  It is judged by the mean of the members' models, which is better than what they hold.
+- *LT-ADMM-DP* (Ren et al., arXiv 2604.02558, built from its abstract and summaries): local steps and ADMM on the same graph as SPADE-DFL;
+  each local step clips each record's gradient and adds noise, and all local steps are charged. The authors compare mini-batches that
+  differ in one sample; here each step takes all records. It is judged by the mean of the members' models, which no member holds: that leaves most of their last noise out.
 - *DPZero* (Zhang et al., arXiv 2310.09639): one public direction a step, each record's two-point difference clipped to a number, noise on
   the mean of these numbers. Published with a curator; *own noise* is our form in which each member adds it.
 - *Ceiling*: the same model trained by exact gradients on all training records, without noise, with the loss that all methods see and with the
   logarithmic loss.
 
-**Settings of the rivals** were searched for each cell: %d points of a Latin hypercube on 2 seeds, the best %d of them on 4 more (1 and 2 on MNIST and
-Brain Tumor, whose validation sets have over a thousand records), all from seed %d on, with a fifth of the training records (by row number) to validate on. No reported run has these seeds, and test sets of the sources are not
-used; for Alzheimer's and Fashion-MNIST, which have none, a record that one of these seeds validates on may be a test record of a reported
-seed. Searched: how far all steps can go together (0.5 to 30, on Brain Tumor to 120; fixes the step size), the clip (0.05 to 3), the number of steps or rounds (1 to 64;
-LT-ADMM-DP 2 to 40 rounds of 1 to 8 steps, and the gain; DPZero 10 to 320). The smoothing radius of two-point differences is %v. The search itself is
-not charged to ε, which favors the rivals.
+**Settings of the rivals** were searched for each cell: %d points of a Latin hypercube on 2 seeds, the best %d of them on 4 more (1 and 2 on
+MNIST and Brain Tumor, whose validation sets have over a thousand records), all from seed %d on, with a fifth of the training records
+(by row number) to validate on. No reported run has these seeds, and test sets of the sources are not used; for Alzheimer's and
+Fashion-MNIST, which have none, a record that one of these seeds validates on may be a test record of a reported seed. Searched: how far
+all steps can go together (0.5 to 30, on Brain Tumor to 120; it fixes the step size), the clip (0.05 to 3), and the number of steps or rounds
+(1 to 64; LT-ADMM-DP 2 to 40 rounds of 1 to 8 steps, and the gain; DPZero 10 to 320). The smoothing radius of two-point differences is %v.
+The search is not charged to ε, which favors the rivals.
 
 **Not covered by any ε here**: preprocessing (standardization, principal components) is fitted on training records, for all rows alike. Test
 rows are chosen by row number, or are the source's own test set. On MNIST and Brain Tumor the test set is the same for all seeds, so the
@@ -157,7 +158,7 @@ func (s *study) report(seeds int) string {
 	}
 	b.WriteString("\nAll cells with settings, seeds and losses of a record: [cells.csv](cells.csv).")
 	if missing > 0 {
-		fmt.Fprintf(&b, " %d of %d cells are not complete; the command below makes them.", missing, len(all))
+		fmt.Fprintf(&b, " %d of %d cells are not complete; the command below makes them, and continues where it was stopped.", missing, len(all))
 	}
 	b.WriteString("\n\n")
 	return b.String()
