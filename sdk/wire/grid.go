@@ -124,8 +124,7 @@ func appendRice(dst []byte, g []int32, k uint) []byte {
 			w.put(z, 32)
 		}
 	}
-	w.put(0, (8-w.n)%8)
-	return w.dst
+	return w.bytes()
 }
 
 // readRice fills g from the start of b and returns what follows.
@@ -156,16 +155,26 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 type bitWriter struct {
 	dst []byte
 	acc uint64
-	n   uint // bits in acc, below 8
+	n   uint // bits in acc, below 32
 }
 
 // put appends the low n bits of v, n in 0..32; the others must be zero.
 func (w *bitWriter) put(v uint32, n uint) {
 	w.acc |= uint64(v) << w.n
-	for w.n += n; w.n >= 8; w.n -= 8 {
+	if w.n += n; w.n >= 32 {
+		w.dst = binary.LittleEndian.AppendUint32(w.dst, uint32(w.acc))
+		w.acc >>= 32
+		w.n -= 32
+	}
+}
+
+// bytes ends the last byte with zero bits and returns all.
+func (w *bitWriter) bytes() []byte {
+	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.dst = append(w.dst, byte(w.acc))
 		w.acc >>= 8
 	}
+	return w.dst
 }
 
 // bitReader takes bits off b. Beyond the end it finds zeros, which rest reports.
@@ -178,6 +187,12 @@ type bitReader struct {
 
 // fill makes sure of at least 56 bits in acc.
 func (r *bitReader) fill() {
+	if r.at+8 <= len(r.b) {
+		r.acc |= binary.LittleEndian.Uint64(r.b[r.at:]) << r.n
+		r.at += int(63-r.n) / 8
+		r.n |= 56
+		return
+	}
 	for ; r.n <= 56; r.n += 8 {
 		if r.at < len(r.b) {
 			r.acc |= uint64(r.b[r.at]) << r.n

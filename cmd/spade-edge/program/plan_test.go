@@ -270,7 +270,7 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 			t.Errorf("-%s %v is listed as chosen, and was given or is not there", name, v)
 		}
 	}
-	if p := planned(t, "-nodes", "300", "-graph", "path", "-gain", "0.0001"); p.CooldownNeeded != nil || p.ShareLeft < 0.5 {
+	if p := planned(t, "-nodes", "300", "-graph", "path", "-gain", "0.0001", "-consensus", "admm"); p.CooldownNeeded != nil || p.ShareLeft < 0.5 {
 		t.Errorf("a network that hardly agrees: %+v", p)
 	}
 	code, out, log := call("plan")
