@@ -25,7 +25,7 @@ var silence = []byte{0}
 // presence knows when neighbors were heard. Its methods may be called from any goroutine.
 type presence struct {
 	mu    sync.Mutex
-	heard map[string]time.Time // of every neighbor that has not been reported
+	heard map[string]time.Time // of every neighbor, or when it was last reported
 	last  time.Time            // of any of them
 	// arrived holds the frames of each neighbor that the loop has not taken: none wait behind those of another neighbor
 	arrived map[string]*outbox
@@ -50,24 +50,18 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// again starts the clock of a neighbor that was reported and is not given up.
-func (p *presence) again(name string, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.heard[name] = now
-}
-
-// overdue returns the neighbors that have been silent for too long, once. Time in which nobody is heard does not count.
+// overdue returns the neighbors that have been silent for longer than patience, each once in that time. Time in which nobody
+// at all is heard does not count: this node is cut off, or was asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	deaf := now.Sub(p.last) >= 3*beat
 	for name, at := range p.heard {
-		switch {
-		case deaf:
+		late := now.Sub(at) > patience
+		if deaf || late {
 			p.heard[name] = now
-		case now.Sub(at) > patience:
-			delete(p.heard, name)
+		}
+		if late && !deaf {
 			names = append(names, name)
 		}
 	}
@@ -130,10 +124,8 @@ func (r *run) loses(name string) {
 			left++
 		}
 	}
-	if r.joining != nil || left < 2 || r.machine.Status().Complete {
-		r.presence.again(name, time.Now())
-		return
+	if r.joining == nil && left > 1 && !r.machine.Status().Complete {
+		r.quarantine(r.number[name], state.Quarantine{
+			Why: fmt.Sprintf("nothing has come from it for longer than the patience of this node, %v", r.cfg.Patience)})
 	}
-	r.quarantine(r.number[name], state.Quarantine{
-		Why: fmt.Sprintf("nothing has come from it for longer than the patience of this node, %v", r.cfg.Patience)})
 }

@@ -218,8 +218,7 @@ func (r *run) correct(to int, peer *trust.Peer) {
 
 // probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
 func (r *run) probe(to, held int) {
-	m := admm.Message{Kind: admm.Probe, To: to, Round: r.machine.Status().Round, Held: held, Epoch: r.claims.Epoch,
-		Incarnation: r.claims.Incarnation}
+	m := r.machine.Probe(to, held)
 	r.attach(&m)
 	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
 }

@@ -55,7 +55,7 @@ var mutations = []mutation{
 		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if !m.gone(i) {\n			vec.Axpy(m.p, -1", method},
 	{"stop: a round later than all can hear of it", "sdk/stop.go",
 		"eccentricity(n.graph, self) + 1)", "eccentricity(n.graph, self) + 2)", stops},
-	{"stop: one member is enough", "sdk/trust/stops.go", "return st.Known[st.Enough-1].Round", "return st.Known[0].Round", stops},
+	{"stop: one member is enough", "sdk/trust/claim.go", "return st.Known[st.Enough-1].Round", "return st.Known[0].Round", stops},
 	{"stop: signatures are not checked", "sdk/stop.go",
 		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {",
 		"	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil && err == nil {", stops},

@@ -16,11 +16,14 @@ func (e *RollbackError) Error() string {
 		"and going on would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// probe asks a neighbor which release of this client it holds.
-func (m *Machine) probe(e *edge) {
-	m.send = append(m.send, Message{Kind: Probe, From: m.client(), To: e.peer, Round: m.round, Held: e.heard,
-		Epoch: m.cfg.Epoch, Incarnation: m.cfg.Incarnation})
+// Probe returns the message that tells a neighbor which release of it this client holds, and asks it the same.
+func (m *Machine) Probe(peer, held int) Message {
+	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
+		Incarnation: m.cfg.Incarnation}
 }
+
+// probe sends a neighbor a Probe.
+func (m *Machine) probe(e *edge) { m.send = append(m.send, m.Probe(e.peer, e.heard)) }
 
 // replyTo answers a neighbor's probe.
 func (m *Machine) replyTo(probe Message, held int) {
