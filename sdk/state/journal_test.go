@@ -74,7 +74,7 @@ func TestJournalIsRefused(t *testing.T) {
 		"short hash":    {strings.Replace(text, `"fleet":"07`, `"fleet":"`, 1), "line 1: fleet has 31 bytes, want 32"},
 		"a field":       {strings.Replace(text, `"stop"`, `"step"`, 1), `line 4: unknown field "step"`},
 		"no hex":        {strings.Replace(text, `"stop":"0`, `"stop":"g`, 1), "line 4"},
-		"a byte less":   {strings.Replace(text, `"stop":"00`, `"stop":"`, 1), "line 4: signed: relayed [stop]: found 194 bytes, want 195"},
+		"a byte less":   {strings.Replace(text, `"stop":"00`, `"stop":"`, 1), "line 4: signed: relayed stop: found 194 bytes, want 195"},
 		"half of it":    {strings.Replace(text, `"first":"00`, `"first":"`, 1), "line 2: signed: "},
 		"no release":    {strings.Replace(text, `"release":4`, `"release":0`, 1), "line 6: neighbor"},
 		"nothing":       {first + "\n{}\n", "line 2: it has 0 of fleet"},
