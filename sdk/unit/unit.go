@@ -34,8 +34,8 @@ func Signal(mean float64, members, dim, rounds int, ratio float64) float64 {
 }
 
 // Far returns how far all clipped updates in a row should take the model, in units of it, for a [Signal]: the model goes
-// farther where noise leaves more, from 2 to 12.
-func Far(signal float64) float64 { return min(max(2, signal*signal/40), 12) }
+// farther where noise leaves more, from 2 to 50.
+func Far(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
 
 // Agree is how far the records of real data sets agree at the start, as a share of what they would add up to if they all
 // did. It turns a [Signal] into that of a forecast.

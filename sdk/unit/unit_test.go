@@ -11,7 +11,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%d queries for %d parameters, want %d", got, dim, want)
 		}
 	}
-	for signal, want := range map[float64]float64{0: 2, 8: 2, 20: 10, 100: 12} {
+	for signal, want := range map[float64]float64{0: 2, 8: 2, 20: 10, 100: 50} {
 		if got := Far(signal); got != want {
 			t.Errorf("far is %v for signal %v, want %v", got, signal, want)
 		}

@@ -198,7 +198,9 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	cutting := newRelay(t, b)
 	cutting.cuts = 20
 	a.reach(t, "b", cutting.addr)
-	a.peers["b"].current().c.tcp.Close() // only now, or the next one might go the old way
+	if s := a.peers["b"].current(); s != nil { // only now, or the next one might go the old way
+		s.c.tcp.Close()
+	}
 	arrived := make(chan error, 1)
 	go func() { // of the long ones some may arrive
 		var frame []byte

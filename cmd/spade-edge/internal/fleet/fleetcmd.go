@@ -67,7 +67,11 @@ type FleetResult struct {
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	Notes   []string     `json:"notes"`   // what is left to do
+	// Adversary is against whom Epsilon holds. EpsilonAll is that against all other members together, if noise is shared.
+	Adversary  string   `json:"adversary,omitempty"`
+	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
+
+	Notes []string `json:"notes"` // what is left to do
 }
 
 type fileChange struct {
@@ -159,7 +163,12 @@ func (e *fleetEdit) finish() error {
 	hash := f.Hash()
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
 	if p := f.Privacy; !p.NonPrivate {
-		epsilon := p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta)
+		figures := f.Total(f.Method.Rounds).Figures()
+		epsilon := p.Accounting.Epsilon(figures[0].Rho, p.Delta)
+		if e.r.Adversary = figures[0].Adversary; len(figures) > 1 {
+			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
+			e.r.EpsilonAll = &all
+		}
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
