@@ -193,7 +193,9 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		known.Graph, known.Privacy.Colluders = g, n
 	}
 	if c.each() {
-		known.Privacy.Unit, f.Records = sdk.UnitRecord, samples
+		known.Privacy.Unit, f.Records, known.Columns = sdk.UnitRecord, samples, true
+	} else { // by the method's own steps, which these results were made with
+		known.Method.Consensus = -1
 	}
 	var err error
 	if c.name == hospitalled && c.epsilon > 0 {

@@ -42,7 +42,7 @@ func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 		return f, err
 	}
 	f = sdk.Fleet{Run: "simulate", Dim: w.Dim, X0: w.X0}
-	known := sdk.Known{Dim: w.Dim, Open: true, Method: sdk.Method{Rounds: w.Rounds, Seed: w.Seed},
+	known := sdk.Known{Dim: w.Dim, Open: true, Columns: w.Columns, Method: sdk.Method{Rounds: w.Rounds, Seed: w.Seed},
 		Privacy: sdk.Privacy{NonPrivate: w.Privacy == nil}}
 	for i, c := range w.Clients {
 		f.Members, known.Samples = append(f.Members, "node-"+strconv.Itoa(i)), append(known.Samples, c.Samples)
