@@ -112,7 +112,8 @@ var settings = []Setting{
 		Words: "what is left of all noise to whoever sees all releases and knows what any colluders know"},
 	{Name: "privacy.colluders", Flag: "colluders", Range: Range{Max: math.MaxInt32, Whole: true},
 		Words: "share noise with neighbors that cancels in the mean: the budget then holds against whoever sees all " +
-			"releases, together with any `c` members (default no noise is shared)"},
+			"releases, together with any `c` members; on a command line also a share of them, such as 1/3 or half, or auto, " +
+			"as many as add at most a tenth to the noise of the mean (default no noise is shared)"},
 	{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
 			"the others share still cancels (0 = whoever has lost a neighbor shares no more)"},

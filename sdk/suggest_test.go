@@ -60,6 +60,32 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
+// With as many colluders as cost little, the mean has at most a tenth more noise than with one; with one more, it has more,
+// or a member could be alone among them.
+func TestMostColluders(t *testing.T) {
+	for kind, want := range map[string]int{"complete": 6, "ring": 1, "er:0.3": 1} {
+		g, err := graph.Parse(kind, 31, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sigma := func(c int) float64 {
+			_, p, err := sdk.Suggest(sdk.Known{Dim: 40, Samples: slices.Repeat([]int{100}, 31), Graph: g,
+				Method: sdk.Method{Rounds: 50}, Privacy: sdk.Privacy{Clip: 1, EpsilonLimit: 8, Colluders: c}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Sigma
+		}
+		got, err := sdk.MostColluders(g, 0)
+		if err != nil || got != want || sigma(got) > 1.1*sigma(1)*(1+1e-4) {
+			t.Errorf("%s: %d, %v, want %d, with noise %v where one colluder takes %v", kind, got, err, want, sigma(got), sigma(1))
+		}
+		if kind == "complete" && sigma(got+1) <= 1.1*sigma(1) {
+			t.Errorf("%s: one more than %d costs %v, little too", kind, got, sigma(got+1))
+		}
+	}
+}
+
 // With a graph, settings follow from public numbers alone: what is drawn against noise decides how far a run goes.
 func TestSuggestShared(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -85,6 +86,20 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 		if len(p.Graph.Neighbors(i)) < len(p.Graph.Neighbors(lonely)) {
 			lonely = i
 		}
+	}
+	switch pr := &o.Asked.Privacy; {
+	case math.IsNaN(o.Collude):
+		most, err := sdk.MostColluders(p.Graph, pr.Absent)
+		if err != nil {
+			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
+		}
+		pr.Colluders = most
+	case o.Collude > 0:
+		pr.Colluders = int(o.Collude * float64(len(members)))
+	}
+	if o.Collude != 0 {
+		p.Choose("colluders", o.Asked.Privacy.Colluders)
+		known.Privacy.Colluders = o.Asked.Privacy.Colluders
 	}
 	pr := o.Asked.Privacy
 	if n := len(p.Graph.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 // Options are the flags that the commands share: one vocabulary for all.
 type Options struct {
 	*cli.Cmdline
+	Collude float64   // share of the members that may collude, NaN for as many as cost little, 0 for the number in Asked
 	Asked   sdk.Fleet // its method, privacy and wire: what was asked for; what is zero is open
 	Steps   int       // of a client in all rounds, in place of rounds; 0 for none
 	Queries int64     // likewise
@@ -98,6 +100,10 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		}
 		switch x := s.In(&o.Asked).(type) {
 		case *int:
+			if s.Flag == "colluders" {
+				c.Func(s.Flag, words, o.readColluders)
+				break
+			}
 			c.IntVar(x, s.Flag, *x, words)
 		case *uint64:
 			c.Uint64Var(x, s.Flag, *x, words)
@@ -129,6 +135,30 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 			c.Lookup(s.Flag).DefValue = s.Default
 		}
 	}
+}
+
+// readColluders reads a number of colluders, or a share of all members, which [Problem] turns into a number: "auto" is
+// NaN.
+func (o *Options) readColluders(text string) (err error) {
+	o.Collude = 0
+	switch over, under, isShare := strings.Cut(text, "/"); {
+	case text == "auto":
+		o.Collude = math.NaN()
+	case text == "half":
+		o.Collude = 0.5
+	case isShare:
+		a, err := strconv.ParseUint(over, 10, 16)
+		b, err2 := strconv.ParseUint(under, 10, 16)
+		if err != nil || err2 != nil || a == 0 || a >= b {
+			return errors.New("want a share between 0 and 1, such as 1/3")
+		}
+		o.Collude = float64(a) / float64(b)
+	default:
+		if o.Asked.Privacy.Colluders, err = strconv.Atoi(text); err != nil {
+			return errors.New("want a number of members, a share such as 1/3, half, or auto")
+		}
+	}
+	return nil
 }
 
 // readEpsilons reads several values of -epsilon. The first one is also that of a single run.

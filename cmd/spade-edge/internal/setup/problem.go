@@ -122,7 +122,8 @@ func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
 		told := slices.ContainsFunc(p.Chosen, func(c Choice) bool { return c.Name == name })
-		if !told && (!p.Opt.Given[name] || name == "labels" && p.Opt.Spec.Labels == nil) {
+		named := p.Opt.Given[name] && (name != "labels" || p.Opt.Spec.Labels != nil) && (name != "colluders" || p.Opt.Collude == 0)
+		if !told && !named {
 			p.Chosen = append(p.Chosen, Choice{name, pair[1]})
 		}
 	}

@@ -237,8 +237,8 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, 
 	if cfg.Releases {
 		kind = admm.Release
 	}
-	if n := len(calm.Mix); n > 0 && cfg.Releases && cfg.GridStep > 0 && calm.Mix[n-1]*f.Privacy.Sigma < cfg.GridStep/2 {
-		// Members agree to the step when the cool-down begins, and their models stay on the grid.
+	if n := len(calm.Mix); n > 0 && cfg.Consensus == nil && cfg.Releases && cfg.GridStep > 0 && calm.Mix[n-1]*f.Privacy.Sigma < cfg.GridStep/2 {
+		// By the steps of ADMM members agree to the step when the cool-down begins, and their models stay on the grid.
 		spread := calm.Step * f.Privacy.Sigma * math.Sqrt(float64(f.Method.Rounds)) / cfg.GridStep
 		for i, v := range numbers {
 			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)
