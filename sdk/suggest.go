@@ -181,8 +181,6 @@ func (m *Method) settle(p Privacy, g *graph.Graph) {
 		switch ratio := c.Low / c.High; {
 		case ratio > 0.9:
 			mixing = 1
-		case ratio > 0.3:
-			mixing = 2
 		case ratio > 0.12:
 			mixing = 3
 		}
