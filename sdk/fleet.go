@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -285,12 +286,29 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	if !f.Privacy.NonPrivate {
 		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
-		cfg.Shrink = m.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
+		cfg.Shrink = f.shrink()
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
 		}
 	}
 	return cfg
+}
+
+// shrink returns the threshold of [admm.Config], from the noise in the mean of all members.
+func (f *Fleet) shrink() float64 {
+	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
+}
+
+// Model returns the model that [Node.Model] returns after a release x that was kept in a state: the release itself, or, if
+// it is the last one, a copy of it that is shrunk by Method.Shrink. end and early are those of the state, 0 for none.
+func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
+	m := f.Method.EndedAt(end)
+	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
+		return x
+	}
+	x = slices.Clone(x)
+	admm.Shrink(x, f.X0, f.shrink(), m.Data(release))
+	return x
 }
 
 // Machines returns the configuration of every member's machine, in the order of Members. samples[i] is m_i; noise(i) is

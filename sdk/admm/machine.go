@@ -245,17 +245,23 @@ func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 func (m *Machine) AppendModel(dst []float32) []float32 {
 	dst = append(dst, m.x...)
 	if m.cfg.Shrink > 0 && m.round == m.last() {
-		most := float32(m.cfg.Shrink * math.Sqrt(float64(m.cfg.Data(m.round))))
-		for i, x := range dst[len(dst)-len(m.x):] {
-			start := float32(0)
-			if m.cfg.X0 != nil {
-				start = m.cfg.X0[i]
-			}
-			moved := x - start
-			dst[len(dst)-len(m.x)+i] = start + max(moved-most, min(moved+most, 0))
-		}
+		Shrink(dst[len(dst)-len(m.x):], m.cfg.X0, m.cfg.Shrink, m.cfg.Data(m.round))
 	}
 	return dst
+}
+
+// Shrink makes of the last release x, in place, what [Machine.Model] returns: x0 is Config.X0, shrink is Config.Shrink, and
+// rounds is how many releases touched data.
+func Shrink(x, x0 []float32, shrink float64, rounds int) {
+	most := float32(shrink * math.Sqrt(float64(rounds)))
+	for i, v := range x {
+		start := float32(0)
+		if x0 != nil {
+			start = x0[i]
+		}
+		moved := v - start
+		x[i] = start + max(moved-most, min(moved+most, 0))
+	}
 }
 
 // Posted returns the message that carries one of the last two releases to the i-th neighbor. Until the second release after

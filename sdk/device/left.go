@@ -160,7 +160,7 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 // ErrOtherState says that a state folder is not the one that a node file means.
 var ErrOtherState = errors.New("the state is another node's or another run's")
 
-// Kept reads the last release that a node has kept in its state folder. The error wraps fs.ErrNotExist if there is none.
+// Kept reads the last release that a node has kept in its state folder; Model is that of [sdk.Fleet.Model]. The error wraps fs.ErrNotExist if there is none.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,5 +173,6 @@ func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) 
 		return nil, fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
 			ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
 	}
+	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round, kept.End, kept.Early)
 	return kept, nil
 }

@@ -185,7 +185,7 @@ func ForgetSecrets(dir string, fleet [32]byte) error {
 func readSecrets(dir string) (*pair.Kept, error) {
 	path := filepath.Join(dir, SecretsName)
 	text, err := readIfThere(path)
-	if text == nil {
+	if err != nil || text == nil {
 		return nil, err
 	}
 	k, err := pair.ParseKept(text)

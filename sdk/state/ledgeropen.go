@@ -15,6 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
+// mostLedger bounds a ledger's file, in bytes: a million lines and more. A longer one is damaged.
+const mostLedger = 1 << 30
+
 // Declaration is what an operator vouches for when a ledger is made.
 type Declaration string
 
@@ -168,6 +171,9 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 // recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
 func (l *Ledger) recover(m *highWater, err error) error {
 	size, errSize := l.file.size()
+	if errSize == nil && size > mostLedger {
+		return l.fault(fmt.Errorf("it has %d bytes, want at most %d", size, int64(mostLedger)))
+	}
 	text := make([]byte, size)
 	errText := readAt(l.file, text, 0)
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
@@ -16,12 +17,19 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	said := make([]int, m.data.Len())
 	var ones []float64 // the probabilities of class 1 of two
 	for i := range said {
-		said[i] = m.predict(x, i)
+		if said[i] = m.predict(x, i); said[i] < 0 || m.head.classes == 2 && math.IsNaN(float64(m.score(x, i))) {
+			return nil, m.tooLarge(i)
+		}
 		if m.head.classes == 2 {
 			ones = append(ones, vec.Sigmoid(m.score(x, i)))
 		}
 	}
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+}
+
+// tooLarge is the error of a sample for which the model computes no number.
+func (m *Model) tooLarge(sample int) error {
+	return fmt.Errorf("task: sample %d has numbers too large for the model", sample+1)
 }
 
 // Errors compares predictions with the targets of all samples, in their unit. It fails where Loss would fail, without a
@@ -36,6 +44,9 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {
 		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
+		if math.IsNaN(said[i]) {
+			return nil, m.tooLarge(i)
+		}
 	}
 	return JudgeNumbers(is, said)
 }

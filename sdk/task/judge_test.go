@@ -2,6 +2,7 @@ package task
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -25,8 +26,8 @@ func TestJudge(t *testing.T) {
 				near(t, "Brier", got.Binary.Brier.Value, m.MeanLoss(x))
 			}
 			x[0] = float32(math.NaN())
-			if got, err := m.Judge(x); classes == 2 && err == nil || err == nil && got.Accuracy.Value != m.Accuracy(x) {
-				t.Errorf("with a NaN: %+v, %v", got, err)
+			if got, err := m.Judge(x); err == nil || !strings.Contains(err.Error(), "sample 1 has numbers too large") {
+				t.Errorf("%d classes, with a NaN: %+v, %v", classes, got, err)
 			}
 			if _, err := m.Judge(x[1:]); err == nil {
 				t.Error("a parameter is missing, and no error")

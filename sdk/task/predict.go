@@ -104,10 +104,18 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 	m := r.Model.New(d)
 	if r.Target != nil {
 		numbers, err := m.Errors(p.model)
-		return nil, numbers, err
+		return nil, numbers, within(t.name, err)
 	}
 	classes, err := m.Judge(p.model)
-	return classes, nil, err
+	return classes, nil, within(t.name, err)
+}
+
+// within names the file in an error of this package.
+func within(file string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
 }
 
 // PredictRow is Predict for one sample: its cells, by the names of columns. Columns that the recipe does not have are

@@ -11,7 +11,7 @@ import (
 func TestColluders(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"2": "together with any 2 members", "1/3": "together with any 3 members", "half": "together with any 5 members",
+		"2": "together with any 2 members", "1/3": "together with any 4 members", "half": "together with any 5 members",
 		"auto": "together with any 2 members",
 		"few":  "want a number of members, a share such as 1/3, half, or auto", "3/2": "want a share between 0 and 1",
 	} {

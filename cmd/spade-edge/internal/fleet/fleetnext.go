@@ -66,7 +66,9 @@ func (e *fleetEdit) start() (x []float32, err error) {
 		if err != nil {
 			return nil, err
 		}
-		x = kept.Model
+		if x = kept.Model; kept.Fleet == e.hash {
+			x = f.Model(x, kept.Round, kept.End, kept.Early)
+		}
 		e.note("the start is release %d of %q", kept.Round, kept.Member)
 	} else {
 		m, err := builtin.ReadModel(e.from)

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -88,14 +87,14 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 		}
 	}
 	switch pr := &o.Asked.Privacy; {
-	case math.IsNaN(o.Collude):
+	case o.Collude < 0:
 		most, err := sdk.MostColluders(p.Graph, pr.Absent)
 		if err != nil {
 			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
 		}
 		pr.Colluders = most
 	case o.Collude > 0:
-		pr.Colluders = int(o.Collude * float64(len(members)))
+		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf // rounded up: the claim is against as many
 	}
 	if o.Collude != 0 {
 		p.Choose("colluders", o.Asked.Privacy.Colluders)
@@ -138,8 +137,8 @@ func (p *Problem) Course() graph.Course {
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
-		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
-			"a smaller -epsilon, fewer -rounds or a larger -limit-all would do", p.LimitAll, dpmech.ErrBudget, f.Method.Rounds,
+		return fmt.Errorf("epsilon_limit_all %v (-limit-all): %w: against all other members together the %d rounds cost epsilon "+
+			"%s (%v) at delta %v; a smaller -epsilon, fewer -rounds or a larger limit would do", p.LimitAll, dpmech.ErrBudget, f.Method.Rounds,
 			cli.EpsilonText(all), p.Accounting, p.Delta)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,13 +19,13 @@ import (
 // Options are the flags that the commands share: one vocabulary for all.
 type Options struct {
 	*cli.Cmdline
-	Collude float64   // share of the members that may collude, NaN for as many as cost little, 0 for the number in Asked
-	Asked   sdk.Fleet // its method, privacy and wire: what was asked for; what is zero is open
-	Steps   int       // of a client in all rounds, in place of rounds; 0 for none
-	Queries int64     // likewise
-	Table   string
-	Average bool
-	Several *[]float64 // of -epsilon, if the command takes several
+	Collude, colludeOf int       // Collude/colludeOf of the members may collude; as many as cost little if -1; the number in Asked if 0
+	Asked              sdk.Fleet // its method, privacy and wire: what was asked for; what is zero is open
+	Steps              int       // of a client in all rounds, in place of rounds; 0 for none
+	Queries            int64     // likewise
+	Table              string
+	Average            bool
+	Several            *[]float64 // of -epsilon, if the command takes several
 	// data
 	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
 	Partition string
@@ -137,22 +136,21 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders reads a number of colluders, or a share of all members, which [Problem] turns into a number: "auto" is
-// NaN.
+// readColluders reads a number of colluders, or a share of all members, which [Problem.MakeFleet] turns into a number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
 	case text == "auto":
-		o.Collude = math.NaN()
+		o.Collude = -1
 	case text == "half":
-		o.Collude = 0.5
+		o.Collude, o.colludeOf = 1, 2
 	case isShare:
 		a, err := strconv.ParseUint(over, 10, 16)
 		b, err2 := strconv.ParseUint(under, 10, 16)
 		if err != nil || err2 != nil || a == 0 || a >= b {
 			return errors.New("want a share between 0 and 1, such as 1/3")
 		}
-		o.Collude = float64(a) / float64(b)
+		o.Collude, o.colludeOf = int(a), int(b)
 	default:
 		if o.Asked.Privacy.Colluders, err = strconv.Atoi(text); err != nil {
 			return errors.New("want a number of members, a share such as 1/3, half, or auto")
