@@ -185,7 +185,7 @@ func (n *Node) publish() {
 	st := n.machine.Status()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.model == nil || st.Round != n.status.Round {
+	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete

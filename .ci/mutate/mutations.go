@@ -93,6 +93,7 @@ var mutations = []mutation{
 	{"quarantine: all neighbors can be given up", "sdk/config.go", "(left == 0 || ", "(left < 0 || ", suite{"./sdk", "WithoutIsChecked"}},
 	{"flows: z follows each round of a block", "sdk/admm/round.go", "m.setFlow(i, xj, base)\n\t\t\tcontinue", "m.setFlow(i, xj, base)", flows},
 	{"flows: the two ends round differently", "sdk/admm/flow.go", "math.RoundToEven(float64(carry", "math.Floor(float64(carry", flows},
+	{"flows: an edge that begins anew keeps its flow", "sdk/admm/takeover.go", "clear(part(m.flow, e.index, d))", "", flows},
 	{"flows: not in the state", "sdk/admm/state.go", "copy(part(m.flow, i, len(m.x)), from.Flow)", "", flows},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
 		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},

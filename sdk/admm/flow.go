@@ -32,8 +32,8 @@ func (m *Machine) rate() (carry, weight float64) {
 	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
 }
 
-// setFlow computes the flow from a neighbor that stands at xj; base is the same in steps of the grid. On the grid flows are
-// whole steps.
+// setFlow computes the flow from a neighbor that stands at xj; base is the same in steps of the grid, nil if its release was
+// not on the grid: it has ended early. On the grid flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
 	flow := part(m.flow, i, len(m.x))
@@ -45,7 +45,12 @@ func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 		return
 	}
 	for c, f := range flow {
-		apart := float64(int64(base[c]) - int64(m.grid[c]))
+		var apart float64
+		if base != nil {
+			apart = float64(int64(base[c]) - int64(m.grid[c]))
+		} else {
+			apart = m.quantize(xj[c]) - float64(m.grid[c])
+		}
 		steps := math.RoundToEven(float64(carry*float64(f)) + float64(weight*apart))
 		flow[c] = float32(max(-mostFlow, min(mostFlow, steps)))
 	}

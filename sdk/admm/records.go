@@ -62,7 +62,7 @@ func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) 
 func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 
 // reach returns the longest update that any member can make, before its noise.
-func (c *Config) reach() float64 { return c.Privacy.Clip * float64(max(1, c.Records.Most)) }
+func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
 // rows returns what the release in progress is the sum of; nothing in a round that touches no data.
 func (m *Machine) rows() dpmech.Rows {

@@ -95,9 +95,9 @@ func (m *Machine) farthest(release int) float64 {
 	own, pair := c.Privacy.Alone().Sigma, c.Privacy.Shared.Sigma
 	s := math.Sqrt(float64(own*own) + float64(float64(c.Members-1)*float64(pair*pair)))
 	spread := float64(float64(c.Data(release)) * (c.reach() + float64(s*(root+12))))
-	grid := float64(float64(release)*c.GridStep) * root
+	grid := float64(float64(float64(release)*c.GridStep) * root)
 	if c.Consensus != nil { // half a step for each flow
-		grid *= float64(max(2, c.Members)) / 2
+		grid = float64(grid * float64(max(2, c.Members)) / 2)
 	}
 	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (spread + grid)
 }

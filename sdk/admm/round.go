@@ -315,6 +315,9 @@ func (m *Machine) updateZ() {
 			}
 		}
 		if m.flows() {
+			if len(in.Grid) == 0 {
+				base = nil
+			}
 			m.setFlow(i, xj, base)
 			continue
 		}

@@ -271,6 +271,7 @@ func (m *Machine) begin(e *edge) {
 		z[c] = float32(m.cfg.Rho/2) * (x + z[c])
 	}
 	copy(part(m.peerZ, e.index, d), z)
+	clear(part(m.flow, e.index, d))
 	e.heard = max(e.heard, m.round)
 }
 

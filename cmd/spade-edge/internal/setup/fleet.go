@@ -137,8 +137,8 @@ func (p *Problem) Course() graph.Course {
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
-		return fmt.Errorf("epsilon_limit_all %v (-limit-all): %w: against all other members together the %d rounds cost epsilon "+
-			"%s (%v) at delta %v; a smaller -epsilon, fewer -rounds or a larger limit would do", p.LimitAll, dpmech.ErrBudget, f.Method.Rounds,
+		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
+			"a smaller -epsilon, fewer -rounds or a larger limit (epsilon_limit_all in a fleet file) would do", p.LimitAll, dpmech.ErrBudget, f.Method.Rounds,
 			cli.EpsilonText(all), p.Accounting, p.Delta)
 	}
 	return nil
