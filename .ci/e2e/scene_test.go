@@ -83,7 +83,7 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	if !f.Privacy.NonPrivate {
 		s.Privacy = monitor.NewPrivacy(f, spent, nil)
 		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Adversary: s.Privacy.Adversary,
-			Epsilon: 12.3456, Limit: monitor.Unknown()}
+			LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 12.3456, Limit: monitor.Unknown()}}
 	}
 	s.Local = &monitor.Local{Round: round, Loss: 0.0784, Accuracy: 0.895, Majority: 0.509, OfQueries: scorer}
 	if scorer {
