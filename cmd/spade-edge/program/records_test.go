@@ -113,6 +113,32 @@ func TestAccuracyForRecords(t *testing.T) {
 	}
 }
 
+// The final model is shrunk where each parameter is the weight of a column of a table, and not where it is that of a
+// principal component or of a program's model, of which nothing is known.
+func TestShrinkIsForTables(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chosen bool
+		args   []string
+	}{
+		"table":      {true, []string{"-data", "synthetic:clinical", "-deal"}},
+		"components": {false, []string{"-data", "synthetic:clinical", "-deal", "-pca", "3"}},
+		"program":    {false, []string{"-stream", "./scorer", "-dim", "12", "-records", "50,50,50"}},
+		"given":      {true, []string{"-stream", "./scorer", "-dim", "12", "-records", "50,50,50", "-shrink", "0.5"}},
+		"refused":    {false, []string{"-data", "synthetic:clinical", "-deal", "-shrink", "0"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "made")
+		code, text := said(append([]string{"init", dir, "-n", "3", "-graph", "complete", "-unit", "record", "-epsilon", "1"}, c.args...)...)
+		if code != cli.ExitDone {
+			t.Errorf("%s: %s", name, text)
+			continue
+		}
+		if has := strings.Contains(readFile(t, filepath.Join(dir, "fleet.json")), `"shrink": 0.5`); has != c.chosen {
+			t.Errorf("%s: the fleet file has shrink: %v, want %v", name, has, c.chosen)
+		}
+	}
+}
+
 // Four hospitals, each judged by patients of its own, against the same without noise.
 func TestAccuracyForPatients(t *testing.T) {
 	t.Parallel()

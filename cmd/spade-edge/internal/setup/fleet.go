@@ -3,6 +3,7 @@ package setup
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -21,6 +22,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	known := o.Known(dim, p.Samples)
+	known.Columns = p.columns()
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
@@ -54,6 +56,14 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		return AsUsage(err)
 	}
 	return CoversAll(f)
+}
+
+// columns reports whether each parameter is the weight of a column of a table: not of an image, of a principal component or of
+// a program's model, of which nothing is known.
+func (p *Problem) columns() bool {
+	o := &p.Opt
+	components := o.Spec.PCA > 0 || o.Recipe != nil && o.Recipe.PCA != nil
+	return (p.Set != nil || o.Recipe != nil) && !o.HiddenLayer() && !components && !strings.HasPrefix(o.Spec.Source, "idx:")
 }
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.
@@ -138,8 +148,8 @@ func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
 		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
-			"a smaller -epsilon, fewer -rounds or a larger limit (epsilon_limit_all in a fleet file) would do", p.LimitAll, dpmech.ErrBudget, f.Method.Rounds,
-			cli.EpsilonText(all), p.Accounting, p.Delta)
+			"a smaller -epsilon, fewer -rounds or a larger limit (epsilon_limit_all in a fleet file) would do", p.LimitAll,
+			dpmech.ErrBudget, f.Method.Rounds, cli.EpsilonText(all), p.Accounting, p.Delta)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // Options are the flags that the commands share: one vocabulary for all.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude/colludeOf of the members may collude; as many as cost little if -1; the number in Asked if 0
+	Collude, colludeOf int       // Collude/colludeOf of the members may collude; -1: as many as cost little; 0: the number in Asked
 	Asked              sdk.Fleet // its method, privacy and wire: what was asked for; what is zero is open
 	Steps              int       // of a client in all rounds, in place of rounds; 0 for none
 	Queries            int64     // likewise
@@ -59,9 +59,6 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	k := sdk.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
-	}
-	if spec := o.DataSpec(); !k.Hidden && spec.PCA == 0 && !strings.HasPrefix(spec.Source, "idx:") {
-		k.Columns = true
 	}
 	if o.Given["consensus"] && k.Method.Consensus == sdk.ConsensusADMM || o.Asked.Wire.Payload == sdk.PayloadMessage {
 		k.Method.Consensus = -1
