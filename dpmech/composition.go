@@ -109,7 +109,7 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
 }
 
-// Last returns the highest round of a run that is counted, 0 if there is none.
+// Last returns the highest round of a run that is counted, 0 before the first.
 func (c *Composition) Last(id RunID) int {
 	f := Filter{spends: c.life.spends(id)}
 	return f.Last()

@@ -143,7 +143,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the node's last release, or of the common start.
+// Model returns a copy of the node's last release, or of the common start. After the last release of a run it is shrunk by
+// Method.Shrink: see [Fleet.Model].
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -27,7 +27,7 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown, Mixing, Shrink or Consensus is none
+	Method  Method  // a negative Cooldown, Mixing or Shrink means 0, a negative Consensus ADMM
 	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
@@ -44,8 +44,9 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
 // from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
 // eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
-// budget covers no release. Shrink: 0.5 with Columns and Unit record, else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast
-// disagreement shrinks on the graph, and Clip from signal against noise. sdk/DEFAULTS.md says what was tried.
+// budget covers no release. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
+// else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on
+// the graph, and Clip from signal against noise. sdk/DEFAULTS.md says what was tried.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -169,8 +170,9 @@ func (p *Privacy) share(g *graph.Graph) error {
 	return nil
 }
 
-// settle gives a run whose members share noise rounds in which it cancels: after each release as many as disagreement takes
-// to fall to a tenth, at most nine, and at the end until a tenth of the mean's noise is left.
+// settle gives a run whose members share noise rounds in which it cancels: after each release, by the method's own steps, as
+// many as disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the
+// mean's noise is left.
 func (m *Method) settle(p Privacy, g *graph.Graph) {
 	if g.N() == 1 {
 		return

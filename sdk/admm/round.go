@@ -289,6 +289,7 @@ func (m *Machine) message(dst, z, x []float32) {
 // updateZ takes in the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. Where they carry
 // releases, it forms m_ji from z_ji as the neighbor does, and updates z_ji as well.
 func (m *Machine) updateZ() {
+	flows := m.flows()
 	mij, mji, fromGrid := m.p, m.phi, m.s // free between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
@@ -314,7 +315,7 @@ func (m *Machine) updateZ() {
 				xj[c] = m.dequantize(base[c])
 			}
 		}
-		if m.flows() {
+		if flows {
 			if len(in.Grid) == 0 {
 				base = nil
 			}

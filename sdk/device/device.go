@@ -87,7 +87,7 @@ type Device struct {
 	current atomic.Pointer[fleetfile.File] // Fleet as it was last read
 	source  *fleetfile.Source
 	store   *state.Dir
-	ledger  *state.Ledger // nil if there is none
+	ledger  *state.Ledger // nil without a ledger
 	link    Link
 	node    *sdk.Node
 	monitor *monitor.Monitor

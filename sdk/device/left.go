@@ -32,7 +32,7 @@ func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	return StatusOf(ctx, d.File, d.Fleet)
 }
 
-// Model returns a copy of the node's last release: its own once Run has made it, that of its state folder before.
+// Model returns what [sdk.Node.Model] does: of the node once Run has made it, of its state folder before.
 func (d *Device) Model() ([]float32, error) {
 	if a := d.alive.Load(); a != nil {
 		return a.node.Model(), nil
@@ -45,7 +45,7 @@ func (d *Device) Model() ([]float32, error) {
 }
 
 // Certificate returns the certificate of all releases so far, in JSON: the node's own once Run has made it, that of an
-// earlier run before. There is none without privacy.
+// earlier run before. A run without privacy has no certificate.
 func (d *Device) Certificate() ([]byte, error) {
 	a := d.alive.Load()
 	if a == nil {
@@ -160,7 +160,8 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 // ErrOtherState says that a state folder is not the one that a node file means.
 var ErrOtherState = errors.New("the state is another node's or another run's")
 
-// Kept reads the last release that a node has kept in its state folder; Model is that of [sdk.Fleet.Model]. The error wraps fs.ErrNotExist if there is none.
+// Kept reads the last release that a node has kept in its state folder; Model is that of
+// [sdk.Fleet.Model]. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -22,6 +22,18 @@ type Course struct {
 	Chebyshev *Chebyshev // what mixing and cool-down are made of; nil for the method's own steps
 }
 
+// rate returns the coefficients of the t-th round of mixing after one of learning, or of cool-down, from 0: zeros for a
+// step of the method's own.
+func (c Course) rate(t int, cooldown bool) (carry, weight float64) {
+	switch {
+	case c.Chebyshev == nil || t < 0:
+		return 0, 0
+	case cooldown:
+		return c.Chebyshev.Cooldown(t)
+	}
+	return c.Chebyshev.Mixing(t, c.Mixing)
+}
+
 // Settling is what noise does to a network, and what a cool-down makes of it.
 type Settling struct {
 	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
@@ -87,10 +99,7 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 	logs, last := make([]float64, 1+course.Mixing), make([]float64, 1+course.Mixing)
 	for k := range learning {
 		for j := range logs {
-			carry, weight := 0.0, 0.0
-			if course.Chebyshev != nil && j > 0 {
-				carry, weight = course.Chebyshev.Mixing(j-1, course.Mixing)
-			}
+			carry, weight := course.rate(j-1, false)
 			last[j] = math.Log(max(round(j == 0, carry, weight), 1e-300)) / 2
 			logs[j] += last[j]
 			if j == 0 && k == learning-1 {
@@ -106,10 +115,7 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 	above := -1
 	for c := 0; c <= most; c++ {
 		if c > 0 {
-			carry, weight := 0.0, 0.0
-			if course.Chebyshev != nil {
-				carry, weight = course.Chebyshev.Cooldown(c - 1)
-			}
+			carry, weight := course.rate(c-1, true)
 			round(false, carry, weight)
 		}
 		s.Left = append(s.Left, disagreement(x, width)/before)

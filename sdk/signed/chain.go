@@ -29,7 +29,7 @@ func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
 
-// Proving returns the newest release of round or later, or, if there is none, the newest of all.
+// Proving returns the newest release of round or later, and the newest of all if none is that late.
 func (c Chain) Proving(round int) *Statement {
 	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
 		return r

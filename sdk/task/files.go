@@ -129,7 +129,7 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like is the layout of another file with the columns of the first one, nil if there is none. It may be called several
+// like is the layout of another file with the columns of the first one, nil for the first file. It may be called several
 // times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {

@@ -164,7 +164,7 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 			r.Curve = append(r.Curve, math.Round(a*1e3)/1e3)
 		}
 		if round == w.Rounds {
-			r.Accuracy, r.Network = a, 100*test.Accuracy(mean(models))
+			r.Accuracy, r.Network = a, 100*test.Accuracy(method.Mean(models))
 		}
 		return nil
 	}
@@ -197,19 +197,6 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 		return r, fmt.Errorf("experiment: %s on %s: model and test data do not fit", j.Method, j.Dataset)
 	}
 	return r, nil
-}
-
-// mean returns the average of models.
-func mean(models [][]float32) []float32 {
-	out := make([]float32, len(models[0]))
-	for j := range out {
-		sum := 0.0
-		for _, x := range models {
-			sum += float64(x[j])
-		}
-		out[j] = float32(sum / float64(len(models)))
-	}
-	return out
 }
 
 // Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.

@@ -18,7 +18,7 @@ const delta = 1e-5
 // epsilons is what each record is promised, at delta.
 var epsilons = []float64{0.5, 1, 2, 4, 8}
 
-// scene is who has which records. One client has all of them where a curator is trusted.
+// scene says how the records of a data set are distributed: among clients, or all held by one where a curator is trusted.
 type scene struct {
 	data    string
 	clients int

@@ -16,7 +16,7 @@ import (
 //go:embed topics/*.txt usage/*.txt
 var texts embed.FS
 
-// text returns a text by its folder and name, such as "topics/noise"; empty if there is none.
+// text returns a text by its folder and name, such as "topics/noise", or "" if it does not exist.
 func text(name string) string {
 	content, _ := texts.ReadFile(name + ".txt")
 	return string(content)

@@ -1,0 +1,207 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+)
+
+// A falseClaim returns the model that a bad member claims to have released, in place of the one of its machine. It keeps and
+// changes nothing of what it is given, and gives the same answer to the same view. A member with false data needs none:
+// give it another oracle.
+type falseClaim func(v attackView) []float32
+
+// attackView is what the bad members know, and that is everything.
+type attackView struct {
+	Round, From, To int         // the release, the bad member, and whom it speaks to
+	Start           []float32   // x_0
+	Own             []float32   // what the member would have released if it followed the method
+	Honest          [][]float32 // the releases of this round of all members that do
+}
+
+// mean returns the average of the honest members' releases.
+func (v attackView) mean() []float32 {
+	x := make([]float32, len(v.Start))
+	for c := range x {
+		sum := 0.0
+		for _, h := range v.Honest {
+			sum += float64(h[c])
+		}
+		x[c] = float32(sum / float64(len(v.Honest)))
+	}
+	return x
+}
+
+// mirrored returns start - share*(x - start).
+func (v attackView) mirrored(x []float32, share float64) []float32 {
+	y := make([]float32, len(x))
+	for c := range y {
+		y[c] = v.Start[c] - float32(float32(share)*(x[c]-v.Start[c]))
+	}
+	return y
+}
+
+// drag claims to stand at a point for ever.
+func drag(point []float32) falseClaim { return func(attackView) []float32 { return point } }
+
+// tow claims to stand at a fixed distance from the mean of the honest members, which it goes before for ever.
+func tow(offset []float32) falseClaim {
+	return func(v attackView) []float32 {
+		x := v.mean()
+		for c := range x {
+			x[c] += offset[c]
+		}
+		return x
+	}
+}
+
+// signFlip claims the reflection of its own model at the start.
+func signFlip() falseClaim { return func(v attackView) []float32 { return v.mirrored(v.Own, 1) } }
+
+// innerProduct claims -share times the way that the honest members have gone on average: inner-product manipulation
+// (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
+func innerProduct(share float64) falseClaim {
+	return func(v attackView) []float32 { return v.mirrored(v.mean(), share) }
+}
+
+// littleIsEnough claims the mean of the honest members, less so many of their standard deviations in each coordinate,
+// towards the start (Baruch, Baruch and Goldberg, "A little is enough", NeurIPS 2019).
+func littleIsEnough(deviations float64) falseClaim {
+	return func(v attackView) []float32 {
+		x := v.mean()
+		for c, m := range x {
+			sum := 0.0
+			for _, h := range v.Honest {
+				off := float64(h[c]) - float64(m)
+				sum += float64(off * off)
+			}
+			shift := float64(deviations * math.Sqrt(sum/float64(len(v.Honest))))
+			x[c] -= float32(math.Copysign(shift, float64(m)-float64(v.Start[c])))
+		}
+		return x
+	}
+}
+
+// equivocate gives neighbors with an even number one answer and the others another.
+func equivocate(even, odd falseClaim) falseClaim {
+	return func(v attackView) []float32 {
+		if v.To%2 == 0 {
+			return even(v)
+		}
+		return odd(v)
+	}
+}
+
+// adversary is the bad members of a simulation.
+type adversary struct {
+	attack  falseClaim
+	clients []sim.Client
+	bad     map[int]bool
+
+	mu     sync.Mutex
+	models map[int][]float32     // by member, of its last release
+	links  map[[2]int]*falsehood // from, to
+}
+
+// falsehood is what a bad member has told one neighbor.
+type falsehood struct {
+	z    []float32    // z_ij
+	in   [2][]float32 // m_ji, by round mod 2
+	at   []int32      // the last place on the grid
+	told [2]admm.Message
+}
+
+// corrupt makes some members of a simulation send what an attack says, in place of their releases. Their machines go on
+// with what they are sent. It sets OnRelease and Forge of the simulation, which is one of these clients.
+func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
+	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
+		links: map[[2]int]*falsehood{}}
+	for _, b := range bad {
+		if b < 0 || b >= len(clients) {
+			return fmt.Errorf("bad member %d, want 0..%d", b, len(clients)-1)
+		}
+		a.bad[b] = true
+	}
+	network.OnRelease = func(client int, m *admm.Machine) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.models[client] = m.AppendModel(a.models[client][:0])
+	}
+	network.Forge = a.forge
+	return nil
+}
+
+// link returns what a member has told a neighbor.
+func (a *adversary) link(from, to int) *falsehood {
+	l := a.links[[2]int{from, to}]
+	if l == nil {
+		cfg := a.clients[from].Config
+		d := cfg.Estimator.Dim
+		l = &falsehood{z: make([]float32, d), at: make([]int32, d)}
+		for c, x := range cfg.X0 {
+			l.z[c] = float32(cfg.Rho) * x
+			if cfg.GridStep > 0 {
+				l.at[c] = int32(math.RoundToEven(float64(x) / cfg.GridStep))
+			}
+		}
+		a.links[[2]int{from, to}] = l
+	}
+	return l
+}
+
+func (a *adversary) forge(msg admm.Message) admm.Message {
+	if !a.bad[msg.From] {
+		if a.bad[msg.To] && msg.Kind == admm.EdgeMessage {
+			a.link(msg.To, msg.From).in[msg.Round%2] = msg.Vector
+		}
+		return msg
+	}
+	cfg, l := a.clients[msg.From].Config, a.link(msg.From, msg.To)
+	told := &l.told[msg.Round%2]
+	if told.Round == msg.Round {
+		told.Resent = msg.Resent
+		return *told
+	}
+	v := attackView{Round: msg.Round, From: msg.From, To: msg.To, Start: cfg.X0, Own: a.models[msg.From]}
+	if v.Start == nil {
+		v.Start = make([]float32, cfg.Estimator.Dim)
+	}
+	for i := range a.clients {
+		if !a.bad[i] {
+			v.Honest = append(v.Honest, a.models[i])
+		}
+	}
+	x := slices.Clone(a.attack(v))
+	switch {
+	case msg.Kind == admm.EdgeMessage:
+		for c, m := range l.in[(msg.Round+1)%2] {
+			l.z[c] = (l.z[c] - m) / 2
+		}
+		for c := range x {
+			x[c] = l.z[c] - float32(float32(2*cfg.Rho)*x[c])
+		}
+		msg.Vector = x
+	case len(msg.Grid) > 0:
+		for c := range x {
+			to := int32(math.RoundToEven(float64(x[c]) / cfg.GridStep))
+			msg.Grid[c], l.at[c] = to-l.at[c], to
+		}
+	default:
+		msg.Vector = x
+	}
+	*told = msg
+	return msg
+}
+
+// allOf returns a vector of d equal numbers.
+func allOf(d int, x float32) []float32 {
+	v := make([]float32, d)
+	for i := range v {
+		v[i] = x
+	}
+	return v
+}
