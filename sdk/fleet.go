@@ -174,8 +174,8 @@ func (f *Fleet) plan() (*plan, error) {
 	if f.Method.Consensus == ConsensusChebyshev {
 		const want = "admm, as %s"
 		name := f.Method.Consensus.String()
-		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "wire.payload is not release")
-		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds the steps of the method alone")
+		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "the payload is not release")
+		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "robust bounds the steps of the method alone")
 	}
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))

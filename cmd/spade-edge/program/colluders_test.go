@@ -24,3 +24,25 @@ func TestColluders(t *testing.T) {
 		}
 	}
 }
+
+// Chebyshev's steps need releases, and go without a bound on neighbors. Where one of the two is asked for, the method's own
+// steps are the default, and Chebyshev's by name an error.
+func TestConsensus(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ given, want string }{
+		{"", "-consensus chebyshev"}, {"-consensus admm", "-colluders"}, {"-payload message", "-colluders"}, {"-robust 2", "-colluders"},
+		{"-payload message -consensus chebyshev", "-consensus is \"chebyshev\", want admm, as the payload is not release"},
+		{"-robust 2 -consensus chebyshev", "-consensus is \"chebyshev\", want admm, as robust bounds the steps of the method alone"},
+		{"-consensus fast", "want admm or chebyshev"},
+	} {
+		args := append(strings.Fields("plan -graph complete -nodes 10 -dim 40 -samples 100 -colluders auto"), strings.Fields(c.given)...)
+		code, out, log := call(args...)
+		text := strings.Join(strings.Fields(out+log), " ")
+		if !strings.Contains(text, c.want) || (code != cli.ExitDone) != strings.Contains(c.want, "want admm") {
+			t.Errorf("%s: exit code %d, want %q in\n%s", c.given, code, c.want, text)
+		}
+		if chosen := strings.Contains(log, "-consensus chebyshev"); chosen != (c.given == "") {
+			t.Errorf("%s: Chebyshev's steps are chosen: %v", c.given, chosen)
+		}
+	}
+}

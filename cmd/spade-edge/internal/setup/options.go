@@ -60,7 +60,7 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
-	if o.Given["consensus"] && k.Method.Consensus == sdk.ConsensusADMM || o.Asked.Wire.Payload == sdk.PayloadMessage {
+	if k.Method.Consensus == sdk.ConsensusADMM && (o.Given["consensus"] || o.Asked.Wire.Payload == sdk.PayloadMessage) {
 		k.Method.Consensus = -1
 	}
 	if o.Given["shrink"] && k.Method.Shrink == 0 {
