@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -58,14 +59,14 @@ func TestAskTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	asked := 0
+	var asked atomic.Int32
 	go monitor.Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 1 {
+		if asked.Add(1) == 1 {
 			panic("the connection is lost")
 		}
 		_, _ = w.Write([]byte("12\n"))
 	}))
-	if last, err := AskEnd(t.Context(), state, 0); err != nil || last != 12 || asked != 2 {
-		t.Errorf("asked %d times: %d, %v", asked, last, err)
+	if last, err := AskEnd(t.Context(), state, 0); err != nil || last != 12 || asked.Load() != 2 {
+		t.Errorf("asked %d times: %d, %v", asked.Load(), last, err)
 	}
 }
