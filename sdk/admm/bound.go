@@ -77,7 +77,7 @@ func (b box) ends(x0 float32) (low, high float32) {
 func (b box) steps(x0 float32) (low, high int32) {
 	at := 0.0
 	if x0 != 0 {
-		at = math.RoundToEven(float64(x0) / b.step)
+		at = max(-b.last, min(b.last, math.RoundToEven(float64(x0)/b.step)))
 	}
 	return int32(max(-b.last, at-b.reach)), int32(min(b.last, at+b.reach))
 }
