@@ -89,7 +89,7 @@ var mutations = []mutation{
 	{"bound: a neighbor is taken for where it says that it is", "sdk/admm/round.go",
 		"base[c] = int32(bound.onGrid(m.cfg.startAt(c), to))", "base[c] = int32(max(-gridLimit, min(gridLimit, to)))",
 		suite{"./sdk/admm", "RobustJump"}},
-	{"bound: noise is cut off at its edge", "sdk/admm/round.go", "inner = bound.less(m.cfg.addition())", "inner = bound",
+	{"bound: noise is cut off at its edge", "sdk/admm/round.go", "centre := inner.onGrid(m.cfg.startAt(i), from)", "centre := from",
 		suite{"./sdk/admm", "RoomForNoise"}},
 	{"absent: noise is shared whoever is gone", "sdk/admm/round.go", "len(m.edges)-m.live() > g.Shared.Absent {", "len(m.edges) == 0 {", sums},
 	{"absent: noise is shared with one more gone", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 1+g.Shared.Absent {", sums},
