@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // ErrQuarantine says that every edge is in quarantine. The node ends: its releases would cost privacy and reach nobody.
@@ -21,10 +24,10 @@ type Quarantine struct {
 	Why     string // what was found, and what was wanted
 }
 
-// A node stops working with a neighbor whose message violates the protocol: a release that is out of bounds, or two signed
-// ones of one round. It refuses and counts other invalid frames, and waits for a silent neighbor unless it has a
-// [Config].Patience. Without keys only a release counts that would be used otherwise. All of it follows from what was
-// received and in which order, see [admm.Machine.Quarantine].
+// A node stops working with a neighbor that has sent what no honest member sends, whatever it has received: an impossible
+// release ([admm.Config.Impossible]), or two signed ones of one round. It refuses and counts other invalid frames, and waits
+// for a silent neighbor unless it has a [Config].Patience. Without keys only a release counts that would be used otherwise.
+// All of it follows from what was received and in which order, see [admm.Machine.Quarantine].
 
 // cases is why neighbors are in quarantine, by their numbers. It belongs to the goroutine of Run.
 type cases map[int]*state.Quarantine
@@ -214,4 +217,43 @@ func (r *run) spread(of int, peer *trust.Peer) {
 			r.postEvidence(j, peer.Evidence)
 		}
 	}
+}
+
+// Proves checks, for anybody, whether a frame that a node has kept shows a release of a member that no honest one makes: one of
+// the keys has signed it, and it is impossible ([admm.Config.Impossible]). The error says why it does not.
+func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
+	p, err := f.plan()
+	if err != nil {
+		return err
+	}
+	i, known := p.number[member]
+	if !known {
+		return fmt.Errorf("sdk: evidence against %q, which is not a member of the fleet", member)
+	}
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		return err
+	}
+	var m admm.Message
+	if err := codec.Decode(frame, &m); err != nil {
+		return err
+	}
+	if m.Kind != admm.Release || len(m.Signed.Own) == 0 {
+		return fmt.Errorf("sdk: a frame of kind %v, want a signed release", m.Kind)
+	}
+	own, err := signed.Parse(m.Signed.Own, signed.Release)
+	if err == nil {
+		err = own.Verify(signed.NewScope(f.Run, f.Hash(), member), keys)
+	}
+	if err != nil {
+		return err
+	}
+	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
+		return fmt.Errorf("sdk: the numbers of the frame are not those of release %d that %q has signed", own.Round, member)
+	}
+	cfg := f.machine(p, i, f.units(i, 1), nil)
+	if cfg.Impossible(m.Round, m.Payload()) == nil {
+		return fmt.Errorf("sdk: an honest member may make this release %d", m.Round)
+	}
+	return nil
 }

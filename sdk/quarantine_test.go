@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"math"
 	"os"
@@ -209,6 +210,28 @@ func TestTowedAway(t *testing.T) {
 	}
 }
 
+// One of five draws two halves of the others apart: it is always far to one side for some, and far to the other side for the
+// rest, and never makes a jump. Nobody drops the edge to another honest member, or ends.
+func TestDrawnApart(t *testing.T) {
+	for name, consensus := range map[string]sdk.Consensus{"admm": sdk.ConsensusADMM, "chebyshev": sdk.ConsensusChebyshev} {
+		t.Run(name, func(t *testing.T) {
+			f := onGrid()
+			f.Method.Rounds, f.Method.Consensus, f.Method.Mixing = 50, consensus, 1
+			lie := func(to string, m admm.Message) []admm.Message {
+				if len(m.Grid) > 0 && m.Kind == admm.Release {
+					m.Grid[0] = 1400 + 30*int32(m.Round)
+					if to < "c" {
+						m.Grid[0] = -m.Grid[0]
+					}
+				}
+				return []admm.Message{m}
+			}
+			all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
+			agree(t, f, all, errs, "", 1e6)
+		})
+	}
+}
+
 // notice is what a member tells a neighbor that it goes on without it.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
@@ -280,6 +303,25 @@ func TestQuarantineIsKept(t *testing.T) {
 				t.Errorf("%s after a restart: %v", c.Name, err)
 			}
 			_ = store.Close()
+		}
+		journal, err := state.ReadJournal(filepath.Join(dir, "d"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, keys := journal.Quarantine[0].Frames[0].Start, []ed25519.PublicKey{memberKey("c").Public().(ed25519.PublicKey)}
+		if err := fleet.Proves("c", shown, keys); err != nil {
+			t.Errorf("what d keeps proves nothing: %v", err)
+		}
+		for member, key := range map[string]string{"c": "a", "a": "a", "b": "c"} {
+			key := []ed25519.PublicKey{memberKey(key).Public().(ed25519.PublicKey)}
+			if fleet.Proves(member, shown, key) == nil {
+				t.Errorf("it proves something against %s", member)
+			}
+		}
+		wide := *fleet
+		wide.Privacy.Clip *= 1 << 30 // another fleet, whose scope the signature does not have
+		if wide.Proves("c", shown, keys) == nil {
+			t.Error("it proves something in another fleet")
 		}
 		path := filepath.Join(dir, "a", state.JournalName)
 		if info, err := os.Stat(path); err != nil || info.Size() > 3*state.MaxFrameKept {

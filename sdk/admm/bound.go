@@ -4,7 +4,7 @@ import "math"
 
 // The public bound: every release lies in a box around the start that follows from public numbers alone. A member cuts its
 // own releases back to it, whatever led there, and treats a neighbor's as if that had done the same. So what is far away
-// ends nobody, and no honest release is outside. See sdk/PROOF.md.
+// ends nobody, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
 
 // box is where a release may lie: in each coordinate, no farther from the start than most, and in range.
 type box struct {

@@ -100,7 +100,7 @@ func TestEvidenceIsShown(t *testing.T) {
 	if _, out, _ := call("status", tr.path("a.json")); strings.Contains(out, "round 4") {
 		t.Errorf("forged evidence is shown:\n%s", out)
 	}
-	tr.verifies(t, cli.ExitFailed, "a.state/journal.jsonl", doubleOfB+"; both signatures are good", "round 4", "it does not count: ",
+	tr.verifies(t, cli.ExitFailed, "a.state/journal.jsonl", doubleOfB+"; the signatures are good", "round 4", "it does not count: ",
 		"by none of the member's keys")
 	var v privacy.Evidence
 	into(t, &v, cli.ExitFailed, "privacy", "-verify", tr.path("a.state/journal.jsonl"), "-fleet", tr.path("fleet.json"))

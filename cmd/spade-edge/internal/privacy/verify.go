@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -28,8 +27,8 @@ type Verification struct {
 func (o *privacyOptions) verifyCertificate() error {
 	text, cert, err := CertificateIn(o.verify)
 	if err != nil {
-		if j, other := state.ParseJournal(text); other == nil && len(j.Evidence) > 0 {
-			return o.verifyEvidence(j.Evidence)
+		if j, other := state.ParseJournal(text); other == nil && len(j.Evidence)+len(j.Quarantine) > 0 {
+			return o.verifyEvidence(j)
 		}
 		return err
 	}
@@ -136,17 +135,18 @@ type Evidence struct {
 	Evidence []Double `json:"evidence"`
 }
 
-// Double is one piece of evidence: two releases of one round.
+// Double is one piece of evidence: two releases of one round, or one that no honest member makes.
 type Double struct {
 	Member   string `json:"member"`
 	Round    int    `json:"round"`
 	Meaning  string `json:"meaning"`
-	Verified bool   `json:"verified"`        // the member's keys in the fleet file have made both signatures
+	Verified bool   `json:"verified"`        // the member's keys in the fleet file have made the signatures, and they prove it
 	Fault    string `json:"fault,omitempty"` // why it does not count
 }
 
-// verifyEvidence checks both signatures of each piece by the keys in the fleet file.
-func (o *privacyOptions) verifyEvidence(list []signed.Evidence) error {
+// verifyEvidence checks what a journal has against members by the keys in the fleet file, whoever has written it: both
+// signatures of two releases of a round, and an impossible release by the fleet's public numbers.
+func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
 		return cli.Usage("-fleet is missing: %s is evidence, which is checked by the keys in the fleet file", o.verify)
 	}
@@ -156,18 +156,26 @@ func (o *privacyOptions) verifyEvidence(list []signed.Evidence) error {
 	}
 	var v Evidence
 	var faults []error
-	for _, e := range list {
-		one := Double{Member: e.Member, Round: e.Round, Meaning: e.String()}
-		err := e.Verify(file.Fleet.Run, file.Fleet.Hash(), file.SigningKeys(e.Member))
+	add := func(one Double, err error) {
 		if one.Verified = err == nil; err != nil {
 			one.Fault = err.Error()
-			faults = append(faults, fmt.Errorf("evidence against %q: %w", e.Member, err))
+			faults = append(faults, fmt.Errorf("evidence against %q: %w", one.Member, err))
 		}
 		v.Evidence = append(v.Evidence, one)
 	}
+	for _, e := range j.Evidence {
+		add(Double{Member: e.Member, Round: e.Round, Meaning: e.String()},
+			e.Verify(file.Fleet.Run, file.Fleet.Hash(), file.SigningKeys(e.Member)))
+	}
+	for _, q := range j.Quarantine {
+		if len(q.Frames) == 1 && !q.Told { // two releases of a round are evidence as well
+			add(Double{Member: q.Neighbor, Round: q.Release - 1, Meaning: q.Why},
+				file.Fleet.Proves(q.Neighbor, q.Frames[0].Start, file.SigningKeys(q.Neighbor)))
+		}
+	}
 	err = o.Print(v, func(t cli.Table) {
 		for _, one := range v.Evidence {
-			judged := "both signatures are good"
+			judged := "the signatures are good"
 			if !one.Verified {
 				judged = "it does not count: " + one.Fault
 			}
