@@ -122,6 +122,7 @@ var mutations = []mutation{
 	{"robust: the mean in place of the median", "sdk/admm/robust.go",
 		"centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2",
 		"centre := 0.0\n		for _, x := range r.sorted {\n			centre += x / float64(n)\n		}", robust},
+	{"robust: who insists is never set aside", "sdk/admm/robust.go", "const insistence = 4\n", "const insistence = 4e9\n", robust},
 	{"robust: each round has a bound of its own", "sdk/admm/robust.go",
 		"				m.p[c] -= float32((to - float64(before)) / gain)",
 		"				_, m.p[c] = before, m.p[c]-float32(to/gain)", robust},

@@ -21,6 +21,14 @@ type attackView struct {
 	Start           []float32   // x_0
 	Own             []float32   // what the member would have released if it followed the method
 	Honest          [][]float32 // the releases of this round of all members that do
+	Victims         []*victim   // where these members stand, in the same order
+}
+
+// victim is where an honest member stands after its release.
+type victim struct {
+	client int
+	x      []float32
+	edges  map[int]admm.EdgeState // by neighbor
 }
 
 // mean returns the average of the honest members' releases.
@@ -102,9 +110,10 @@ type adversary struct {
 	clients []sim.Client
 	bad     map[int]bool
 
-	mu     sync.Mutex
-	models map[int][]float32     // by member, of its last release
-	links  map[[2]int]*falsehood // from, to
+	mu      sync.Mutex
+	models  map[int][]float32 // by member, of its last release
+	victims map[int]*victim
+	links   map[[2]int]*falsehood // from, to
 }
 
 // falsehood is what a bad member has told one neighbor.
@@ -119,7 +128,8 @@ type falsehood struct {
 // with what they are sent. It sets OnRelease and Forge of the simulation, which is one of these clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
-		links: map[[2]int]*falsehood{}}
+		victims: map[int]*victim{},
+		links:   map[[2]int]*falsehood{}}
 	for _, b := range bad {
 		if b < 0 || b >= len(clients) {
 			return fmt.Errorf("bad member %d, want 0..%d", b, len(clients)-1)
@@ -130,6 +140,11 @@ func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...i
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.models[client] = m.AppendModel(a.models[client][:0])
+		v := &victim{client, m.Model(), map[int]admm.EdgeState{}}
+		for _, e := range m.State().Edges {
+			v.edges[e.Peer] = admm.EdgeState{Z: slices.Clone(e.Z), PeerZ: slices.Clone(e.PeerZ), Moved: slices.Clone(e.Moved)}
+		}
+		a.victims[client] = v
 	}
 	network.Forge = a.forge
 	return nil
@@ -173,6 +188,7 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	for i := range a.clients {
 		if !a.bad[i] {
 			v.Honest = append(v.Honest, a.models[i])
+			v.Victims = append(v.Victims, a.victims[i])
 		}
 	}
 	x := slices.Clone(a.attack(v))

@@ -42,49 +42,6 @@ var attacks = map[string]func(away []float32) falseClaim{
 	},
 }
 
-// patient follows the method, on a complete graph, but what it adds of its own is as long as noise is and always in the
-// direction of away: after k releases with data sqrt(k*d) deviations. No rule that looks at lengths can tell. Noise of
-// the deviation share comes on top.
-func patient(cfg admm.Config, away []float32, share float64) falseClaim {
-	rho, at := cfg.Rho, 0
-	x := make([]float64, len(away))
-	var z, honest [][]float64 // of each neighbor: what its last release leaves of z, and that release
-	return func(v attackView) []float32 {
-		for i := len(z); i < len(v.Honest); i++ {
-			z, honest = append(z, make([]float64, len(x))), append(honest, make([]float64, len(x)))
-		}
-		if v.Round != at {
-			at = v.Round
-			k := cfg.Data(at)
-			gain := float64(cfg.Tau) * cfg.Eta.At(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
-			grown := (math.Sqrt(float64(k)) - math.Sqrt(float64(cfg.Data(at-1)))) * math.Sqrt(float64(len(x))) / 1.9
-			noise := rng.New(cfg.Estimator.Seed, rng.Address{Purpose: rng.Fault, Round: uint32(at)})
-			for c := range x {
-				p, before := 0.0, x[c]
-				for i := range z { // eq. (10), by z_ij + z_ji = rho*(x_i + x_j)
-					z[i][c] += rho * honest[i][c]
-					p += rho*before - z[i][c]
-					z[i][c] -= rho / 2 * (honest[i][c] + before)
-				}
-				x[c] += grown*float64(away[c]) - gain*p
-				if grown > 0 {
-					x[c] += share * noise.Normal()
-				}
-			}
-			for i := range z {
-				for c := range x {
-					honest[i][c] = float64(v.Honest[i][c])
-				}
-			}
-		}
-		claim := make([]float32, len(x))
-		for c := range x {
-			claim[c] = float32(x[c])
-		}
-		return claim
-	}
-}
-
 // dithered adds fresh noise to what an attack claims: with half of a member's variance, two claims in a row are as far
 // apart as if all of a member's noise was in them.
 func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
@@ -162,12 +119,10 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 	base, dither := strings.CutPrefix(attack, "dithered ")
 	make := attacks[base]
 	noise := max(p.Fleet.Privacy.Sigma, p.Fleet.Privacy.EffectiveSigma)
-	switch {
-	case base == "patient":
-		make = func(away []float32) falseClaim { return patient(cfgs[0], away, 0) }
-	case base == "noisy patient":
-		make = func(away []float32) falseClaim { return patient(cfgs[0], away, noise/2) }
-	case attack == "ignored" && shared:
+	if follows := following(cfgs[0], base, noise); follows != nil {
+		make = follows
+	}
+	if attack == "ignored" && shared {
 		make = attacks["origin"]
 	}
 	if make != nil {
@@ -215,8 +170,8 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 //	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge/program -run TestAttackedFleet -v
 //
 // and other flags of simulate in SPADE_ROBUST: accuracies are means over the seeds FIRST (or 1), FIRST+1, ..., with the
-// lowest in brackets. ATTACKS is a list with commas, of attacks and of "patient" and "noisy patient"; "dithered " before
-// a name adds fresh noise to what is claimed.
+// lowest in brackets. ATTACKS is a list with commas, of attacks and of what following knows; "dithered " before a name adds
+// fresh noise to what is claimed. "search" looks for the worst place of a rider, on four other seeds.
 func TestAttackedFleet(t *testing.T) {
 	env := func(name, otherwise string) string {
 		if v, ok := os.LookupEnv(name); ok {
@@ -228,34 +183,36 @@ func TestAttackedFleet(t *testing.T) {
 	seeds, _ := strconv.Atoi(env("SEEDS", "1"))
 	first, _ := strconv.Atoi(env("FIRST", "1"))
 	bad, _ := strconv.Atoi(env("BAD", "1"))
-	aways := map[int][]float32{}
+	aways, worst := map[int][]float32{}, map[string]string{}
 	for _, attack := range strings.Split(env("ATTACKS", "none,ignored,origin,drag,equivocation,tow,sign flip,little,products,label flip"), ",") {
 		line := ""
 		for _, factor := range strings.Fields(env("FACTORS", "0 2")) {
+			if factor == "0" && (attack == "search" || strings.HasPrefix(attack, "rider") || strings.HasPrefix(attack, "same")) {
+				line += " |" // there is no ball to ride on
+				continue
+			}
 			var got []float64
 			clips := 0
 			for seed := first; seed < first+seeds; seed++ {
-				c := cli.NewCmdline(node.Websockets, "simulate", slices.Concat(flags, []string{"-seed", fmt.Sprint(seed), "-robust", factor}), io.Discard,
-					io.Discard)
-				o := setup.NewOptions(c)
-				o.Spec.Source, o.Graph, o.Partition = "synthetic:clinical", "complete", "iid"
-				if err := o.Read(c); err != nil {
-					t.Fatal(err)
-				}
-				p, err := o.Build("simulate")
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := clinicProblem(t, slices.Concat(flags, []string{"-seed", fmt.Sprint(seed), "-robust", factor}))
 				members := bad
 				if attack == "none" {
 					members = 0
 				}
 				if aways[seed] == nil {
+					var err error
 					if aways[seed], err = away(p, t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				accuracy, clipped, err := attacked(p, t.Context(), attack, members, aways[seed])
+				name := attack
+				if attack == "search" {
+					if worst[factor] == "" {
+						worst[factor] = search(t, slices.Concat(flags, []string{"-robust", factor}), bad)
+					}
+					name = worst[factor]
+				}
+				accuracy, clipped, err := attacked(p, t.Context(), name, members, aways[seed])
 				if err != nil {
 					t.Logf("%s, -robust %s: %v", attack, factor, err)
 				}
@@ -272,6 +229,25 @@ func TestAttackedFleet(t *testing.T) {
 		}
 		t.Logf("| %s%s |", attack, line)
 	}
+	if len(worst) > 0 {
+		t.Logf("the worst places found: %v", worst)
+	}
+}
+
+// clinicProblem returns the problem of the tables: generated clinics, all neighbors of each other if not said otherwise.
+func clinicProblem(t *testing.T, flags []string) *setup.Problem {
+	t.Helper()
+	c := cli.NewCmdline(node.Websockets, "simulate", flags, io.Discard, io.Discard)
+	o := setup.NewOptions(c)
+	o.Spec.Source, o.Graph, o.Partition = "synthetic:clinical", "complete", "iid"
+	if err := o.Read(c); err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Build("simulate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // Five members learn a point from losses of their own, and one of them attacks. How far do the honest ones end from it?

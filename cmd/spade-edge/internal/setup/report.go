@@ -116,6 +116,9 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
+	if text := BadMembers(f); text != "" {
+		t.Row("bad members", "%s", text)
+	}
 }
 
 // Forecast says what a private run will be worth, to members with the mean number of samples; nil without noise.

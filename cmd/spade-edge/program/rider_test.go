@@ -1,0 +1,264 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// following returns the attacks that depend on what the method does; nil for others.
+//
+//	patient, noisy patient, contrary        see deliberate
+//	rider [angle [share]], same place [...] see rider: each victim is told another place, or all the same one
+func following(cfg admm.Config, name string, noise float64) func(away []float32) falseClaim {
+	fields := strings.Fields(strings.TrimPrefix(name, "same "))
+	if len(fields) == 0 {
+		return nil
+	}
+	angle, share := 0.0, 0.98
+	_, _ = fmt.Sscan(strings.Join(fields[1:], " "), &angle, &share)
+	switch {
+	case name == "patient":
+		return func(away []float32) falseClaim { return deliberate(cfg, away, 0, false) }
+	case name == "noisy patient":
+		return func(away []float32) falseClaim { return deliberate(cfg, away, noise/2, false) }
+	case name == "contrary":
+		return func(away []float32) falseClaim { return deliberate(cfg, away, noise, true) }
+	case fields[0] == "rider", fields[0] == "place":
+		return func(away []float32) falseClaim {
+			return rider(cfg, turned(away, angle, cfg.Estimator.Seed), share, fields[0] == "place")
+		}
+	}
+	return nil
+}
+
+// deliberate follows the method, on a complete graph, but what it adds of its own is chosen: it points in the direction of
+// away, with noise of a deviation on top. Patient: after k releases with data it is as long as noise is, sqrt(k*d)
+// deviations: no rule that looks at lengths can tell. With data: each update is as long as the clip. That is what an honest
+// member does whose data are as bad as can be, and no rule can tell at all (sdk/ROBUST.md, Lemma 3).
+func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
+	rho, at := cfg.Rho, 0
+	x := make([]float64, len(away))
+	var z, honest [][]float64 // of each neighbor: what its last release leaves of z, and that release
+	return func(v attackView) []float32 {
+		for i := len(z); i < len(v.Honest); i++ {
+			z, honest = append(z, make([]float64, len(x))), append(honest, make([]float64, len(x)))
+		}
+		if v.Round != at {
+			at = v.Round
+			k, before := cfg.Data(at), cfg.Data(at-1)
+			far := (math.Sqrt(float64(k)) - math.Sqrt(float64(before))) * math.Sqrt(float64(len(x))) * cfg.Privacy.Sigma
+			if data {
+				far = float64(k-before) * cfg.Privacy.Clip * max(1, cfg.Records.Mean)
+			}
+			noise := rng.New(cfg.Estimator.Seed, rng.Address{Purpose: rng.Fault, Round: uint32(at)})
+			for c := range x {
+				p, before := 0.0, x[c]
+				for i := range z { // eq. (10), by z_ij + z_ji = rho*(x_i + x_j)
+					z[i][c] += rho * honest[i][c]
+					p += rho*before - z[i][c]
+					z[i][c] -= rho / 2 * (honest[i][c] + before)
+				}
+				x[c] += far*float64(away[c])/length(away) - gainOf(cfg, k)*p
+				if far > 0 {
+					x[c] += deviation * noise.Normal()
+				}
+			}
+			for i := range z {
+				for c := range x {
+					honest[i][c] = float64(v.Honest[i][c])
+				}
+			}
+		}
+		return narrow(x)
+	}
+}
+
+// rider computes the ball of each victim from what all have released, the releases of the round included, and tells the
+// victim the place that makes its influence there a share of the radius, in a direction from the centre. With same it tells
+// all of them the mean of these places.
+func rider(cfg admm.Config, direction []float32, share float64, same bool) falseClaim {
+	place := func(v attackView, of *victim) []float64 {
+		d, gain := len(of.x), gainOf(cfg, cfg.Data(v.Round+1))
+		mine := of.edges[v.From]
+		all := [][]float64{make([]float64, d)} // what each neighbor will have moved it; 0 for itself
+		for _, other := range v.Victims {
+			if e, ok := of.edges[other.client]; ok {
+				to := make([]float64, d)
+				for c := range to {
+					to[c] = float64(e.Moved[c]) + gain*(float64(e.Z[c]-e.PeerZ[c])/2+cfg.Rho*float64(other.x[c]-of.x[c]))
+				}
+				all = append(all, to)
+			}
+		}
+		own := make([]float64, d)
+		for c := range own {
+			own[c] = 1e6 * float64(direction[c])
+		}
+		for range 30 { // its own place is one of those that centre and radius are medians of
+			list, centre := append(slices.Clone(all), own), make([]float64, d)
+			for c := range centre {
+				column := make([]float64, len(list))
+				for i := range list {
+					column[i] = list[i][c]
+				}
+				slices.Sort(column)
+				centre[c] = (column[(len(column)-1)/2] + column[len(column)/2]) / 2
+			}
+			distance := make([]float64, len(list))
+			for i := range list {
+				for c := range centre {
+					distance[i] = math.Hypot(distance[i], list[i][c]-centre[c])
+				}
+			}
+			slices.Sort(distance)
+			own = centre
+			for c := range own {
+				own[c] += share * cfg.Robust * distance[len(distance)/2] * float64(direction[c]) / length(direction)
+			}
+		}
+		for c := range own {
+			own[c] = (own[c]-float64(mine.Moved[c]))/(gain*cfg.Rho) + float64(of.x[c]) - float64(mine.Z[c]-mine.PeerZ[c])/(2*cfg.Rho)
+		}
+		return own
+	}
+	return func(v attackView) []float32 {
+		x, told := make([]float64, len(v.Start)), 0.0
+		for _, of := range v.Victims {
+			if cfg.Robust == 0 || of.edges[v.From].Z == nil || !same && of.client != v.To {
+				continue
+			}
+			told++
+			for c, p := range place(v, of) {
+				x[c] += (p - x[c]) / told
+			}
+		}
+		return narrow(x)
+	}
+}
+
+// search returns the rider that does most harm on four seeds of their own: a greedy search over the angle between its
+// direction and away, the share of the radius, and whether all are told the same.
+func search(t *testing.T, flags []string, bad int) (worst string) {
+	least := math.Inf(1)
+	try := func(angle, share float64, same bool) bool {
+		name := fmt.Sprintf("rider %g %g", angle, share)
+		if same {
+			name = fmt.Sprintf("same place %g %g", angle, share)
+		}
+		sum := 0.0
+		for seed := 1001; seed < 1005; seed++ {
+			p := clinicProblem(t, slices.Concat(flags, []string{"-seed", fmt.Sprint(seed)}))
+			from, err := away(p, t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			accuracy, _, err := attacked(p, t.Context(), name, bad, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += accuracy
+		}
+		if sum < least {
+			least, worst = sum, name
+			return true
+		}
+		return false
+	}
+	angle, share, same := 0.0, 0.98, false
+	try(angle, share, same)
+	if try(angle, share, true) {
+		same = true
+	}
+	for step := 40.0; step >= 10; step /= 2 {
+		for _, to := range []float64{angle + step, angle - step} {
+			if try(to, share, same) {
+				angle = to
+			}
+		}
+	}
+	for _, to := range []float64{0.5, 0.75, 1.1, 1.5, 3} {
+		if try(angle, to, same) {
+			share = to
+		}
+	}
+	return worst
+}
+
+// Five hospitals that protect each record, epsilon 1, one of them bad: with a bound the strongest attacks known cost the others
+// no more than 1.5 points of what is left without the member, and without a bound a plain drag costs most of it.
+func TestBoundProtectsRecords(t *testing.T) {
+	seeds := 2
+	if os.Getenv("SPADE_LONG") != "" {
+		seeds = 8
+	}
+	mean := func(attack, factor string, bad int) (sum float64) {
+		for seed := 1; seed <= seeds; seed++ {
+			p := clinicProblem(t, strings.Fields(fmt.Sprintf("-nodes 5 -unit record -epsilon 1 -robust %s -seed %d", factor, seed)))
+			from, err := away(p, t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			accuracy, _, err := attacked(p, t.Context(), attack, bad, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += accuracy / float64(seeds)
+		}
+		return sum
+	}
+	floor := mean("ignored", "1.5", 1)
+	for _, attack := range []string{"rider", "same place", "noisy patient", "contrary", "drag"} {
+		if got := mean(attack, "1.5", 1); got < floor-1.5 {
+			t.Errorf("%s: %.1f %%, want %.1f or more", attack, got, floor-1.5)
+		}
+	}
+	if got := mean("drag", "0", 1); got > floor-30 {
+		t.Errorf("a drag without a bound: %.1f %%, and %.1f without the member: nothing was tested", got, floor)
+	}
+}
+
+// turned turns a vector by an angle in degrees, towards a direction that the seed chooses.
+func turned(v []float32, angle float64, seed uint64) []float32 {
+	chance, dot, square := rng.New(seed, rng.Address{Purpose: rng.Fault, Round: 1 << 20}), 0.0, 0.0
+	aside := make([]float64, len(v))
+	for i, x := range v {
+		aside[i] = chance.Normal()
+		dot += aside[i] * float64(x)
+	}
+	for i, x := range v {
+		aside[i] -= dot / math.Pow(length(v), 2) * float64(x)
+		square += aside[i] * aside[i]
+	}
+	sin, cos := math.Sincos(angle * math.Pi / 180)
+	for i, x := range v {
+		aside[i] = cos*float64(x) + sin*aside[i]*length(v)/math.Sqrt(square)
+	}
+	return narrow(aside)
+}
+
+// gainOf returns tau*eta*mu*beta of a round, counted from 1.
+func gainOf(cfg admm.Config, k int) float64 {
+	return float64(cfg.Tau) * cfg.Eta.At(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
+}
+
+func length(v []float32) (norm float64) {
+	for _, x := range v {
+		norm = math.Hypot(norm, float64(x))
+	}
+	return norm
+}
+
+func narrow(v []float64) []float32 {
+	x := make([]float32, len(v))
+	for i := range v {
+		x[i] = float32(v[i])
+	}
+	return x
+}
