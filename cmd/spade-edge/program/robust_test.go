@@ -100,7 +100,7 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 	var list []int
 	for i, c := range cfgs {
 		if attack == "ignored" && shared && c.Robust == 0 {
-			c.Robust = 1 << 10
+			c.Robust, c.Consensus = 1<<10, nil
 		}
 		if i >= honest {
 			list = append(list, i)
