@@ -180,8 +180,8 @@ func (m *Machine) start() {
 }
 
 // Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. Call it until there
-// is nothing to do, then wait for an input. After an error the machine cannot continue: the source of noise has failed, a neighbor
-// holds a release that this client does not know of, or the model of a client without neighbors diverges.
+// is nothing to do, then wait for an input. After an error the machine cannot continue: the source of noise has failed, a
+// neighbor holds a release that this client does not know of, or the model of a client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err

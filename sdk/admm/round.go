@@ -145,9 +145,9 @@ func (m *Machine) commit() {
 // A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
 // private release fails only if noise is unavailable, before the update is read. The centre is cut back so far within the
 // public bound that noise has room, which neighbors look for; the sum is cut back to the bound, and messages and z are
-// clamped: functions of the release. Then all of these are within limit, and the
-// estimator's memory is finite after every stage: the state can be encoded whatever was drawn. A client without neighbors
-// and noise ends with an error when its update takes it out of range.
+// clamped: functions of the release. Then all of these are within limit, and the estimator's memory is finite after every
+// stage: the state can be encoded whatever was drawn. A client without neighbors and noise ends with an error when its
+// update takes it out of range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
 	inner := bound
