@@ -13,9 +13,12 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // signedBy returns a member's key, and the scope of its releases.
@@ -157,5 +160,44 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 		if code, text := said("run", tr.path("a.json")); code != cli.ExitFailed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: run: exit code %d, %s", name, code, text)
 		}
+	}
+}
+
+// A release that no honest member makes is evidence for anybody who has the fleet file, as a node's journal keeps it: whoever
+// has written it. One that an honest member may make is none, nor is one that somebody else has signed.
+func TestImpossibleReleaseIsEvidence(t *testing.T) {
+	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
+	codec, err := wire.NewCodec(tr.file.Fleet.Dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		by   string
+		far  float32
+		code int
+		want string
+	}{
+		"impossible":     {"b", 9e29, cli.ExitDone, "the signatures are good"},
+		"possible":       {"b", 3, cli.ExitFailed, "it does not count: sdk: an honest member may make this release 3"},
+		"by another one": {"a", 9e29, cli.ExitFailed, "it does not count: "},
+	} {
+		key, _ := tr.signedBy(t, c.by)
+		m := admm.Message{Kind: admm.Release, Round: 3, Vector: make([]float32, tr.file.Fleet.Dim)}
+		m.Vector[0] = c.far
+		own := signed.Statement{Kind: signed.Release, Round: 3, Value: signed.Digest(m.Vector, nil)}
+		own.Sign(key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), "b"))
+		m.Signed.Own = own.Append(nil)
+		frame, err := codec.Append(nil, &m)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		j := state.Journal{Run: tr.file.Fleet.Run, Fleet: tr.file.Fleet.Hash(), Member: "a", Quarantine: []state.Quarantine{{Neighbor: "b", Release: 4,
+			Why: "what was found", Frames: []state.Frame{state.NewFrame(frame)}}}}
+		text, err := j.Encode()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		tr.write(t, "shown.jsonl", string(text))
+		tr.verifies(t, c.code, "shown.jsonl", "what was found; "+c.want)
 	}
 }
