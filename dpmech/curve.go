@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -112,11 +113,15 @@ func (c Curve) Text() string {
 
 // epsilonText writes an epsilon with three digits, rounded up as [FormatEpsilon] does.
 func epsilonText(epsilon float64) string {
-	decimals := 2
-	if epsilon > 0 {
-		decimals = min(max(2-int(math.Floor(math.Log10(epsilon))), 0), 9)
+	if !(epsilon > 0) {
+		return FormatEpsilon(epsilon, 2)
 	}
-	return FormatEpsilon(epsilon, decimals)
+	at := func(x float64) int { return min(max(2-int(math.Floor(math.Log10(x))), 0), 9) }
+	text := FormatEpsilon(epsilon, at(epsilon))
+	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 is 1.00
+		text = FormatEpsilon(epsilon, at(up))
+	}
+	return text
 }
 
 // curve returns what the certificate says of its run by the number of members who work together.

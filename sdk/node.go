@@ -37,6 +37,7 @@ type Node struct {
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 
@@ -131,6 +132,9 @@ func New(cfg Config) (*Node, error) {
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
+	if n.levels, err = cfg.Fleet.Privacy.Levels(p.graph); err != nil {
+		return nil, err
+	}
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
 		n.certified,
@@ -180,6 +184,9 @@ func (n *Node) Spend() dpmech.Total {
 	}
 	return dpmech.Total{}
 }
+
+// Levels returns those of [Privacy.Levels], the node's own, not to be changed.
+func (n *Node) Levels() []dpmech.Level { return n.levels }
 
 // publish makes the machine's state visible from outside.
 func (n *Node) publish() {

@@ -114,7 +114,15 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
-		st.Privacy = monitor.NewPrivacy(f, spent, life)
+		g, err := f.Graph()
+		if err != nil {
+			return nil, err
+		}
+		levels, err := p.Levels(g)
+		if err != nil {
+			return nil, err
+		}
+		st.Privacy = monitor.NewPrivacy(f, spent, levels, life)
 	}
 	return &st, nil
 }

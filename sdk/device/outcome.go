@@ -37,8 +37,9 @@ type Outcome struct {
 	// Quarantined are the neighbors without which the run has gone on, each with since when and why.
 	Quarantined []string `json:"quarantined,omitempty"`
 
-	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
-	ConditionalOn []string     `json:"-"` // see [sdk.Config]
+	Spent         dpmech.Total   `json:"-"` // what the run's releases have cost
+	Levels        []dpmech.Level `json:"-"` // see [sdk.Privacy.Levels]
+	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 
 // LocalErrors is Local where a number is predicted, in its unit.
@@ -61,7 +62,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), Levels: d.node.Levels(), ConditionalOn: d.source.ConditionalOn,
 	}
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]

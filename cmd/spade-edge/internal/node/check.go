@@ -260,8 +260,12 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting,
-			cli.FiguresText(f.Total(f.Method.Rounds), pr.Each(), pr.Delta, pr.Accounting))
+		curve, err := f.Curve()
+		if err != nil {
+			c.fail("privacy", codeOf(err), err)
+			break
+		}
+		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cli.CurveText(curve, pr.Each()))
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
 			if r.Forecast.Worth == sdk.Good {
@@ -281,7 +285,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
 		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
-			cli.FiguresText(life.Total(), life.Unit().Each(), pr.Delta, dpmech.GDP), life.Ledger.Seq, covered)
+			cli.CurveText(dpmech.CurveOf(life.Total(), dpmech.Shared{}, nil, pr.Delta, dpmech.GDP), life.Unit().Each()), life.Ledger.Seq, covered)
 	}
 }
 

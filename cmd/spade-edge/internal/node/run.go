@@ -65,7 +65,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	}
 	r := &RunResult{Outcome: *o}
 	if !r.NonPrivate {
-		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
+		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
 	}
 	err = c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) })
 	if err == nil && len(r.Quarantined) > 0 {
@@ -110,9 +110,6 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	text := fmt.Sprintf("epsilon %s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
 	if p.Unit == sdk.UnitRecord {
 		text += " " + p.Each()
-	}
-	if spent.All != spent.Rho {
-		text += fmt.Sprintf(" (%s %s)", cli.AgainstAll, cli.EpsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
 	}
 	return text
 }

@@ -89,34 +89,27 @@ func StatusText(s *monitor.Status) string {
 
 // privacyRows says what the run, and all runs, have cost.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
-	limit := func(planned, limit monitor.Value) string {
-		if limit.Known() {
-			return fmt.Sprintf("%v allowed", limit)
-		}
-		return cli.EpsilonText(float64(planned)) + " planned"
-	}
 	each := func(unit sdk.Unit, places int) string {
 		if unit == sdk.UnitRecord {
-			return " " + sdk.Privacy{Unit: unit, Places: places}.Each()
+			return ", " + sdk.Privacy{Unit: unit, Places: places}.Each()
 		}
 		return ""
 	}
-	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)),
-		each(p.Unit, p.Places), limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
-	if a := p.AgainstAll; a != nil {
-		b.Row("", "epsilon %s of %s, against %s", cli.EpsilonText(float64(a.Epsilon)), limit(a.Planned, a.Limit),
-			dpmech.AllOthers)
+	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, each(p.Unit, p.Places))
+	allowed := ""
+	if p.Limit.Known() {
+		allowed = fmt.Sprintf("; allowed: %v against %s", p.Limit, p.Adversary)
 	}
+	if a := p.AgainstAll; a != nil && a.Limit.Known() {
+		allowed += fmt.Sprintf(", %v against %s", a.Limit, dpmech.AllOthers)
+	}
+	b.Row("whole run", "%s%s", p.TextPlanned, allowed)
 	if l := p.Lifetime; l != nil {
 		runs := "1 run"
 		if l.Runs != 1 {
 			runs = fmt.Sprintf("%d runs", l.Runs)
 		}
-		b.Row("lifetime", "epsilon %s%s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)),
-			each(l.Unit, 0), l.Dataset, runs, l.Adversary)
-		if a := l.AgainstAll; a != nil {
-			b.Row("", "epsilon %s against %s", cli.EpsilonText(float64(a.Epsilon)), dpmech.AllOthers)
-		}
+		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, each(l.Unit, 0), l.Dataset, runs)
 	}
 }
 
