@@ -98,7 +98,7 @@ func TestSimulateSharing(t *testing.T) {
 	}
 	code, out, log := call(args...)
 	for _, want := range []string{
-		", against whoever sees all releases, together with any one member\n", ", against all other members together\n", " shared with each neighbor, ",
+		" with any 1 of ", " against all other members together\n", " shared with each neighbor, ",
 		"release  6 of 21  learning round 2 of 6 (mixing 2 of 2)  ", "release 19 of 21  cooling down  ",
 	} {
 		if code != cli.ExitDone || !strings.Contains(strings.ReplaceAll(out+log, " (simulated: the noise came from the seed)", ""), want) {
@@ -147,9 +147,9 @@ func TestSharingFleet(t *testing.T) {
 			}
 		}
 	}
-	both := []string{"whoever sees all releases, together with any one member", "against all other members together"}
+	both := []string{" against outsiders, 8.00 with any 1 of 2 others, ", " with all, at delta "}
 	path, ledger := filepath.Join(dir, "a", "node.json"), filepath.Join(dir, "a", "ledger.json")
-	says(both, "check", path, "-offline")
+	says([]string{" against outsiders, 8.00 with any 1 of 2 others, "}, "check", path, "-offline")
 	var nodes []*process
 	for _, name := range []string{"a", "b", "c"} {
 		nodes = append(nodes, start(t, "run", filepath.Join(dir, name, "node.json"), "-json"))
@@ -163,11 +163,11 @@ func TestSharingFleet(t *testing.T) {
 	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != made.Privacy.EpsilonGDP || a.Privacy.AgainstAll.EpsilonGDP != made.Privacy.AgainstAll.EpsilonGDP {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
-	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
-		!strings.Contains(text, "(against all other members together ") {
+	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") {
 		t.Errorf("progress:\n%s", text)
 	}
-	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", " of 60 allowed, against all"), "status", path)
+	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", "; allowed: 8 against whoever sees all releases, together with "+
+		"any one member, 60 against all other members together"), "status", path)
 	var st monitor.Status
 	_, out, _ = call("status", path, "-json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
@@ -175,9 +175,9 @@ func TestSharingFleet(t *testing.T) {
 		st.Privacy.Lifetime.AgainstAll.Epsilon != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all  epsilon is against\n"},
+	says([]string{"epsilon 8.00 with any 1 other member, ", " with all, at delta ", "  rho      cost\n"},
 		"privacy", "-ledger", ledger)
-	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
+	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much of the shared noise as the certificate states"), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)
 	// A fleet file that claims more than the graph gives, and a certificate of another split of the noise.
 	text := readFile(t, made.Fleet)

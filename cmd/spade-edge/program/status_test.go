@@ -66,7 +66,7 @@ func TestStatusAndStop(t *testing.T) {
 		st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
 		t.Errorf("never ran: %+v", st)
 	}
-	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.0000 of 8 allowed")
+	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.00 against everybody else together, at delta 1e-05 (gdp)\n", "; allowed: 8 against everybody else together")
 	if _, err := os.Stat(tr.path("b.state")); err == nil {
 		t.Error("status has made the state folder")
 	}
@@ -83,7 +83,7 @@ func TestStatusAndStop(t *testing.T) {
 		t.Errorf("waiting: %+v", st)
 	}
 	tr.tells(t, "b", `"a": not connected for`, "refused",
-		`lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
+		`lifetime       epsilon 0.00 against everybody else together, of the data set "patients of b", over 0 runs`)
 	info, err := os.Stat(tr.path("b.state/control"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("socket: %v, %v", info, err)
@@ -269,16 +269,16 @@ func TestTopicIsComplete(t *testing.T) {
 	}
 }
 
-// What comes from the device's own data says so, and an epsilon is not shown as less than it is.
+// What comes from the device's own data says so.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},
 		Privacy: &monitor.Privacy{Against: monitor.Against{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001}, Delta: 1e-5,
-			Accounting: "gdp", Lifetime: &monitor.Lifetime{LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 2.00009}}},
+			Accounting: "gdp", Text: "epsilon 0.00001", TextPlanned: "epsilon 1.01", Lifetime: &monitor.Lifetime{Text: "epsilon 2.01"}},
 	}
 	text := node.StatusText(&st)
 	for _, want := range []string{
-		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
+		"privacy        epsilon 0.00001, at delta 1e-05 (gdp)\n", "whole run      epsilon 1.01\n", "epsilon 2.01, of the data set",
 		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
 			"guarantee does not cover it",
 		"\n               " + `no\x1b[2J label`,

@@ -111,8 +111,8 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if v.FleetChecked && c.AgainstAll != nil {
-		text += fmt.Sprintf("of the noise that is shared the graph of %s leaves, to so many colluders each, what the certificate "+
-			"says\n", o.fleet)
+		text += fmt.Sprintf("the graph of %s leaves as much of the shared noise as the certificate states, for each number of "+
+			"colluders\n", o.fleet)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"
