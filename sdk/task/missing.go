@@ -46,7 +46,7 @@ func (s Spec) missing() (rule string, told []string) {
 	return s.Missing, nil
 }
 
-const everyColumn = "*" // named with the rule indicator
+const everyColumn = "*" // named with the rule indicator, and in Spec.Scale
 
 // fitMissing measures the columns of a training set, in which NaN is a missing number.
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {

@@ -312,6 +312,8 @@ func (r *Recipe) Validate() error {
 		negative := slices.ContainsFunc(s.Std, func(x float64) bool { return x < 0 })
 		want(finite(s.Mean) && finite(s.Std) && !negative,
 			"standardize has a number that is not finite, or a negative deviation")
+		want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
+		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none beside pca")
 	}
 	if p := r.PCA; p != nil {
 		want(len(p.Mean) == raw, "pca.mean has %d numbers, want one for each of %d columns", len(p.Mean), raw)

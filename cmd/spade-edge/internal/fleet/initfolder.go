@@ -172,7 +172,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 		b["fit"], b["model"] = "own", o.ModelSpec().Name
 		for name, value := range map[string]any{
 			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
-			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing,
+			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing, "scale": s.Scale,
 		} {
 			if o.Given[name] {
 				b[name] = value
