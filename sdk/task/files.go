@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // ClientFiles returns the files that a source names, each of which is what one client has: "csv:" and two names or more
@@ -119,9 +121,12 @@ func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	return t, nil
 }
 
+// mostData is the most bytes of a file of data.
+const mostData = 1 << 36
+
 // openFile is readCSV for the file of a path.
 func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {
 		return nil, fmt.Errorf("task: %w", err)
 	}

@@ -142,8 +142,8 @@ func TestWrongOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrongUse(t, long, []mistake{
-		{cli.ExitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", ledgers("-verify", "long")},
-		{cli.ExitUsage, "of at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
+		{cli.ExitFailed, "a file of 67108865 bytes, want at most 67108864", ledgers("-verify", "long")},
+		{cli.ExitUsage, "want at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
 	})
 	wrongUse(t, tr.dir, []mistake{
 		{cli.ExitFailed, "is a special file", ledgers("-verify", os.DevNull)},
