@@ -171,7 +171,7 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "line 3", data("ragged.csv", "x,label\n1,a\n2\n")},
 		{cli.ExitFailed, "", data("one.csv", "x,label\n"+strings.Repeat("1,a\n", 20))},
 		{cli.ExitFailed, `-label "label": wrong.csv has no such column` + "\nthe columns of wrong.csv are", data("wrong.csv", "x,y\n1,2\n")},
-		{cli.ExitFailed, "is a directory", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
+		{cli.ExitFailed, "is a folder, want a file", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
 		{cli.ExitUsage, "m.json is there already: -force", []string{"export", node, "-out", put("m.json", "{}")}},
 		{cli.ExitUsage, "m.npy.sha256 is a folder, want a name for a file", []string{"export", node, "-out", "m.npy", "-force"}},
 		{cli.ExitFailed, "no such file", []string{"export", node, "-out", "none/x.npy"}},
