@@ -117,7 +117,7 @@ func TestWrongFit(t *testing.T) {
 	})
 }
 
-// Flags that do not go together, and values out of range: exit code 2 and one line that names the flag.
+// Flags that do not go together, and values out of range: exit code 64 and one line that names the flag.
 func TestWrongPrivacy(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	all := []mistake{
