@@ -40,6 +40,8 @@ type Node struct {
 	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
+	curve     lossCurve // of the node's queries; belongs to Run
+	trend     *Trend    // what curve shows; likewise
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -72,6 +74,10 @@ type Status struct {
 
 	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
 	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
+
+	// Trend says if the losses of this node's own queries still fall; nil before 24 rounds with data of this process. It is for
+	// the device alone: see [Trend].
+	Trend *Trend
 }
 
 // Neighbor is how far a neighbor is known to be.
@@ -198,7 +204,7 @@ func (n *Node) publish() {
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
-	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
+	n.status.ConsensusError, n.status.Compared, n.status.Trend = st.ConsensusError, st.Compared, n.trend
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))
 	}

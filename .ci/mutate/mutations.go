@@ -34,6 +34,8 @@ var (
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late    = suite{"./sdk", "LateStopSurvives"}
 	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling = suite{"./sdk", "Trend"}
+	saddles = suite{"./sdk", "Saddle"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -383,6 +385,10 @@ var mutations = []mutation{
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
+	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
+	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
+		falling},
+	{"saddle: parameters of which a half matters", "sdk/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }

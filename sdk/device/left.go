@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -49,7 +48,7 @@ func (d *Device) Model() ([]float32, error) {
 func (d *Device) Certificate() ([]byte, error) {
 	a := d.alive.Load()
 	if a == nil {
-		return os.ReadFile(d.File.Certificate())
+		return fleetfile.ReadFile(d.File.Certificate(), fleetfile.MaxFile, "a certificate")
 	}
 	cert, err := a.node.Certificate()
 	if err != nil {

@@ -93,6 +93,7 @@ type Status struct {
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if nothing of the kind is known
+	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and where the node does not run
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member asks for an early end of the run
 	Evidence  []Evidence `json:"evidence,omitempty"` // against members; no fault of the node
 

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -186,7 +185,7 @@ func (e *fleetEdit) finish() error {
 			}
 		}
 		if own := n.node.Fleet; !same(own, e.path) { // a device's copy
-			there, err := os.ReadFile(own)
+			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
 			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {
 					return err

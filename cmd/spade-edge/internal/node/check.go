@@ -203,6 +203,10 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
 	}
+	if r.Saddle > 0 {
+		c.warn("start", "zeros, a saddle of this model: %d parameters change a loss together, and neither half of them does, as in "+
+			"hidden layers; little or nothing is learned from there. init -x0 normal:0.1 makes another start", r.Saddle)
+	}
 	return errOracle
 }
 

@@ -155,6 +155,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 		t.Row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
 			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
 	}
+	trendRows(t, r.Trend, r.NonPrivate)
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
 		t.Row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)

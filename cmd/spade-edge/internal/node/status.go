@@ -84,6 +84,7 @@ func StatusText(s *monitor.Status) string {
 	if s.Local != nil {
 		ownRows(b, s.Local, s.NonPrivate)
 	}
+	trendRows(b, s.Trend, s.NonPrivate)
 	return text.String()
 }
 
@@ -139,6 +140,32 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	default:
 		b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
 	}
+}
+
+// trendRows says if the node's own loss still falls, and what more rounds would cost.
+func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
+	if t == nil {
+		return
+	}
+	said := "no: the mean loss of this node's queries went from %.4g to %.4g between the last two eighths of %d rounds, and rounds " +
+		"differ by %.2g"
+	if t.Falling {
+		said = "yes: the mean loss of this node's queries fell from %.4g to %.4g between the last two eighths of %d rounds, and rounds " +
+			"differ by %.2g"
+	}
+	b.Row("still falling", said, t.Before, t.Last, t.Rounds, t.Spread)
+	if t.Falling && nonPrivate {
+		b.Row("", "spade-edge fleet next prepares another run from this model")
+	}
+	if nonPrivate {
+		return
+	}
+	if t.Falling {
+		b.Row("", "%d more rounds at this noise would raise epsilon from %s to %s; spade-edge fleet next prepares another run, with noise "+
+			"for a budget of its own", t.More, cli.EpsilonText(float64(t.Planned)), cli.EpsilonText(float64(t.Longer)))
+	}
+	b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision that somebody makes after "+
+		"reading it")
 }
 
 func neighborText(n *monitor.Neighbor) string {
