@@ -8,13 +8,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of members of a dense graph beyond which the noise that is left to outsiders is not computed, which
-// takes seconds: what is left to one member is a bound of it.
+// slowLevels is the number of members of a dense graph from which on the noise that is left to outsiders is not computed,
+// which takes seconds: what is left to one member is a bound of it.
 const slowLevels = 512
 
-// Levels returns what is left of the noise that neighbors share on the fleet's graph: to outsiders, to one other member, a few,
-// which are Colluders if that is more than one, half and all others, and to as many as may be all neighbors of some member. [dpmech.CurveOf] makes
-// epsilons of it. The figures are lower bounds with the same bits on every processor, those of [Privacy.Effective], and as the
+// Levels returns what is left of the noise that neighbors share on the fleet's graph: to outsiders, to one other member, a
+// few, which are Colluders if that is more than one, half and all others, and to as many as may be all neighbors of some
+// member. [dpmech.CurveOf] makes epsilons of it. The figures are lower bounds with the same bits on every processor, those of [Privacy.Effective], and as the
 // fleet states it for Colluders. Without shared noise there are none.
 func (p Privacy) Levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {

@@ -342,7 +342,7 @@ var mutations = []mutation{
 	{"curve: levels of a certificate not checked by the graph", "sdk/audit/audit.go",
 		"if !slices.Equal(found, want) {", "if len(found) != len(want) {", audits},
 	{"curve: the cost in a certificate not checked", "dpmech/curve.go",
-		"notBelow(have.Rho, want.Rho) && ", "", proofs},
+		"have.Rho >= want.Rho && notBelow(have.Rho, want.Rho) && ", "", proofs},
 	{"curve: levels of a certificate that rise", "dpmech/curve.go",
 		"p.Effective <= before.Effective", "p.Effective > 0", proofs},
 	{"curve: an epsilon with one digit less", "dpmech/curve.go",
