@@ -10,7 +10,7 @@ import (
 )
 
 // room is how many frames at most wait for a neighbor: two messages of a round, and answers. The run's last has its own place.
-// Words of others, which nobody asks for again, have as many places as words: no more come of a few rounds.
+// Questions and evidence have as many places as words, which is more than a few rounds bring.
 const (
 	room  = 4
 	words = 512
@@ -36,7 +36,7 @@ func newOutbox() *outbox {
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if slices.ContainsFunc(b.frames, func(f []byte) bool { return bytes.Equal(f, frame) }) {
+	if waits(b.frames, frame) {
 		return
 	}
 	if len(b.frames) < room || last && len(b.frames) == room {
@@ -45,11 +45,16 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
+// waits reports whether a frame is among others.
+func waits(among [][]byte, frame []byte) bool {
+	return slices.ContainsFunc(among, func(f []byte) bool { return bytes.Equal(f, frame) })
+}
+
 // say adds a question or evidence, unless it waits already or there is no room.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.words) < words && !slices.ContainsFunc(b.words, func(f []byte) bool { return bytes.Equal(f, frame) }) {
+	if len(b.words) < words && !waits(b.words, frame) {
 		b.words = append(b.words, frame)
 		b.change.Signal()
 	}
@@ -109,7 +114,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
 	switch {
 	case err != nil:
-	case m.Kind == admm.Question || m.Kind == admm.Conflict:
+	case len(m.Signed.Digests) > 0: // a question or evidence
 		box.say(frame)
 	default:
 		box.put(frame, false)

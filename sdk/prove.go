@@ -152,6 +152,9 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 
 // checkDouble takes evidence against this node, or against another neighbor.
 func (r *run) checkDouble(by string, m *admm.Message) error {
+	if r.claims.Gossip.Knows(m) {
+		return nil
+	}
 	of, e, err := r.claims.Double(m)
 	switch {
 	case err != nil:
@@ -178,8 +181,7 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
-	r.convicted(e)
-	if peer.Evidence == nil {
+	if !r.convicted(e) {
 		peer.Evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
 		r.log.Error("evidence of a double", "neighbor", peer.Name, "round", e.Round)

@@ -24,10 +24,17 @@ func (r *run) compare() {
 			used = append(used, u)
 		}
 	}
-	ask, doubles := g.Begin(release, used)
-	r.ask(ask)
-	for _, e := range doubles {
+	found := g.Begin(release, used)
+	r.ask(found.Ask)
+	for _, e := range found.Doubles {
 		r.expose(e)
+	}
+	for _, u := range found.Unaware {
+		for _, e := range r.status.Evidence {
+			if r.number[e.Member] == u.With {
+				r.postEvidence(u.Neighbor, &e)
+			}
+		}
 	}
 }
 
@@ -72,10 +79,10 @@ func (r *run) expose(e signed.Evidence) {
 	r.spread(e)
 }
 
-// convicted reports whether there is evidence against a member, and notes that there is now.
+// convicted reports whether there is evidence against a member, of that epoch or a later one, and notes that there is now.
 func (n *Node) convicted(e signed.Evidence) (before bool) {
 	for _, known := range n.status.Evidence {
-		before = before || known.Member == e.Member
+		before = before || known.Member == e.Member && known.First.Epoch >= e.First.Epoch
 	}
 	if g := n.claims.Gossip; g != nil {
 		g.Convict(n.number[e.Member], e.First.Epoch)

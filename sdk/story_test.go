@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // fleetOn returns a private fleet on a graph, without mixing.
@@ -58,7 +63,7 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	trs := inMemory(t, f)
 	for i, name := range f.Members {
 		c := sdk.Config{Fleet: f, Name: name, Samples: 3, Oracle: oracle(i), Noise: noise(i), Transport: trs[i],
-			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second}
+			ResendAfter: 200 * time.Millisecond, Linger: 30 * time.Second}
 		sign(&c)
 		if name == liar {
 			if c.Transport, err = lying(trs[i], f, name, memberKey(name), tell); err != nil {
@@ -86,7 +91,9 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	honest.Wait()
 	stop()
 	bad.Wait()
-	errs[slices.Index(f.Members, liar)] = nil
+	if liar != "" {
+		errs[slices.Index(f.Members, liar)] = nil
+	}
 	return all, errors.Join(errs...)
 }
 
@@ -181,6 +188,93 @@ func TestLyingDigests(t *testing.T) {
 			if of.Quarantine.Release > 0 {
 				t.Errorf("%s goes on without %s: %s", name, of.Name, of.Quarantine.Why)
 			}
+		}
+	}
+}
+
+// Evidence against a member that is no neighbor is kept, and passed on to those whose neighbor it is; it ends that member.
+func TestEvidenceTravels(t *testing.T) {
+	t.Parallel()
+	f := fleetOn(t, "ring", 6)
+	first := signed.Statement{Kind: signed.Release, Round: 2, Value: [32]byte{1}}
+	second := signed.Statement{Kind: signed.Release, Round: 2, Value: [32]byte{2}}
+	for _, s := range []*signed.Statement{&first, &second} {
+		s.Sign(memberKey("d"), signed.NewScope(f.Run, f.Hash(), "d"))
+	}
+	all, err := withBad(t, f, "a", func(to string, m admm.Message) []admm.Message {
+		if m.Kind == admm.Release && m.Round == 3 {
+			return []admm.Message{m, {Kind: admm.Conflict, Round: 2, Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil),
+				Digests: trust.About(3, 0)}}}
+		}
+		return []admm.Message{m}
+	}, nil)
+	if !errors.Is(err, sdk.ErrClone) {
+		t.Error(err)
+	}
+	for _, name := range []string{"b", "c", "e", "f"} {
+		st := all[name].Status()
+		if !st.Done || len(st.Evidence) != 1 || st.Evidence[0].Member != "d" {
+			t.Errorf("%s: done %v, evidence %v", name, st.Done, st.Evidence)
+		}
+		for _, of := range st.Neighbors {
+			if (of.Quarantine.Release > 0) != (of.Name == "d") {
+				t.Errorf("%s has %s in quarantine: %+v", name, of.Name, of.Quarantine)
+			}
+		}
+	}
+}
+
+// watching notes the digests that come with a member's releases.
+type watching struct {
+	transport.Transport
+	codec *wire.Codec
+	note  func(release int, digests []byte)
+}
+
+func (w watching) Send(ctx context.Context, to string, frame []byte) error {
+	var m admm.Message
+	if err := w.codec.Decode(frame, &m); err == nil && m.Kind == admm.Release && !m.Resent {
+		w.note(m.Round, m.Signed.Digests)
+	}
+	return w.Transport.Send(ctx, to, frame)
+}
+
+// What comes with a release depends on what it was made from, and not on what came before it was made: whoever of the
+// members takes long, all send the same digests. On the ring some releases come before the work on theirs begins, some
+// during it, and some after it.
+func TestDigestsDoNotTellTheTime(t *testing.T) {
+	t.Parallel()
+	f := fleetOn(t, "ring", 6)
+	var first map[string]string
+	for _, slow := range []string{"a", "c", "d", ""} {
+		var mu sync.Mutex
+		sent := map[string]string{}
+		_, err := withBad(t, f, "", nil, func(c *sdk.Config) {
+			name, ask := c.Name, c.Oracle
+			codec, err := wire.NewCodec(f.Dim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Transport = watching{c.Transport, codec, func(release int, digests []byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				sent[fmt.Sprint(name, release)] = fmt.Sprintf("%x", digests)
+			}}
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, i int) (float64, error) {
+				if name == slow {
+					time.Sleep(time.Millisecond)
+				}
+				return ask.Loss(ctx, x, i)
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = sent
+		}
+		if last := sent[fmt.Sprint("a", f.Method.Last())]; !maps.Equal(sent, first) || len(last) != 2*5*trust.DigestSize {
+			t.Errorf("with %q slow: %d releases, the last with %q, and not what was sent with %q slow", slow, len(sent), last, "a")
 		}
 	}
 }

@@ -149,9 +149,6 @@ func About(member int, epoch uint16) []byte {
 
 // about returns which member a message is about; -1 if it does not say so.
 func (g *Gossip) about(m *admm.Message) int {
-	if g == nil {
-		return -1
-	}
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
 	if err != nil || s.Member == g.self {
 		return -1
@@ -161,8 +158,8 @@ func (g *Gossip) about(m *admm.Message) int {
 
 // parseDigest reads what appendDigest wrote.
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
-	if len(b) != DigestSize {
-		return s, d, fmt.Errorf("trust: a digest of %d bytes, want %d", len(b), DigestSize)
+	if g == nil || len(b) != DigestSize {
+		return s, d, fmt.Errorf("trust: a digest of %d bytes, want %d, in a run whose releases are compared", len(b), DigestSize)
 	}
 	at := binary.BigEndian.Uint16(b[2:])
 	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
@@ -223,9 +220,19 @@ func (p *Peer) Taken(round int) *Used {
 	return &p.taken[round%2]
 }
 
-// Begin takes in the releases of the neighbors that the work on a release begins with, those of the number before. It
-// returns what to ask all neighbors, and evidence against members. Call it once for each release, before it is made.
-func (g *Gossip) Begin(release int, used []*Used) (ask []Question, doubles []signed.Evidence) {
+// Found is what [Gossip.Begin] has found.
+type Found struct {
+	Ask     []Question        // of all neighbors
+	Doubles []signed.Evidence // against members
+	Unaware []Unaware
+}
+
+// Unaware is a neighbor that still works with a member against which there is evidence.
+type Unaware struct{ Neighbor, With int }
+
+// Begin takes in the releases of the neighbors that the work on a release begins with, those of the number before. Call it
+// once for each release, before it is made.
+func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	g.begun = release
 	for s := range g.claims {
 		if s.Round < release-g.window {
@@ -241,16 +248,19 @@ func (g *Gossip) Begin(release int, used []*Used) (ask []Question, doubles []sig
 		}
 		c := g.of(s)
 		if c.held != nil && c.held.Contradicts(&st) {
-			doubles = append(doubles, signed.NewEvidence(g.members[s.Member], c.held, &st))
+			f.Doubles = append(f.Doubles, signed.NewEvidence(g.members[s.Member], c.held, &st))
 		}
 		id := st.ID(g.scopes[s.Member])
 		c.held, c.known, c.digest = &st, true, digest(id[:])
 		fresh = append(fresh, s)
-		ask = append(ask, c.duties(s)...)
+		f.Ask = append(f.Ask, c.duties(s)...)
 	}
 	for _, u := range used {
 		for b := range slices.Chunk(u.Digests, DigestSize) {
 			s, d, err := g.parseDigest(b, release-1)
+			if err == nil && s.Round == release-2 && g.bad[s.Member] > s.Epoch && s.Member != u.From {
+				f.Unaware = append(f.Unaware, Unaware{u.From, s.Member})
+			}
 			if err != nil || s.Member == g.self || s.Round < release-g.window || !g.compared(s) {
 				continue
 			}
@@ -260,12 +270,12 @@ func (g *Gossip) Begin(release int, used []*Used) (ask []Question, doubles []sig
 				fresh = append(fresh, s)
 			case c.digest != d:
 				c.asked = true
-				ask = append(ask, c.duties(s)...)
+				f.Ask = append(f.Ask, c.duties(s)...)
 			}
 		}
 	}
 	g.digests[release%2] = carried{release, g.list(release, fresh)}
-	return ask, doubles
+	return f
 }
 
 // list returns digests as a release carries them: of each member and epoch the newest, and in all as many as there is room
@@ -305,6 +315,12 @@ func (g *Gossip) Convict(member int, epoch uint16) bool {
 	}
 	g.bad[member] = epoch + 1
 	return true
+}
+
+// Knows reports whether evidence is about a member, and an epoch of it, against which there is evidence already.
+func (g *Gossip) Knows(m *admm.Message) bool {
+	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
+	return err == nil && g.bad[s.Member] > s.Epoch
 }
 
 // Question takes in a neighbor's question. It returns what to send to all neighbors, and the evidence that the question

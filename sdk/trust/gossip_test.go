@@ -224,17 +224,21 @@ func (w *world) round(round int, churn bool) {
 				used = append(used, u)
 			}
 		}
-		ask, doubles := l.Gossip.Begin(round, used)
+		found := l.Gossip.Begin(round, used)
 		if w.bad[i] {
 			for range w.rnd.IntN(3) { // a question without a reason
 				q := trust.Question{Slot: trust.Slot{Member: w.rnd.IntN(len(w.names)), Round: 1 + w.rnd.IntN(round)}}
+				if forged := (signed.Statement{Kind: signed.Release, Round: q.Round, Value: [32]byte{1}}); q.Member != i && w.rnd.IntN(3) == 0 {
+					forged.Sign(l.Key, signed.NewScope("worlds", worldFleet, w.names[q.Member]))
+					q.Statement = &forged
+				}
 				w.say(i, []trust.Question{q})
 			}
 			continue
 		}
-		w.say(i, ask)
-		for k := range doubles {
-			w.learn(i, &doubles[k])
+		w.say(i, found.Ask)
+		for k := range found.Doubles {
+			w.learn(i, &found.Doubles[k])
 		}
 	}
 	w.deliver()
@@ -457,6 +461,61 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 	}
 }
 
+// A question is passed on once, and the statement with it once. One about nothing that can be is refused, and shows nothing.
+func TestWrongQuestions(t *testing.T) {
+	g, _ := graphOf(t, 0)
+	w := newWorld(t, 1, g, 0)
+	for round := 1; round <= 3; round++ {
+		w.round(round, false)
+	}
+	l := w.logs[0] // whose work on release 3 is over
+	of := func(member, round int, epoch uint16) signed.Statement {
+		s := signed.Statement{Epoch: epoch, Kind: signed.Release, Round: round, Value: [32]byte{5}}
+		s.Sign(w.logs[member].Key, w.logs[member].Scope)
+		return s
+	}
+	ask := func(member, round int, epoch uint16, s *signed.Statement) *admm.Message {
+		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: epoch, Round: round}, Statement: s}
+		return q.Message()
+	}
+	second, later, newer, unsigned := of(1, 2, 0), of(1, 3, 0), of(1, 2, 1), of(1, 2, 0)
+	unsigned.Signature[3]++
+	long := ask(1, 2, 0, nil)
+	long.Signed.Digests = append(long.Signed.Digests, 0)
+	moved := ask(1, 2, 0, nil)
+	moved.Signed.Digests[3] = 1 // one release back
+	for name, m := range map[string]*admm.Message{
+		"no such member": ask(5, 2, 0, nil), "no such epoch": ask(1, 2, 3, nil), "no release": ask(1, 0, 0, nil),
+		"far ahead": ask(1, 3+14+1, 0, nil), "another length": long, "another release": moved,
+		"a statement of another release": ask(1, 2, 0, &later), "a statement of another epoch": ask(1, 2, 0, &newer),
+		"not signed": ask(1, 2, 0, &unsigned),
+	} {
+		if list, double, err := l.Gossip.Question(m); err == nil || double != nil || list != nil {
+			t.Errorf("%s: %v, %v, %v", name, list, double, err)
+		}
+	}
+	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
+		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
+	}
+	// Of release 2 it holds the statement, of release 3 not before its next work begins.
+	for i, want := range []int{2, 0} {
+		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
+			want > 0 && list[1].Statement.Round != 2 {
+			t.Errorf("question %d: %v, %v", i, list, err)
+		}
+	}
+	if list, _, err := l.Gossip.Question(ask(1, 3, 0, nil)); err != nil || len(list) != 1 || list[0].Statement != nil {
+		t.Errorf("before the work on release 4 begins: %v, %v", list, err)
+	}
+	if f := l.Gossip.Begin(4, []*trust.Used{l.Peers[1].Taken(3)}); len(f.Ask) != 1 || f.Ask[0].Statement == nil {
+		t.Errorf("once it has begun: %+v", f)
+	}
+	list, double, err := l.Gossip.Question(ask(1, 2, 0, &second))
+	if err != nil || list != nil || double == nil || double.Verify("worlds", worldFleet, l.Keys("m1")) != nil {
+		t.Errorf("a second statement: %v, %v, %v", list, double, err)
+	}
+}
+
 // Whatever comes as digests or as a question is refused or does nothing, takes a bounded number of slots, and is evidence of
 // nothing.
 func FuzzDigests(f *testing.F) {
@@ -491,9 +550,9 @@ func FuzzDigests(f *testing.F) {
 		if (refused == nil) != (len(digests)%trust.DigestSize == 0) && refused == nil {
 			t.Fatalf("digests of %d bytes are taken", len(digests))
 		}
-		ask, doubles := l.Gossip.Begin(4, []*trust.Used{{From: 1, Statement: *w.logs[1].Own.Last(), Digests: m.Signed.Digests}})
-		if len(doubles) > 0 || len(ask) > 2+2*trust.MaxDigests {
-			t.Fatalf("%d questions, evidence %+v", len(ask), doubles)
+		found := l.Gossip.Begin(4, []*trust.Used{{From: 1, Statement: *w.logs[1].Own.Last(), Digests: m.Signed.Digests}})
+		if len(found.Doubles) > 0 || len(found.Unaware) > 0 || len(found.Ask) > 2+2*trust.MaxDigests {
+			t.Fatalf("%d questions, evidence %+v, %+v", len(found.Ask), found.Doubles, found.Unaware)
 		}
 	})
 }

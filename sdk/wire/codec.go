@@ -25,6 +25,11 @@ var Heartbeat = []byte{0xa0}
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
+// IsQuestion reports whether a frame is one of kind [admm.Question], by its first bytes. The rest may be wrong.
+func IsQuestion(frame []byte) bool {
+	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
+}
+
 // maxRound is the highest round number that a frame takes.
 const maxRound = math.MaxInt32
 
