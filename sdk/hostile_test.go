@@ -243,7 +243,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"half a frame", good[:len(good)/2], "unexpected EOF"},
 		{"two frames", slices.Concat(good, good), "extraneous data"},
 		{"version 2", append([]byte{0xa4, 1, 2}, good[3:]...), "version: found 2, wanted"},
-		{"kind 10", handmade(10, 4, keyVector, floats(zero...)), "kind: found 10"},
+		{"kind 11", handmade(11, 4, keyVector, floats(zero...)), "kind: found 11"},
 		{"an unknown field", handmade(kind, 4, 20, []byte{0}), "unknown field"},
 		{"a field twice", append([]byte{0xa4, 1, 1, 2, byte(kind), 3, 4}, 3, 4), "duplicate map key 3"},
 		{"no definite length", append([]byte{0xbf}, append(slices.Clone(good[1:]), 0xff)...), "wire: frame: "},

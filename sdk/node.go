@@ -126,6 +126,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
+	if cfg.Fleet.wire().Payload == PayloadRelease {
+		n.claims.Compare(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name])
+	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey

@@ -30,12 +30,14 @@ var (
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
 	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods  = suite{"./transport/ws", "Useless"}
-	words   = suite{"./sdk", "Outbox|LastWord"}
+	words   = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late    = suite{"./sdk", "LateStopSurvives"}
 	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
 	falling = suite{"./sdk", "Trend"}
 	saddles = suite{"./sdk", "Saddle"}
+	stories = suite{"./sdk", "TwoStories|LyingDigests|TellTheTime"}
+	gossip  = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -64,7 +66,7 @@ var mutations = []mutation{
 	{"stop: acted on before it is kept", "sdk/stop.go",
 		"{ j.Stops = next.Known }", "{}", suite{"./sdk", "StopSurvivesKills"}},
 	{"stop: an early end that its state does not have", "sdk/admm/stop.go",
-		"		m.early = m.round + 1\n", "		m.early = max(release, m.begunRound())\n", late},
+		"		m.early = m.round + 1\n", "		m.early = max(release, m.Begun())\n", late},
 	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of what is new", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
@@ -272,7 +274,7 @@ var mutations = []mutation{
 	{"worlds: the next round before a release was stored", "sdk/admm/machine.go",
 		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.reserve {", worlds},
 	{"worlds: an early end of a round that has begun", "sdk/admm/stop.go",
-		"m.cfg.Data(m.begunRound()))", "m.cfg.Data(m.round))", worlds},
+		"m.cfg.Data(m.Begun()))", "m.cfg.Data(m.round))", worlds},
 	{"worlds: a start from a state that is lost", "sdk/admm/takeover.go",
 		"m.round > since+1 || since == m.lost {", "m.round > since+1 {", worlds},
 	{"worlds: an edge that begins anew after an early end is not read again", "sdk/admm/state.go",
@@ -285,6 +287,26 @@ var mutations = []mutation{
 		"		if lost := shown[id]; l.Inherits(id) {", "		if lost := shown[id]; !l.Inherits(id) {", suite{"./sdk", "Inherit"}},
 	{"a claim that has a double", "sdk/trust/check.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
+	{"story: digests are not passed on", "sdk/trust/gossip.go",
+		"				c.known, c.digest = true, d\n				fresh = append(fresh, s)\n", "				c.known, c.digest = true, d\n", gossip},
+	{"story: nobody asks", "sdk/trust/gossip.go", "			case c.digest != d:\n				c.asked = true", "			case c.digest != d:", gossip},
+	{"story: a statement that nobody has signed", "sdk/trust/gossip.go",
+		"err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))", "_ = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))",
+		gossip},
+	{"story: statements of another slot", "sdk/trust/gossip.go",
+		"(st.Round != s.Round || st.Epoch != s.Epoch)", "(st.Round != s.Round && st.Epoch != s.Epoch)", suite{"./sdk/trust", "WrongQuestions"}},
+	{"story: a question is not passed on", "sdk/trust/gossip.go",
+		"		list = append(list, Question{s, nil})", "		list = append(list, Question{s, nil})[:0]", gossip},
+	{"story: a slot is asked about again and again", "sdk/trust/gossip.go", "		c.passed = true\n", "", suite{"./sdk/trust", "WrongQuestions"}},
+	{"story: many digests of many members", "sdk/trust/gossip.go",
+		"%g.every == 0 && g.bad", "%g.every >= 0 && g.bad", gossip},
+	{"story: a way back to one story", "sdk/trust/check.go", "&& r.Prev != before.Statement.ID(peer.Scope) {",
+		"&& r.Prev == [32]byte{} {", gossip},
+	{"story: digests of what has come since", "sdk/story.go", "Taken(release-1)", "Taken(release)", stories},
+	{"story: another past is no contradiction", "sdk/signed/statement.go", "a.Round > 0 && a != b", "a.Round > 0 && a.Value != b.Value",
+		suite{"./sdk/signed", "Contradicts"}},
+	{"story: evidence by others does nothing", "sdk/prove.go", "	case of >= 0:\n		r.expose(e)\n", "	case of >= 0:\n", suite{"./sdk", "EvidenceTravels"}},
+	{"story: questions take the room of releases", "sdk/outbox.go", "		from = &b.words\n", "", words},
 	{"a mark before the state", "sdk/durable.go",
 		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
 			"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n",

@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -194,11 +195,19 @@ type frames struct {
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
 const sampled = 100_000
 
-var blank [signed.Size]byte
+var blank [signed.MaxDigests]byte
 
-// Meter returns a function that encodes a message of so many coordinates, as a node with a key sends it, what is signed
-// left blank, and returns the length of its frame in bytes. It is for one goroutine.
-func Meter(dim int) func(*admm.Message) (int, error) {
+// besides returns how many bytes of a frame do not depend on the dimension: what is signed, and digests of others' releases.
+func besides(kind admm.Kind, members int) (own, digests []byte) {
+	if kind == admm.Release {
+		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
+	}
+	return blank[:signed.Size], digests
+}
+
+// Meter returns a function that encodes a message of so many coordinates, as one of so many nodes with a key sends it, what
+// is signed left blank, and returns the length of its frame in bytes. It is for one goroutine.
+func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
 	return func(msg *admm.Message) (int, error) {
@@ -207,9 +216,9 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 		}
 		sent := *msg
 		if msg.Kind == admm.Done {
-			sent.Signed.Proof, sent.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
+			sent.Signed.Proof, sent.Signed.Countersign = blank[:signed.Size], blank[:ed25519.SignatureSize]
 		} else {
-			sent.Signed.Own = blank[:]
+			sent.Signed.Own, sent.Signed.Digests = besides(msg.Kind, members)
 		}
 		frame, err = codec.Append(frame[:0], &sent)
 		return len(frame), err
@@ -220,14 +229,16 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 // standard deviations of what releases on the grid carry, in units of the noise.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, err error) {
 	d := min(f.Dim, sampled)
-	meter := Meter(d)
+	meter := Meter(d, len(f.Members))
 	length := func(msg admm.Message) int64 {
 		msg.Round = f.Method.Rounds
 		encoded, e := meter(&msg)
 		err = cmp.Or(err, e)
 		n := float64(encoded)
 		if msg.Kind != admm.Done && f.Dim > d {
-			n = signed.Size + (n-signed.Size)*float64(f.Dim)/float64(d)
+			own, digests := besides(msg.Kind, len(f.Members))
+			fixed := float64(len(own) + len(digests))
+			n = fixed + (n-fixed)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))
 	}
