@@ -118,7 +118,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
+	mcfg.Probe, mcfg.Average = true, cfg.Average
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	names := map[int]string{}
 	for _, j := range mcfg.Neighbors {
