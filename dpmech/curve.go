@@ -105,14 +105,7 @@ func (c Curve) Text() string {
 			break
 		}
 	}
-	text := "epsilon " + strings.Join(parts, ", ")
-	switch c.absent {
-	case 0:
-		return text
-	case 1:
-		return text + ", if at most one member vanishes"
-	}
-	return fmt.Sprintf("%s, if at most %d members vanish", text, c.absent)
+	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
 
 // epsilonText writes an epsilon with three digits, rounded up as [FormatEpsilon] does.
