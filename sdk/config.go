@@ -129,14 +129,21 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,
 				"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
-			left := len(all)
-			for _, j := range all {
-				if slices.Contains(c.Without, f.Members[j]) {
+			left, strangers := len(all), len(c.Without)
+			for _, name := range c.Without {
+				j := slices.Index(f.Members, name)
+				if slices.Contains(all, j) {
 					left--
 				}
+				if slices.Contains(all, j) || f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j) {
+					strangers--
+				}
 			}
-			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all)),
-				"%w: Without is %q, want neighbors of %q, and not all of them", ErrWithout, c.Without, c.Name)
+			refuse(len(c.Without) > 0 && (left == 0 || strangers > 0),
+				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
+				c.Name)
+			refuse(f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
+				"Key is nil, and the fleet has partners: who passes their keys on could replace those that nobody has signed")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}

@@ -71,6 +71,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	if !p.moved {
 		r.machine.Tick()
 		r.showAgain()
+		r.relayAgain()
 		r.reportWaiting()
 		// less and less often: a neighbor that comes back probes, and a connection that opens is served at once
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)

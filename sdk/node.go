@@ -37,6 +37,7 @@ type Node struct {
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	relays    *relays        // nil unless they do, and others than neighbors share some
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 
@@ -55,7 +56,7 @@ type Node struct {
 // Status is where a node stands.
 type Status struct {
 	Round         int               // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string          // neighbors whose messages hold the round up
+	Waiting       []string          // neighbors whose messages hold the round up, or others whose keys do
 	Queries       int64             // losses asked for
 	FailedQueries int64             // of these, how many failed; nobody outside learns this number
 	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
@@ -124,6 +125,9 @@ func New(cfg Config) (*Node, error) {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
 			n.secrets = new(trust.Secrets)
+			if mcfg.Partners != nil {
+				n.secrets.Relays, n.relays, mcfg.Paired = true, newRelays(mcfg.Partners), n.paired
+			}
 		}
 	}
 	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
@@ -204,4 +208,5 @@ func (n *Node) publish() {
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
 	}
+	n.status.Waiting = n.awaitKeys(n.status.Waiting)
 }

@@ -159,6 +159,8 @@ func (r *run) deliver(in received) error {
 		return r.respond(m, in.from)
 	case r.joining != nil:
 		return r.receiveStanding(m)
+	case m.Kind == admm.Relay:
+		return r.takeRelay(m)
 	case m.Kind == admm.Stand: // too late: this node has what it asked for
 		return nil
 	}
@@ -175,6 +177,9 @@ func (r *run) deliver(in received) error {
 	if err == nil && offer != nil {
 		r.secrets.Kept.Add(in.from, *offer)
 		r.secrets.Changed = true
+	}
+	if err == nil && r.relays != nil {
+		r.relayTo(m, offer != nil)
 	}
 	return err
 }

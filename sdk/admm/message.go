@@ -21,14 +21,16 @@ const (
 	Conflict    Kind = 7 // evidence: two different releases of one round that the receiver has signed
 	ProbeReply  Kind = 8 // the answer to a Probe; on the wire a Probe that is marked as resent
 	Start       Kind = 9 // the edge begins anew after this release, and this is where the sender then stands
+	// Relay passes on offers of members that share noise with others than their neighbors. It is for drivers alone.
+	Relay Kind = 10
 )
 
 var kindNames = [...]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start"}
+	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown one.
 func (k Kind) String() string {
-	if k < EdgeMessage || k > Start {
+	if k < EdgeMessage || k > Relay {
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
 	return kindNames[k]
@@ -68,7 +70,10 @@ type Signed struct {
 	Other       []byte
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
-	Stops       []byte // of all but a Join and a Conflict: the stops that the sender knows of, one after the other
+	Stops       []byte // of all but a Join, a Conflict and a Relay: the stops that the sender knows of, one after the other
+	// Of a Relay: offers, one after the other, and whose offers the sender holds, two bits for each member: its latest device,
+	// counted from 1.
+	Relayed, Known []byte
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.

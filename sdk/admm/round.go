@@ -214,10 +214,12 @@ func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}
+	if m.pairs = m.pairs[:0]; m.cfg.Partners != nil {
+		return m.overlay(g)
+	}
 	if len(m.edges)-m.live() > g.Shared.Absent {
 		return g.Alone(), nil
 	}
-	m.pairs = m.pairs[:0]
 	for i := range m.edges {
 		if m.gone(i) {
 			continue
@@ -229,6 +231,20 @@ func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 			return g.Alone(), nil
 		}
 		m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
+	}
+	return g, m.pairs
+}
+
+// overlay is noise where others than the neighbors may share it. A key that is missing is an edge that is lost at this end.
+func (m *Machine) overlay(g dpmech.Gaussian) (dpmech.Gaussian, []dpmech.Pair) {
+	for _, peer := range m.cfg.Partners {
+		if key, ok := m.cfg.PairKey(peer, m.round+1); ok {
+			m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
+		}
+	}
+	if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {
+		clear(m.pairs)
+		return g.Alone(), nil
 	}
 	return g, m.pairs
 }

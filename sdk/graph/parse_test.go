@@ -17,7 +17,7 @@ func TestParseRefuses(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"", 4, "wanted ring, complete, star, path, grid:RxC, er:P or file:F"},
+		{"", 4, "wanted ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"},
 		{"rign", 4, `"rign": found an unknown kind, wanted ring, complete`},
 		{"Ring", 4, "unknown kind"},
 		{"ring:3", 4, `found ":3" after ring, wanted nothing`},

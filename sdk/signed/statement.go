@@ -74,8 +74,11 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// MaxStops is how many stops may travel together.
-const MaxStops = 8
+// MaxStops and MaxOffers are how many stops and offers may travel together.
+const (
+	MaxStops  = 8
+	MaxOffers = 8
+)
 
 const incarnationBits = 48
 

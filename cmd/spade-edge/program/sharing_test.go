@@ -21,10 +21,10 @@ func TestWrongSharing(t *testing.T) {
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger.json")
 	all := []mistake{
-		{2, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
-		{2, "want more neighbors (-graph), or fewer that may collude or vanish", strings.Fields("-colluders 2 -graph ring")},
-		{2, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
-		{2, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
+		{2, `-colluders 2: all that "node-0" shares noise with (2) may be among them`, strings.Fields("-colluders 2 -graph ring -partners 0")},
+		{2, "want more of them (-partners or -graph), or fewer that may collude or vanish", strings.Fields("-colluders 7 -graph ring")},
+		{2, `-colluders 1: all that "node-1" shares noise with (1)`, strings.Fields("-colluders 1 -graph star -partners 0")},
+		{2, `-colluders 0: all that "node-0" shares noise with (0)`, strings.Fields("-colluders 0 -nodes 1")},
 		{2, "-colluders is -1, want a whole number, 0..", strings.Fields("-colluders -1")},
 		{2, "-mixing is -1, want a whole number, 0..65536", strings.Fields("-mixing -1")},
 		{2, "-robust is 0.5, want 0 (no bound), or 1..1e6", strings.Fields("-robust 0.5")},
@@ -33,8 +33,12 @@ func TestWrongSharing(t *testing.T) {
 		{2, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
 		{2, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
 		{2, "-absent without -colluders", strings.Fields("-absent 1")},
+		{2, "-partners without -colluders", strings.Fields("-partners 2")},
+		{2, "-partners is 1, want 0 (neighbors share), or a whole number, 2..1023", strings.Fields("-colluders 1 -partners 1")},
+		{2, "-partners is 8, want a regular graph of 8 members", strings.Fields("-colluders 1 -partners 8")},
 		{2, "-absent is -1, want a whole number, 0..", strings.Fields("-colluders 1 -absent -1")},
-		{2, `-colluders 1 and -absent 1: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 1 -absent 1 -graph ring")},
+		{2, `-colluders 1 and -absent 1: all that "node-0" shares noise with (2) may be among them`,
+			strings.Fields("-colluders 1 -absent 1 -partners 2")},
 		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
 		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
 		{2, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",

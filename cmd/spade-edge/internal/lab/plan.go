@@ -113,7 +113,11 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		calm = g.Settle(r.RoundGain, m.Rho, p.Course(), leftover, o.Asked.Method.Seed)
+		course, err := p.Course()
+		if err != nil {
+			return nil, err
+		}
+		calm = g.Settle(r.RoundGain, m.Rho, course, leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}

@@ -84,6 +84,7 @@ type Privacy struct {
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
 	Colluders      int      `json:"colluders,omitempty"`
+	Partners       int      `json:"partners,omitempty"`
 	Clip           float64  `json:"clip"`
 	ConditionalOn  []string `json:"conditional_on"`
 }
@@ -110,7 +111,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 // NewPrivacy says what a spend amounts to.
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
 	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
-		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
+		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...)}
 }
 
@@ -245,8 +246,12 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 	if p.PairSigma == 0 {
 		t.Row("", "noise %.4g on %s %.4g, in each of %d releases", p.Sigma, what, p.Clip, releases)
 	} else {
-		t.Row("", "noise %.4g of its own and %.4g shared with each neighbor, on %s %.4g, in each of %d releases: as good as "+
-			"%.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, what, p.Clip, releases,
+		with := "each neighbor"
+		if p.Partners > 0 {
+			with = fmt.Sprintf("each of %d other members", p.Partners)
+		}
+		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as "+
+			"%.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, with, what, p.Clip, releases,
 			p.EffectiveSigma)
 	}
 	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
