@@ -68,10 +68,10 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
 		return false, err // a frame is no progress in itself: a neighbor may repeat itself because it lacks something
 	}
+	r.relayAgain(!p.moved)
 	if !p.moved {
 		r.machine.Tick()
 		r.showAgain()
-		r.relayAgain()
 		r.reportWaiting()
 		// less and less often: a neighbor that comes back probes, and a connection that opens is served at once
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)

@@ -16,9 +16,9 @@ import (
 // offer names its fleet and member under the member's own signature, so a neighbor that passes it on can withhold it, and
 // cannot alter it or use it: the secret of two members follows from a private key of one of them.
 //
-// A node tells a neighbor whose offers it holds, and sends up to [signed.MaxOffers] that the neighbor has not: when the neighbor
-// starts, when it has learned one itself, in answer to a neighbor that holds more or less, and, as long as something is
-// missing, at a tick. Between two ticks it sends none twice. It makes its first release with noise once it has the offers of
+// A node tells a neighbor whose offers it holds, and sends up to [signed.MaxOffers] that the neighbor has not said to hold: when
+// the neighbor starts, when it has learned one itself, in answer to offers and to a neighbor that holds more or less, and at a
+// tick. Between two ticks it sends none twice. It makes its first release with noise once it has the offers of
 // all its partners. From then on it shares noise with each of them in all releases, whoever is gone: it could not know of
 // those that are far away, and noise of its own that nobody subtracts protects it no less.
 
@@ -71,9 +71,9 @@ func (n *Node) awaitKeys(names []string) []string {
 	return names
 }
 
-// relay tells a neighbor whose offers this node holds, with some that the neighbor lacks. It sends nothing where both hold the
-// same, as far as is known.
-func (r *run) relay(to int) {
+// relay tells a neighbor whose offers this node holds, with some that the neighbor lacks. Unless that is an answer to offers,
+// it sends nothing where both hold the same, as far as is known.
+func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {
 		return
@@ -96,7 +96,7 @@ func (r *run) relay(to int) {
 			m.Signed.Relayed, sent[i] = one.Append(m.Signed.Relayed), device
 		}
 	}
-	if len(m.Signed.Relayed) == 0 && (!lacks || r.relays.asked[to]) {
+	if len(m.Signed.Relayed) == 0 && !answer && (!lacks || r.relays.asked[to]) {
 		return
 	}
 	r.relays.asked[to] = true
@@ -111,9 +111,9 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 		delete(r.relays.theirs, m.From)
 		delete(r.relays.sent, m.From)
 		delete(r.relays.asked, m.From)
-		r.relay(m.From)
+		r.relay(m.From, false)
 	case admm.ProbeReply:
-		r.relay(m.From)
+		r.relay(m.From, false)
 	}
 	if fresh {
 		r.relayOn(m.From)
@@ -124,7 +124,7 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 func (r *run) relayOn(from int) {
 	for _, j := range r.neighbors {
 		if j != from {
-			r.relay(j)
+			r.relay(j, false)
 		}
 	}
 }
@@ -146,9 +146,9 @@ func (r *run) takeRelay(m *admm.Message) error {
 		switch {
 		case wrong == nil && o.Member >= len(members):
 			wrong = fmt.Errorf("sdk: an offer is by member %d, want 0..%d", o.Member, len(members)-1)
-		case wrong == nil && r.secrets.Kept.Private != nil:
+		case wrong == nil:
 			var fresh bool
-			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.method().Learning())
+			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
 			learned = learned || fresh
 		}
 		if errors.As(wrong, new(trust.Fork)) { // which is not the sender's fault
@@ -164,19 +164,21 @@ func (r *run) takeRelay(m *admm.Message) error {
 		delete(r.relays.asked, m.From)
 		r.relayOn(m.From)
 	}
-	r.relay(m.From)
+	r.relay(m.From, len(m.Signed.Relayed) > 0)
 	return err
 }
 
-// relayAgain sends again, at a tick, what may have been lost, and gives up partners that this node has waited for too long.
-func (r *run) relayAgain() {
+// relayAgain sends again, at a tick, what may have been lost, and asks for what is missing if the node stands still. It gives up
+// partners that this node has waited for too long.
+func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return
 	}
-	clear(r.relays.sent)
-	clear(r.relays.asked)
+	if clear(r.relays.sent); still {
+		clear(r.relays.asked)
+	}
 	for _, j := range r.neighbors {
-		r.relay(j)
+		r.relay(j, false)
 	}
 	waiting := r.awaitKeys(nil)
 	switch {

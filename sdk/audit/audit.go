@@ -152,6 +152,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 			{"effective_sigma", s.Shared.Effective, want.Shared.Effective},
 			{"colluders", s.Shared.Colluders, want.Shared.Colluders},
 			{"absent", s.Shared.Absent, want.Shared.Absent},
+			{"partners", s.Shared.Partners, want.Shared.Partners},
 		} {
 			if f.found != f.want {
 				x.differ(where+".shared."+f.name, f.found, f.want)

@@ -84,7 +84,7 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 	return &o, err
 }
 
-// Relayed takes in an offer of any other member that a neighbor passes on, in a run whose releases with noise end with last.
+// Relayed takes in an offer of any other member that a neighbor passes on, in a run whose last release is last.
 // It reports whether the offer is new. A second, different offer of one device is refused with a [Fork], which is not the
 // fault of the neighbor.
 func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (fresh bool, err error) {
@@ -97,7 +97,7 @@ func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (
 	}
 	least, most := 1, 1
 	if o.Epoch > 0 { // a device that took over after some release begins with the next one
-		least, most = 2, last
+		least, most = 2, last+1
 	}
 	if o.Epoch > admm.MaxTakeovers || o.Round < least || o.Round > most {
 		return false, fmt.Errorf("trust: an offer of epoch %d of %q is from release %d on, want %d to %d, and at most epoch %d", o.Epoch,
@@ -114,8 +114,10 @@ func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (
 			return false, nil
 		}
 	}
-	if _, err := pair.Agree(s.Kept.Private, l.Name, o.Value, member, s.Kept.Fleet); err != nil {
-		return false, err
+	if s.Kept.Private != nil { // nil: this member needs no more keys, and others may
+		if _, err := pair.Agree(s.Kept.Private, l.Name, o.Value, member, s.Kept.Fleet); err != nil {
+			return false, err
+		}
 	}
 	s.Kept.Add(member, o)
 	s.Changed = true
