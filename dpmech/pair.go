@@ -34,6 +34,14 @@ func (s Shared) adversary() adversary {
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
+// with names those with whom a member shares noise.
+func (s Shared) with() string {
+	if s.Partners > 0 {
+		return fmt.Sprintf("each of %d members", s.Partners)
+	}
+	return "each neighbor"
+}
+
 // Bounds of the ratio of the shared sigma to a client's own, as powers of two.
 const (
 	leastShared = -4

@@ -130,12 +130,13 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(c.Recover && len(all) == 0,
 				"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
 			left, strangers := len(all), len(c.Without)
-			for _, name := range c.Without {
-				j := slices.Index(f.Members, name)
-				if slices.Contains(all, j) {
-					left--
-				}
-				if slices.Contains(all, j) || f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j) {
+			for i, name := range c.Without {
+				j, again := slices.Index(f.Members, name), slices.Contains(c.Without[:i], name)
+				switch {
+				case again: // so that it is refused
+				case slices.Contains(all, j):
+					left, strangers = left-1, strangers-1
+				case f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j):
 					strangers--
 				}
 			}

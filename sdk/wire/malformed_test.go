@@ -13,6 +13,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 func checkError(t *testing.T, name string, err error, want string) {
@@ -145,6 +146,11 @@ var malformedFrames = []struct {
 	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7, 9 or 10"},
 	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7, 9 or 10"},
 	{"kind 11", pairs(1, 1, 2, 11, 3, 0), "kind: found 11, wanted 1..7, 9 or 10"},
+	{"relay without known", pairs(1, 1, 2, 10, 3, 0), "known: found nothing, wanted it with kind relay"},
+	{"relay with half an offer", pairs(1, 1, 2, 10, 3, 0, 19, make([]byte, signed.RelayedSize-1), 20, []byte{1}), "relayed: found 194 bytes, wanted 195 for each of at most 8"},
+	{"relay with nine offers", pairs(1, 1, 2, 10, 3, 0, 19, make([]byte, 9*signed.RelayedSize), 20, []byte{1}), "relayed: found 1755 bytes"},
+	{"relay of too many members", pairs(1, 1, 2, 10, 3, 0, 20, make([]byte, 257)), "known: found 257 bytes, wanted at most 256"},
+	{"release with offers", pairs(1, 1, 2, 3, 3, 0, 19, make([]byte, signed.RelayedSize)), "relayed: found it, wanted none with kind release"},
 	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7, 9 or 10"}, // 5 in the lowest byte
 	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: found nothing, wanted it with kind join"},
 	{"join with a negative incarnation", pairs(1, 1, 2, 5, 3, 0, 10, -1),
@@ -400,6 +406,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		{Kind: admm.Stand, Round: 300, Held: 301, Epoch: 0x1000, Vector: anyFinite(50, 1)},
 		{Kind: admm.Stand, Round: 300, Held: 301, Grid: withOutliers(40), Signed: admm.Signed{Own: make([]byte, 196),
 			Proof: make([]byte, 196), Stops: make([]byte, 195)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Known: make([]byte, 8), Relayed: make([]byte, 195)}},
 		{Kind: admm.Start, Round: 300, Epoch: 0x1000, Grid: withOutliers(40)},
 		{Kind: admm.Start, Round: 300, Vector: anyFinite(50, 1), Signed: admm.Signed{Own: make([]byte, 196),
 			Offer: make([]byte, 191)}},

@@ -151,6 +151,9 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if !o.Asked.Privacy.NonPrivate {
 		r.Privacy = setup.NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()
+		if r.Privacy.Partners > 0 {
+			r.BytesKeys = setup.KeyBytes(o.Nodes)
+		}
 	}
 	return r, nil
 }
