@@ -143,7 +143,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(len(c.Without) > 0 && (left == 0 || strangers > 0),
 				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
 				c.Name)
-			refuse(f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
+			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
 				"Key is nil, and the fleet has partners: who passes their keys on could replace those that nobody has signed")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))

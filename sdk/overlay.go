@@ -28,6 +28,7 @@ type relays struct {
 	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor has said to hold, as trust.Secrets.Holds
 	sent     map[int][]uint8 // the same, of what it was sent since the last tick
 	asked    map[int]bool    // neighbors that were told since what this node holds
+	process  map[int]uint64  // of a neighbor, by its last probe
 	without  map[int]bool    // partners that are not waited for any more
 	doubles  map[int]bool    // members that have signed two offers, which was logged
 	began    time.Time       // when this Run began to wait; zero before
@@ -35,7 +36,7 @@ type relays struct {
 
 func newRelays(partners []int) *relays {
 	return &relays{partners: partners, theirs: map[int][]uint8{}, sent: map[int][]uint8{}, asked: map[int]bool{},
-		without: map[int]bool{}, doubles: map[int]bool{}}
+		process: map[int]uint64{}, without: map[int]bool{}, doubles: map[int]bool{}}
 }
 
 // missing returns the partners of whom the node waits for an offer.
@@ -108,9 +109,13 @@ func (r *run) relay(to int, answer bool) {
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
-		delete(r.relays.theirs, m.From)
-		delete(r.relays.sent, m.From)
-		delete(r.relays.asked, m.From)
+		now := signed.PackDevice(m.Epoch, m.Incarnation)
+		if before, known := r.relays.process[m.From]; known && before != now { // it may have forgotten what it held
+			delete(r.relays.theirs, m.From)
+			delete(r.relays.sent, m.From)
+			delete(r.relays.asked, m.From)
+		}
+		r.relays.process[m.From] = now
 		r.relay(m.From, false)
 	case admm.ProbeReply:
 		r.relay(m.From, false)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // partnered is a private fleet on a ring of up to 12 members, each of whom shares noise with so many others.
@@ -117,6 +119,43 @@ func TestPartnersOnARing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What the exchange of keys sends over an edge, in either way, is what the program plans where nothing is lost.
+func TestBytesOfOffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := partnered(t, 12, 11, 4)
+		trs := inMemory(t, f)
+		var mu sync.Mutex
+		sent := map[[2]string]int{}
+		codec, err := wire.NewCodec(f.Dim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, from := range f.Members {
+			if trs[i], err = lying(trs[i], f, from, nil, func(to string, m admm.Message) []admm.Message {
+				if frame, err := codec.Append(nil, &m); m.Kind == admm.Relay && err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					sent[[2]string{from, to}] += len(frame)
+				}
+				return []admm.Message{m}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustRun(t, nodes(t, f, trs, nil))
+		most := 12 * (signed.RelayedSize + 2*(12/4+24))
+		for edge, n := range sent {
+			if n > most {
+				t.Errorf("%q: %d bytes, planned are %d at most", edge, n, most)
+			}
+		}
+		if len(sent) != 24 {
+			t.Errorf("offers cross %d edges, want 12 in both ways", len(sent))
+		}
+		t.Log(sent, most)
+	})
 }
 
 // A neighbor that passes offers on alters, exchanges, repeats or withholds them: none of that is taken, and what it withholds
