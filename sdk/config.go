@@ -50,7 +50,7 @@ type Config struct {
 	// Whom the node waits for: everybody, indefinitely, unless one of these is set.
 
 	// Without names neighbors that are silent for good, but not all: they are in quarantine from the start of Run to the end
-	// of the run, whatever they send.
+	// of the run, whatever they send. With [Privacy].Partners it may name partners too, whose keys then are not waited for.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent, or start late, before it is given up in the same way: at least
 	// 2 minutes. Every node sends a heartbeat each 30 seconds, however long its oracle takes. The last neighbor is never

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -18,9 +16,12 @@ import (
 //
 // A node tells a neighbor whose offers it holds, and sends up to [signed.MaxOffers] that the neighbor has not said to hold: when
 // the neighbor starts, when it has learned one itself, in answer to offers and to a neighbor that holds more or less, and at a
-// tick. Between two ticks it sends none twice. It makes its first release with noise once it has the offers of
-// all its partners. From then on it shares noise with each of them in all releases, whoever is gone: it could not know of
-// those that are far away, and noise of its own that nobody subtracts protects it no less.
+// tick. Between two ticks it sends none twice.
+//
+// A node makes its first release with noise once it has the offers of all its partners. Only [Config].Without gives up one that
+// is no neighbor: members in between might withhold its offer, so its silence shows nothing. From then on the node shares noise
+// with each of them in all releases, whoever is gone. It could not know of those that are far away, and noise that nobody
+// subtracts protects it no less: see PROOF.md in dpmech, part 3, section 4.
 
 // relays is what a node knows of the offers that its neighbors hold. It belongs to the goroutine of Run.
 type relays struct {
@@ -29,14 +30,12 @@ type relays struct {
 	sent     map[int][]uint8 // the same, of what it was sent since the last tick
 	asked    map[int]bool    // neighbors that were told since what this node holds
 	process  map[int]uint64  // of a neighbor, by its last probe
-	without  map[int]bool    // partners that are not waited for any more
 	doubles  map[int]bool    // members that have signed two offers, which was logged
-	began    time.Time       // when this Run began to wait; zero before
 }
 
 func newRelays(partners []int) *relays {
 	return &relays{partners: partners, theirs: map[int][]uint8{}, sent: map[int][]uint8{}, asked: map[int]bool{},
-		process: map[int]uint64{}, without: map[int]bool{}, doubles: map[int]bool{}}
+		process: map[int]uint64{}, doubles: map[int]bool{}}
 }
 
 // missing returns the partners of whom the node waits for an offer.
@@ -46,7 +45,7 @@ func (n *Node) missing() (list []int) {
 	}
 	for _, j := range n.relays.partners {
 		name := n.cfg.Fleet.Members[j]
-		given := n.relays.without[j] || n.cases[j] != nil || slices.Contains(n.cfg.Without, name)
+		given := n.cases[j] != nil || slices.Contains(n.cfg.Without, name)
 		if device, _ := n.secrets.Holds(n.claims, name); device == 0 && !given {
 			list = append(list, j)
 		}
@@ -173,8 +172,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain sends again, at a tick, what may have been lost, and asks for what is missing if the node stands still. It gives up
-// partners that this node has waited for too long.
+// relayAgain sends again, at a tick, what may have been lost, and asks for what is missing if the node stands still.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return
@@ -184,19 +182,6 @@ func (r *run) relayAgain(still bool) {
 	}
 	for _, j := range r.neighbors {
 		r.relay(j, false)
-	}
-	waiting := r.awaitKeys(nil)
-	switch {
-	case len(waiting) == 0:
-		r.relays.began = time.Time{}
-	case r.relays.began.IsZero():
-		r.relays.began = time.Now()
-	case r.presence != nil && time.Since(r.relays.began) > r.cfg.Patience && !r.presence.deaf(time.Now()):
-		for _, j := range r.missing() {
-			r.relays.without[j] = true
-		}
-		r.log.Error("no key has come of members that this node would share noise with, for longer than its patience: it goes on without "+
-			"theirs", "members", strings.Join(waiting, ", "))
 	}
 }
 

@@ -308,16 +308,16 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// A partner that never comes is given up by hand, or by patience, far away as well as next door. (What a release then shares is
-// the machine's matter: see TestMissingKeysOfPartners in sdk/admm.)
+// A partner that never comes is given up by hand, far away as well as next door. (What a release then shares is the machine's
+// matter: see TestMissingKeysOfPartners in sdk/admm.) Patience gives up neighbors alone: who is far from it waits.
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int
 		change func(c *sdk.Config)
 	}{
-		"planned, by hand":  {1, func(c *sdk.Config) { c.Without = []string{"f"} }},
-		"planned, patience": {1, func(c *sdk.Config) { c.Patience, c.Linger = 2*time.Minute, time.Hour }},
-		"not planned":       {0, func(c *sdk.Config) { c.Without = []string{"f"} }},
+		"planned, by hand": {1, func(c *sdk.Config) { c.Without = []string{"f"} }},
+		"patience":         {1, func(c *sdk.Config) { c.Patience, c.Linger = 2*time.Minute, time.Hour }},
+		"not planned":      {0, func(c *sdk.Config) { c.Without = []string{"f"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -332,12 +332,21 @@ func TestPartnerNeverComes(t *testing.T) {
 						c.change(cfg)
 					}
 				})[:5]
-				for i, err := range runAll(t.Context(), all) {
-					if err != nil {
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				for i, err := range runAll(ctx, all) {
+					switch {
+					case name != "patience" && err != nil:
 						t.Fatalf("node %d: %v", i, err)
+					case name == "patience" && i > 0 && i < 4 && (err == nil || !slices.Contains(all[i].Status().Waiting, "f")):
+						t.Errorf("node %d gives up whom it cannot hear: %v, %+v", i, err, all[i].Status())
+					case name == "patience" && all[i].Status().Round > 2:
+						t.Errorf("node %d goes on alone: %+v", i, all[i].Status())
 					}
 				}
-				book.agree(t, f, noise, "f")
+				if name != "patience" {
+					book.agree(t, f, noise, "f")
+				}
 				for use := range book.last {
 					if use.neighbor == "f" {
 						t.Errorf("%q shares noise with whom it has never heard of", use.member)

@@ -55,7 +55,7 @@ func (p *presence) hear(name string, now time.Time) {
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	deaf := p.deafened(now)
+	deaf := now.Sub(p.last) >= 3*beat
 	for name, at := range p.heard {
 		late := now.Sub(at) > patience
 		if deaf || late {
@@ -66,16 +66,6 @@ func (p *presence) overdue(now time.Time, patience time.Duration) (names []strin
 		}
 	}
 	return names
-}
-
-// deafened reports whether nobody has been heard for some heartbeats. p.mu is held.
-func (p *presence) deafened(now time.Time) bool { return now.Sub(p.last) >= 3*beat }
-
-// deaf is deafened for others.
-func (p *presence) deaf(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.deafened(now)
 }
 
 // watch sends heartbeats, and reports neighbors that are silent.

@@ -26,9 +26,8 @@ type Privacy struct {
 	// oracle's samples; Records then counts persons. An empty place has the same loss everywhere, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share (or partners, see
-	// below), and that cancels in the
-	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to an adversary that sees
+	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or of every pair of Partners,
+	// and that cancels in the mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to an adversary that sees
 	// all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against it, and
 	// LimitAll, if not 0, against all other members together.
 	//
