@@ -9,11 +9,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 const legal = "ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"
+
+const mostEdges = 1 << 30 // bytes of a file of edges
 
 const erDraws = 100 // of a random graph, until one is connected
 
@@ -80,9 +83,9 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 	case "er":
 		return erdosRenyi(arg, n, seed)
 	case "regular":
-		return regular(arg, n, seed)
+		return regularGraph(arg, n, seed)
 	case "file":
-		f, err := os.Open(arg)
+		f, err := regular.Open(arg, os.O_RDONLY, 0, mostEdges)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-func regular(arg string, n int, seed uint64) (*Graph, error) {
+func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 	k, err := strconv.Atoi(arg)
 	if err != nil || k < 2 || k >= n || n%2 == 1 && k%2 == 1 {
 		return nil, fmt.Errorf("found %.40q neighbors for each of %d nodes, wanted 2 to %d, and an even number if the number of nodes is "+
