@@ -191,7 +191,7 @@ func (p *page) spends(list []Spend) {
 		}
 		shared := ""
 		if s.Shared != (Shared{}) {
-			shared = fmt.Sprintf(", and %v shared with each neighbor: as good as %v against %s", s.Shared.Sigma,
+			shared = fmt.Sprintf(", and %v shared with %s: as good as %v against %s", s.Shared.Sigma, s.Shared.with(),
 				s.Shared.Effective, s.Shared.Adversary())
 		}
 		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)

@@ -41,7 +41,7 @@ func TestLevels(t *testing.T) {
 		{"complete", 2, 0, 0, []int{0, 1}},
 	} {
 		p, g := sharing(t, c.graph, c.n, c.colluders, c.absent)
-		levels, err := p.Levels(g)
+		levels, err := p.levels(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%+v: levels %v of %+v", c, levels, p)
 		}
 	}
-	if levels, err := (Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}).Levels(nil); levels != nil || err != nil {
+	if levels, err := (Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}).levels(nil); levels != nil || err != nil {
 		t.Error(levels, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestLevelsOfThousand(t *testing.T) {
 	for _, text := range []string{"ring", "complete", "er:0.05"} {
 		p, g := sharing(t, text, 1000, 1, 0)
 		began := time.Now()
-		levels, err := p.Levels(g)
+		levels, err := p.levels(g)
 		if err != nil || len(levels) < 3 {
 			t.Fatal(levels, err)
 		}

@@ -37,6 +37,7 @@ type Node struct {
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	relays    *relays        // nil unless they do, and others than neighbors share some
 	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
@@ -58,7 +59,7 @@ type Node struct {
 // Status is where a node stands.
 type Status struct {
 	Round         int               // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string          // neighbors whose messages hold the round up
+	Waiting       []string          // neighbors whose messages hold the round up, or others whose keys do
 	Queries       int64             // losses asked for
 	FailedQueries int64             // of these, how many failed; nobody outside learns this number
 	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
@@ -134,6 +135,9 @@ func New(cfg Config) (*Node, error) {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
 			n.secrets = new(trust.Secrets)
+			if mcfg.Partners != nil {
+				n.secrets.Relays, n.relays, mcfg.Paired = true, newRelays(mcfg.Partners), n.paired
+			}
 		}
 	}
 	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
@@ -141,7 +145,7 @@ func New(cfg Config) (*Node, error) {
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
-	if n.levels, err = cfg.Fleet.Privacy.Levels(p.graph); err != nil {
+	if n.levels, err = cfg.Fleet.Privacy.levels(p.noise); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
@@ -220,4 +224,5 @@ func (n *Node) publish() {
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
 	}
+	n.status.Waiting = n.awaitKeys(n.status.Waiting)
 }

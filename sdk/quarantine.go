@@ -118,8 +118,8 @@ const toldToGoOn = "this node was told to go on without it"
 // giveUp ends the work with the neighbors of Config.Without.
 func (r *run) giveUp() {
 	for _, name := range r.cfg.Without {
-		if !r.status.Done {
-			r.quarantine(r.number[name], state.Quarantine{Why: toldToGoOn})
+		if j := r.number[name]; !r.status.Done && slices.Contains(r.neighbors, j) {
+			r.quarantine(j, state.Quarantine{Why: toldToGoOn})
 		}
 	}
 }

@@ -171,6 +171,8 @@ func (r *run) deliver(in received) error {
 		return r.receiveStanding(m)
 	case m.Kind == admm.Question:
 		return r.question(m)
+	case m.Kind == admm.Relay:
+		return r.takeRelay(m)
 	case m.Kind == admm.Stand: // too late: this node has what it asked for
 		return nil
 	}
@@ -190,6 +192,9 @@ func (r *run) deliver(in received) error {
 	if err == nil && offer != nil {
 		r.secrets.Kept.Add(in.from, *offer)
 		r.secrets.Changed = true
+	}
+	if err == nil && r.relays != nil {
+		r.relayTo(m, offer != nil)
 	}
 	return err
 }

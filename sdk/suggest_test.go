@@ -104,11 +104,11 @@ func TestSuggestShared(t *testing.T) {
 		"little": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, tau: 64, mixing: 1, cooldown: 30, clip: 0.00102},
 		"ring": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0151},
+			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0248},
 		"ring by the method": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, method: sdk.Method{Consensus: -1}, tau: 2, mixing: 9, cooldown: 281, clip: 0.0151},
+			epsilon: 8, method: sdk.Method{Consensus: -1}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"ring, bounded": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, method: sdk.Method{Robust: 2}, tau: 2, mixing: 9, cooldown: 281, clip: 0.0151},
+			epsilon: 8, method: sdk.Method{Robust: 2}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"hidden": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, hidden: true, tau: 64, mixing: 1, cooldown: 30, clip: 0.0449},
 		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,
@@ -143,6 +143,44 @@ func TestSuggestShared(t *testing.T) {
 		}
 		if err := f.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Others than neighbors share noise where that saves a tenth of it or more, or where nothing would be left: on a ring, a star,
+// or with as many colluders as neighbors. A random graph with many edges does without, and so does who says so.
+func TestSuggestPartners(t *testing.T) {
+	for _, c := range []struct {
+		kind                                string
+		nodes, colluders, absent, ask, want int
+	}{
+		{"ring", 31, 1, 0, 0, 30}, {"ring", 31, 10, 0, 0, 30}, {"star", 8, 1, 0, 0, 7}, {"complete", 8, 2, 0, 0, 0}, {"er:0.3", 31, 1, 0, 0, 0},
+		{"er:0.3", 31, 2, 3, 0, 30}, {"ring", 100, 5, 0, 0, 22}, {"ring", 100, 5, 1, 0, 24}, {"ring", 100, 33, 0, 0, 99}, {"ring", 31, 1, 0, -1, 0},
+		{"ring", 31, 1, 0, 6, 6}, {"ring", 3, 1, 0, 0, 0}, {"ring", 2000, 1, 0, 0, 0},
+	} {
+		g, err := graph.Parse(c.kind, c.nodes, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := sdk.Known{Dim: 22, Samples: slices.Repeat([]int{100}, c.nodes), Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8,
+			Colluders: c.colluders, Absent: c.absent, Partners: c.ask}}
+		_, p, err := sdk.Suggest(known)
+		if err != nil || p.Partners != c.want {
+			t.Errorf("%+v: %d partners, %v", c, p.Partners, err)
+			continue
+		}
+		noise, err := p.NoiseGraph(g, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := p.Effective(noise); err != nil || left != p.EffectiveSigma && p.EffectiveSigma > left*(1+1e-9) {
+			t.Errorf("%+v: effective sigma %v, and %v is left, %v", c, p.EffectiveSigma, left, err)
+		}
+		if c.want > 0 && c.ask == 0 { // what it would have been
+			known.Privacy.Partners = -1
+			if _, same, err := sdk.Suggest(known); err != nil || p.Sigma/p.Clip > 0.9*same.Sigma/same.Clip {
+				t.Errorf("%+v: noise %v of the clip, and %v without partners, %v", c, p.Sigma/p.Clip, same.Sigma/same.Clip, err)
+			}
 		}
 	}
 }

@@ -18,28 +18,30 @@ var (
 	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
-	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
-	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
-	missing = suite{"./sdk/admm", "MissingKey"}
-	survive = suite{"./sdk", "AgreementSurvives"}
-	flows   = suite{"./sdk/admm", "Flows|RestoreAfter"}
-	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
-	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
-	keys    = suite{"./sdk/pair", "Key"}
-	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
-	liars   = suite{"./sdk/admm", "Liars"}
-	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
-	floods  = suite{"./transport/ws", "Useless"}
-	words   = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
-	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
-	late    = suite{"./sdk", "LateStopSurvives"}
-	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
-	falling = suite{"./sdk", "Trend"}
-	saddles = suite{"./sdk", "Saddle"}
-	stories = suite{"./sdk", "TwoStories|LyingDigests|TellTheTime"}
-	gossip  = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack"}
-	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	agree    = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
+	sharing  = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
+	missing  = suite{"./sdk/admm", "MissingKey"}
+	survive  = suite{"./sdk", "AgreementSurvives"}
+	flows    = suite{"./sdk/admm", "Flows|RestoreAfter"}
+	network  = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
+	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
+	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
+	keys     = suite{"./sdk/pair", "Key"}
+	robust   = suite{"./sdk/admm", "Robust|RestoreAfter"}
+	liars    = suite{"./sdk/admm", "Liars"}
+	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
+	floods   = suite{"./transport/ws", "Useless"}
+	words    = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
+	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	late     = suite{"./sdk", "LateStopSurvives"}
+	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling  = suite{"./sdk", "Trend"}
+	saddles  = suite{"./sdk", "Saddle"}
+	stories  = suite{"./sdk", "TwoStories|LyingDigests|TellTheTime"}
+	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack"}
+	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
+	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -99,7 +101,7 @@ var mutations = []mutation{
 	{"absent: noise is shared with one more gone", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 1+g.Shared.Absent {", sums},
 	{"absent: no noise is shared without one member", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 0 {", sums},
 	{"absent: noise is shared with who is gone", "sdk/admm/round.go",
-		"		if m.gone(i) {\n			continue\n		}\n		peer", "		peer", sums},
+		"		if m.gone(i) {\n			continue\n		}\n		p, ok", "		p, ok", sums},
 	{"absent: noise is planned for the colluders alone", "sdk/privacy.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
 		suite{"./sdk", "AbsentIsPlanned"}},
 	{"absent: the weakest assumption of all releases", "dpmech/total.go", "b.absent < a.absent", "b.absent > a.absent", pairs},
@@ -329,10 +331,10 @@ var mutations = []mutation{
 		"errors.Join(err, n.account.mark(m.Data(e.Held)))", "err", order},
 
 	{"shared: both ends add", "sdk/admm/round.go",
-		"Subtract: m.client() > peer}", "Subtract: false}", sums},
+		"p.Subtract = m.client() > peer", "p.Subtract = false", sums},
 	{"shared: with one neighbor less", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		peer",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		peer", sums},
+		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		p, ok",
+		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		p, ok", sums},
 	{"shared: the keys of the release before", "sdk/admm/round.go",
 		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
 	{"shared: own noise only in a blank release", "sdk/admm/round.go",
@@ -415,6 +417,27 @@ var mutations = []mutation{
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
+	{"partners: neighbors in their place", "sdk/fleet.go", "cfg.Partners = p.noise.Neighbors(client)",
+		"cfg.Partners = p.graph.Neighbors(client)", partners},
+	{"partners: what is left on the graph of messages", "sdk/fleet.go", "f.checkShared(p.noise)", "f.checkShared(p.graph)", partners},
+	{"partners: another graph in a certificate", "sdk/audit/audit.go", "			{\"partners\", s.Shared.Partners, want.Shared.Partners},\n", "",
+		partners},
+	{"partners: an offer that nobody has signed", "sdk/trust/secrets.go",
+		"if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil {",
+		"if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil && s.Kept == nil {", partners},
+	{"partners: a second key of one device", "sdk/trust/secrets.go", "case old.Round != o.Round || old.Value != o.Value:",
+		"case old.Round != o.Round:", suite{"./sdk/trust", "RelayedOffers"}},
+	{"partners: an offer that is told and not kept", "sdk/trust/secrets.go", "	s.Kept.Add(member, o)\n	s.Changed = true\n",
+		"	s.Kept.Add(member, o)\n", suite{"./sdk/trust", "RelayedOffers"}},
+	{"partners: a release before its keys", "sdk/admm/machine.go", "return m.cfg.Paired == nil ||", "return m.round == 0 ||", overlay},
+	{"partners: more keys missing than members may be absent", "sdk/admm/round.go",
+		"if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {", "if len(m.pairs) == 0 {", overlay},
+	{"partners: a key that is not used stays in memory", "sdk/admm/round.go", "		clear(m.pairs)\n		return g.Alone(), nil\n	}\n	return g, m.pairs",
+		"		return g.Alone(), nil\n	}\n	return g, m.pairs", overlay},
+	{"partners: noise is for neighbors in use alone", "sdk/admm/round.go", "		if p, ok := m.pair(peer); ok {",
+		"		if p, ok := m.pair(peer); ok && m.Quarantined(peer) == 0 {", overlay},
+	{"regular: an edge twice", "sdk/graph/regular.go", "one == two || linked[one] ||", "one == two ||", suite{"./sdk/graph", "Regular"}},
+	{"regular: no walk", "sdk/graph/regular.go", "for range 10 * len(edges) {", "for range 0 * len(edges) {", suite{"./sdk/graph", "Regular"}},
 	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
 	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
 		falling},

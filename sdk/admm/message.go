@@ -22,14 +22,16 @@ const (
 	ProbeReply  Kind = 8  // the answer to a Probe; on the wire a Probe that is marked as resent
 	Start       Kind = 9  // the edge begins anew after this release, and this is where the sender then stands
 	Question    Kind = 10 // what has the receiver seen a member sign of a release, see trust.Gossip
+	// Relay passes on offers of members that share noise with others than their neighbors. It is for drivers alone.
+	Relay Kind = 11
 )
 
 var kindNames = [...]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question"}
+	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown one.
 func (k Kind) String() string {
-	if k < EdgeMessage || k > Question {
+	if k < EdgeMessage || k > Relay {
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
 	return kindNames[k]
@@ -70,10 +72,13 @@ type Signed struct {
 	Other       []byte
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
-	Stops       []byte // of all but a Join, a Conflict and a Question: the stops that the sender knows of, one after the other
+	Stops       []byte // of all but a Join, a Conflict, a Question and a Relay: the stops that the sender knows of, one after the other
 	// Digests: of a Release those of the statements that it was made from, and what others told; of a Question and a Conflict
 	// which member it is about. See trust.Gossip.
 	Digests []byte
+	// Of a Relay: offers, one after the other, and whose offers the sender holds, two bits for each member: its latest device,
+	// counted from 1.
+	Relayed, Known []byte
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.

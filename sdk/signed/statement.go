@@ -74,9 +74,11 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// MaxStops is how many stops may travel together, and MaxDigests how many bytes of digests of statements.
+// MaxStops and MaxOffers are how many stops and offers may travel together, and MaxDigests how many bytes of digests of
+// statements.
 const (
 	MaxStops   = 8
+	MaxOffers  = 8
 	MaxDigests = 6 << 10
 )
 

@@ -157,7 +157,7 @@ func TestRelayed(t *testing.T) {
 	r := Relayed{Member: math.MaxInt32, Statement: Statement{Kind: Stop, Round: 40}}
 	r.Sign(key, scope)
 	b := r.Append([]byte("x"))[1:]
-	back, err := ParseRelayed(b)
+	back, err := ParseRelayed(b, Stop)
 	if err != nil || back != r || len(b) != RelayedSize || back.Verify(scope, public(key)) != nil {
 		t.Fatalf("%+v, %v", back, err)
 	}
@@ -167,12 +167,12 @@ func TestRelayed(t *testing.T) {
 	high := bytes.Clone(b)
 	high[0] = 0xff
 	for _, bad := range [][]byte{nil, b[1:], append(bytes.Clone(b), 0), high} {
-		if s, err := ParseRelayed(bad); err == nil {
+		if s, err := ParseRelayed(bad, Stop); err == nil {
 			t.Errorf("%x: %+v", bad, s)
 		}
 	}
 	r.Kind = Offer
-	if _, err := ParseRelayed(r.Append(nil)); err == nil {
+	if _, err := ParseRelayed(r.Append(nil), Stop); err == nil {
 		t.Error("an offer was read as a stop")
 	}
 }

@@ -18,6 +18,7 @@ type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
 	Keys   func(member string) []ed25519.PublicKey
 	Name   string
+	Run    string
 	Scope  signed.Scope
 	Ledger *state.Ledger // may be nil
 	Heads  *state.Heads  // nil: what neighbors have signed is forgotten with the run
@@ -82,7 +83,7 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 
 // NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
-	l := &Log{Name: name, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
+	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}
 	for j, name := range names {
 		l.Peers[j] = &Peer{Name: name, Scope: signed.NewScope(run, fleet, name)}

@@ -256,6 +256,8 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2), Stops: b(8*195, 2)}},
 		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
 			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(191, 5), Stops: b(8*195, 6)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Known: b(1, 2)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Relayed: b(8*195, 6), Known: b(256, 7)}},
 		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)

@@ -75,6 +75,9 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if o.Given["mixing"] && k.Method.Mixing == 0 {
 		k.Method.Mixing = -1
 	}
+	if o.Given["partners"] && k.Privacy.Partners == 0 {
+		k.Privacy.Partners = -1
+	}
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
@@ -251,7 +254,7 @@ func (o *Options) RegisterModel(c *cli.Cmdline) {
 
 // RegisterRun adds the flags of a run.
 func (o *Options) RegisterRun(c *cli.Cmdline) {
-	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
+	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 
 	o.SettingFlags(c)
 	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes a sample, same results)")

@@ -58,11 +58,20 @@ type Report struct {
 	BytesSent  int64       `json:"bytes_sent"`  // by all
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
 	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
+	// at most, over an edge in either way before the first release: the keys of all members, where others than neighbors share noise
+	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
 	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+}
+
+// KeyBytes bounds what crosses an edge in one way until both ends hold the offers of all members and nothing is lost: at worst
+// a frame for each offer, and one in answer to each. Every frame says whose offers its sender holds.
+func KeyBytes(members int) int64 {
+	const head = 24
+	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
 // Multiply fills in the figures that are products of others. queries are those of a client in a round.
@@ -112,6 +121,10 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
+		if r.BytesKeys > 0 {
+			t.Row("keys", "of all members, so that each can share noise with %d others: at most %s over each edge and way", r.Privacy.Partners,
+				cli.BytesText(r.BytesKeys))
+		}
 	}
 	r.Privacy.write(t, r.Rounds, "")
 	if r.Forecast != nil {
