@@ -110,8 +110,8 @@ func TestAppendRefuses(t *testing.T) {
 		f    admm.Message
 		want string
 	}{
-		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..10"},
-		{"kind 11", admm.Message{Kind: 11}, "kind: found 11"},
+		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..11"},
+		{"kind 12", admm.Message{Kind: 12}, "kind: found 12"},
 		{"probe resent", admm.Message{Kind: admm.Probe, Resent: true}, "resent: found it, wanted none with kind probe"},
 		{"reply resent", admm.Message{Kind: admm.ProbeReply, Resent: true},
 			"resent: found it, wanted none with kind probe reply"},
