@@ -47,6 +47,7 @@ func (l *link) hello(client string) (h hello, err error) {
 // work keeps a connection until ctx ends.
 func (l *link) work(ctx context.Context) {
 	l.WarnIfExposed(l.cfg.URL)
+	brief := 0 // connections in a row that did not last
 	for attempts := 0; ctx.Err() == nil; attempts++ {
 		n, via, err := l.connect(ctx)
 		if err != nil {
@@ -62,10 +63,15 @@ func (l *link) work(ctx context.Context) {
 				n.close()
 			}
 			<-n.ended
-			l.leave(n)
-			if time.Since(began) >= l.cfg.timing.steady {
-				attempts = 0
+			why := n.why()
+			if brief++; time.Since(began) >= l.cfg.timing.steady {
+				attempts, brief = 0, 0
 			}
+			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers do not say it
+				why = fmt.Errorf("%w, soon after it was made, and not for the first time; %s, which is %s, or the broker ends them all",
+					why, reasons[reasonTakenOver], l.self)
+			}
+			l.leave(why)
 		}
 		if ctx.Err() == nil {
 			l.Pause(ctx, l.backoff(attempts))
@@ -124,11 +130,11 @@ func (l *link) enter(n *conn, via string) {
 	}
 }
 
-func (l *link) leave(n *conn) {
+func (l *link) leave(why error) {
 	l.mu.Lock()
 	l.conn = nil
 	l.mu.Unlock()
-	l.Disconnected(n.why())
+	l.Disconnected(why)
 }
 
 // pieceSize is how much of a frame fits into a packet.
@@ -165,7 +171,7 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	expiry := l.cfg.MaxAge
 	if m.Again > 0 {
 		// The next repeat stands for this one, so that a device that sleeps finds a frame twice, not once for each repeat.
-		expiry = min(expiry, max(time.Minute, 2*m.Again))
+		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
 	for attempts := 0; ; attempts++ {
 		n, err := l.await(ctx)

@@ -220,7 +220,11 @@ func parseReply(p packet) (r reply, err error) {
 	case kindConnack:
 		r.session = c.number(1)&1 == 1
 		r.code = byte(c.number(1))
-		r.properties = c.properties()
+		if len(c.b) == 0 && r.code > 0 && !c.bad { // of MQTT 3, whose codes are others
+			r.code = 0x84
+		} else {
+			r.properties = c.properties()
+		}
 	case kindSuback:
 		r.id = uint16(c.number(2))
 		r.properties = c.properties()
@@ -290,7 +294,7 @@ var reasons = map[byte]string{
 	0x84: "the broker does not speak MQTT 5", 0x85: "client id not valid", 0x86: "bad user name or password",
 	0x87: "not authorized", 0x88: "server unavailable", 0x89: "server busy", 0x8a: "banned",
 	0x8b: "server shutting down", 0x8c: "bad authentication method", 0x8d: "keep alive timeout",
-	0x8e: "another client has connected with this node's client id: is there a copy of this node?",
+	reasonTakenOver: "another client may have connected with this node's client id (is there a copy of this node?)",
 	0x8f: "topic filter invalid", 0x90: "topic name invalid", 0x91: "packet identifier in use",
 	0x93: "receive maximum exceeded", 0x94: "topic alias invalid", 0x95: "packet too large",
 	0x96: "message rate too high", 0x97: "quota exceeded", 0x98: "administrative action", 0x99: "payload format invalid",
