@@ -163,7 +163,7 @@ func (n *conn) why() error {
 	return n.err
 }
 
-// write sends a packet.
+// write sends a packet, in one part or two.
 func (n *conn) write(parts ...[]byte) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
@@ -171,6 +171,9 @@ func (n *conn) write(parts ...[]byte) error {
 }
 
 func (n *conn) writeLocked(parts ...[]byte) error {
+	if len(parts) > 1 && len(parts[1]) <= chunk { // one record of TLS, and one packet if it can be
+		parts = [][]byte{append(parts[0], parts[1]...)}
+	}
 	for _, b := range parts {
 		for len(b) > 0 {
 			_ = n.net.SetWriteDeadline(time.Now().Add(n.timing.answer))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -134,7 +135,9 @@ func (l *link) leave(why error) {
 	l.mu.Lock()
 	l.conn = nil
 	l.mu.Unlock()
-	l.Disconnected(why)
+	if !errors.Is(why, net.ErrClosed) { // this end has closed it
+		l.Disconnected(why)
+	}
 }
 
 // pieceSize is how much of a frame fits into a packet.

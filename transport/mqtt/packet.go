@@ -295,7 +295,7 @@ var reasons = map[byte]string{
 	0x87: "not authorized", 0x88: "server unavailable", 0x89: "server busy", 0x8a: "banned",
 	0x8b: "server shutting down", 0x8c: "bad authentication method", 0x8d: "keep alive timeout",
 	reasonTakenOver: "another client may have connected with this node's client id (is there a copy of this node?)",
-	0x8f: "topic filter invalid", 0x90: "topic name invalid", 0x91: "packet identifier in use",
+	0x8f:            "topic filter invalid", 0x90: "topic name invalid", 0x91: "packet identifier in use",
 	0x93: "receive maximum exceeded", 0x94: "topic alias invalid", 0x95: "packet too large",
 	0x96: "message rate too high", 0x97: "quota exceeded", 0x98: "administrative action", 0x99: "payload format invalid",
 	0x9b: "QoS not supported", 0x9c: "use another server", 0x9d: "server moved", 0x9f: "connection rate exceeded",

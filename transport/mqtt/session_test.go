@@ -182,4 +182,3 @@ func TestMosquittoDropsAndRepeats(t *testing.T) {
 	}
 	t.Log(m.count)
 }
-

@@ -30,8 +30,8 @@ type toy struct {
 
 	mu      sync.Mutex
 	clients map[string]*toyClient // by client id; with sessions of those that are away
-	all     []brokertest.Message // whose Place is the tag of the run
-	seen    map[string]int       // counts
+	all     []brokertest.Message  // whose Place is the tag of the run
+	seen    map[string]int        // counts
 
 	doing sync.Mutex // held while do is at work, and guards it
 	do    func(m brokertest.Message)

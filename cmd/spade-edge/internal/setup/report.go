@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -58,6 +59,10 @@ type Report struct {
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
 	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
 
+	// BytesBroker is what one node sends in a round over a broker, its round's mixing included, down to the headers of TCP
+	// and IP; as much comes in.
+	BytesBroker int64 `json:"bytes_round_broker"`
+
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
@@ -77,6 +82,8 @@ func (r *Report) Multiply(queries int64) error {
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
 	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
+	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead +
+		int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
 	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	return nil
 }
@@ -111,6 +118,8 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
+		t.Row("broker", "over one, a round takes a node %s up and as much down, on the line: %.3g s of airtime each way at 10 kbit/s",
+			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}
 	r.Privacy.write(t, r.Rounds, "")
 	if r.Forecast != nil {
