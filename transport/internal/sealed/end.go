@@ -289,7 +289,7 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 // Pieces returns how many pieces of at most size bytes a frame has, and an error if they are more than an envelope can
 // count.
 func Pieces(length, size int) (int, error) {
-	if size < 1 || length > size*maxPieces {
+	if size < 1 || max(0, length-1)/size >= maxPieces { // a product may be more than an int has on 32 bits
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, each with %d bytes of it, which is what fits "+
 			"into the longest message of the broker", length, maxPieces, max(0, size))
 	}

@@ -304,3 +304,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// How many pieces a frame has, up to the most, on machines of 32 bits too.
+func TestPieceCount(t *testing.T) {
+	for _, c := range []struct{ length, size, want int }{{0, MaxPiece, 1}, {1, MaxPiece, 1}, {MaxPiece, MaxPiece, 1},
+		{MaxPiece + 1, MaxPiece, 2}, {endpoint.LargestMaxFrame, MaxPiece, 4096}, {maxPieces, 1, maxPieces}, {maxPieces + 1, 1, 0},
+		{1, 0, 0}, {1, -5, 0}} {
+		if n, err := Pieces(c.length, c.size); n != c.want || (err == nil) != (c.want > 0) {
+			t.Errorf("%d bytes in pieces of %d: %d, %v, want %d", c.length, c.size, n, err, c.want)
+		}
+	}
+}
