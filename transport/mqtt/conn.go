@@ -19,6 +19,9 @@ const (
 	maxHeader = 128      // bytes of a PUBLISH beside its payload
 )
 
+// errLeft is the end of a connection that this node has ended.
+var errLeft = errors.New("this node has ended the connection")
+
 var errSilent = errors.New("the broker has not answered in time")
 
 // conn is one connection with a broker, which has let this node in.
@@ -381,6 +384,6 @@ func (n *conn) ping() {
 // close says good-bye. The broker keeps the session.
 func (n *conn) close() {
 	_ = n.write([]byte{kindDisconnect << 4, 0})
-	n.end(net.ErrClosed)
+	n.end(errLeft)
 	<-n.ended
 }

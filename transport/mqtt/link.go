@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -135,7 +134,7 @@ func (l *link) leave(why error) {
 	l.mu.Lock()
 	l.conn = nil
 	l.mu.Unlock()
-	if !errors.Is(why, net.ErrClosed) { // this end has closed it
+	if !errors.Is(why, errLeft) {
 		l.Disconnected(why)
 	}
 }

@@ -29,26 +29,25 @@ const secret = "s3cr3t" // a password
 
 // mosquitto is that of Debian, as a process of its own.
 type mosquitto struct {
-	t      testing.TB
-	dir    string
-	port   int    // the websockets' is the next one
-	conf   string // beside the listeners
-	tls    bool
-	web    bool
-	login  string // "user:password", or empty
-	proxy  *url.URL
-	proc   *exec.Cmd
-	said   *brokertest.Buffer
-	before func(cfg *Config) // changes configurations
+	t       testing.TB
+	program string
+	dir     string
+	strict  bool   // the first listener wants certificates
+	port    int    // the websockets' is the next one
+	conf    string // beside the listeners
+	tls     bool
+	web     bool
+	login   string // "user:password", or empty
+	proxy   *url.URL
+	proc    *exec.Cmd
+	said    *brokertest.Buffer
+	before  func(cfg *Config) // changes configurations
 }
 
 // newMosquitto starts a broker with lines of configuration. If they have "tls" in the first line, its listeners do.
 func newMosquitto(t testing.TB, conf ...string) *mosquitto {
 	t.Helper()
-	if _, err := exec.LookPath("mosquitto"); err != nil {
-		t.Skip("no mosquitto: apt-get install mosquitto")
-	}
-	b := &mosquitto{t: t, dir: t.TempDir(), said: new(brokertest.Buffer)}
+	b := &mosquitto{t: t, program: brokertest.Mosquitto(t), dir: t.TempDir(), said: new(brokertest.Buffer)}
 	for port := 21000 + os.Getpid()%4000; ; port += 2 { // outside the range of outgoing connections
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
@@ -143,21 +142,15 @@ func (b *mosquitto) Start() {
 	if strings.Contains(b.conf, "password_file") {
 		conf = strings.Replace(conf, "allow_anonymous true\n", "", 1)
 	}
-	b.proc = exec.Command("mosquitto", "-c", b.write("mosquitto.conf", conf))
+	if b.strict {
+		conf = strings.Replace(conf, "protocol mqtt\n", "protocol mqtt\nrequire_certificate true\n", 1)
+	}
+	b.proc = exec.Command(b.program, "-c", b.write("mosquitto.conf", conf))
 	b.proc.Stderr, b.proc.Stdout = b.said, b.said
 	if err := b.proc.Start(); err != nil {
 		b.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)))
-		if err == nil {
-			c.Close()
-			return
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("mosquitto does not start: %v\n%s", err, b.said)
-		}
-	}
+	brokertest.Listens(b.t, net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)))
 }
 
 // Stop ends the process as a power cut would.
@@ -165,6 +158,8 @@ func (b *mosquitto) Stop() {
 	_ = b.proc.Process.Kill()
 	_ = b.proc.Wait()
 }
+
+func (b *mosquitto) restart() { b.Stop(); b.Start() }
 
 // HangUp does nothing: there is no tunnel.
 func (b *mosquitto) HangUp() {}
@@ -351,8 +346,7 @@ func TestMosquittoRefusals(t *testing.T) {
 	t.Run("password", func(t *testing.T) {
 		b := newMosquitto(t)
 		b.conf += b.password("joe", secret) + "\n"
-		b.Stop()
-		b.Start()
+		b.restart()
 		for _, password := range []string{"wr0ng", ""} {
 			tr := with(t, b, func(cfg *Config) {
 				cfg.Login = func() (string, string, error) { return "joe", password, nil }
@@ -367,13 +361,11 @@ func TestMosquittoRefusals(t *testing.T) {
 		publish, read := Topics("run", "a")
 		b.conf += b.password("joe", secret) + "\nacl_file " + b.write("acl", "user joe\ntopic read "+read+"\n") + "\n"
 		b.login = "joe:" + secret
-		b.Stop()
-		b.Start()
+		b.restart()
 		tr := with(t, b, func(*Config) {})
 		says(t, tr, "to publish on "+publish, "not authorized")
 		b.write("acl", "user joe\ntopic write "+publish+"\ntopic read "+read+"\n")
-		b.Stop()
-		b.Start()
+		b.restart()
 		brokertest.Eventually(t, "all is well", func() bool { return tr.Peers()[0].Err == nil && tr.Peers()[0].Sent > 0 })
 	})
 	t.Run("certificates", func(t *testing.T) {
@@ -384,20 +376,19 @@ func TestMosquittoRefusals(t *testing.T) {
 		says(t, with(t, b, func(cfg *Config) { cfg.URL = strings.Replace(cfg.URL, "127.0.0.1", "localhost", 1) }),
 			"not localhost")
 		b.certificate("server", "ca", -time.Hour)
-		b.Stop()
-		b.Start()
+		b.restart()
 		tr := with(t, b, func(*Config) {})
 		says(t, tr, "certificate has expired")
 		b.certificate("server", "ca", time.Hour)
-		b.Stop()
-		b.Start()
+		b.restart()
 		brokertest.Eventually(t, "the new one is taken", func() bool { return tr.Peers()[0].Connected })
 	})
 	t.Run("certificates of members", func(t *testing.T) {
 		b := newMosquitto(t, "tls")
 		b.certificate("good", "ca", time.Hour)
 		b.certificate("old", "ca", -time.Hour)
-		b.require()
+		b.strict = true
+		b.restart()
 		says(t, with(t, b, func(*Config) {}), "certificate")
 		says(t, with(t, b, func(cfg *Config) { cfg.TLS = b.trusting("ca", "old") }), "certificate")
 		tr := with(t, b, func(cfg *Config) { cfg.TLS = b.trusting("ca", "good") })
@@ -413,28 +404,6 @@ func TestMosquittoRefusals(t *testing.T) {
 			t.Errorf("a message that is too long: %v", err)
 		}
 		brokertest.Pass(t, tr, "a", c, "c", make([]byte, 10000))
-	})
-}
-
-// require makes the first listener want certificates.
-func (b *mosquitto) require() {
-	b.Stop()
-	conf, err := os.ReadFile(b.path("mosquitto.conf"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	text := strings.Replace(string(conf), "protocol mqtt\n", "protocol mqtt\nrequire_certificate true\n", 1)
-	b.proc = exec.Command("mosquitto", "-c", b.write("strict.conf", text))
-	b.proc.Stderr, b.proc.Stdout = b.said, b.said
-	if err := b.proc.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	brokertest.Eventually(b.t, "it listens", func() bool {
-		c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)))
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
 	})
 }
 

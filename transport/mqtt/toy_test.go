@@ -271,3 +271,10 @@ type hostile struct {
 func newHostile(t *testing.T, run string) hostile { return hostile{newToy(t), run} }
 
 func (h hostile) Tag(member string) string { return ClientID(h.name, member) }
+
+// End opens an end that repeats often, since so much is lost.
+func (h hostile) End(s brokertest.Setup) (brokertest.End, error) {
+	cfg := h.of(s)
+	cfg.timing.repeatMax = 200 * time.Millisecond
+	return New(cfg)
+}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"sync"
 	"testing"
@@ -214,4 +215,28 @@ func (w *Way) Set(cut bool) {
 		}
 		w.conns = nil
 	}
+}
+
+// Mosquitto returns where the program of that broker is, and skips the test if it is not here.
+func Mosquitto(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto"} { // seldom in the PATH of anybody but root
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no mosquitto: apt-get install mosquitto")
+	return ""
+}
+
+// Listens waits until somebody listens at a TCP address.
+func Listens(t testing.TB, address string) {
+	t.Helper()
+	Eventually(t, "something listens at "+address, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
 }

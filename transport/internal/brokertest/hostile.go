@@ -168,7 +168,7 @@ func HostileBroker(t *testing.T, h, other Hostile) {
 // those of another run of the same members, and for a while passes on nothing: the models are those of the quiet run, to
 // the bit. The brokers are for the runs "run" and "earlier run".
 func RunOverHostile(t *testing.T, h, honest Hostile) {
-	n, earlier := Ring("run", 8, true, 8), Ring("earlier run", 8, true, 3)
+	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)
 	start := func(n *Network, h Hostile, log *Buffer) []transport.Transport {
 		return n.Open(t, func(s Setup) (End, error) {

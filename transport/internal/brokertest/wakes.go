@@ -15,7 +15,7 @@ import (
 
 // Wakes is the life of a device that wakes, does its round and sleeps, in compressed time: member "a" of five private
 // ones is cut off as soon as the broker has what it sends of a round, and comes back after a while; with restart its
-// process ends meanwhile and another one begins. The models are those of the quiet run. It returns how often the device
+// process ends meanwhile and another one begins, which may wait in vain for a last word that the one before took with it. The models are those of the quiet run. It returns how often the device
 // woke, and how many bytes it received a wake at most.
 func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes int, most int64) {
 	n := Ring("wakes", 5, true, 16) // and 8 of cool-down
@@ -52,7 +52,7 @@ func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes 
 			t.Fatal(err)
 		}
 		released, dozing := make(chan struct{}, 1), &dozing{End: tr}
-		node, err := n.node(0, sdk.Config{Transport: dozing, Store: s, Linger: time.Minute, Logger: quiet,
+		node, err := n.node(0, sdk.Config{Transport: dozing, Store: s, Linger: 2 * time.Second, Logger: quiet,
 			Observer: sdk.Observer{Released: func(int, []float32) {
 				dozing.mu.Lock() // until it wakes
 				released <- struct{}{}

@@ -84,5 +84,7 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 		met.Text = fmt.Sprintf("lets this node in, publish and read at %s%s, in %v; a frame of at most %d bytes goes in %s, of which "+
 			"the broker takes %d bytes", cfg.URL, through, a.Took.Round(100*time.Microsecond), cfg.MaxFrame, messages, a.Packet)
 	}
-	return []program.Answer{met}
+	user := program.Answer{Who: "this node", Text: "has the client id " + mqtt.ClientID(cfg.Run, cfg.Name) + ", by which an access " +
+		"list may know it as a user"}
+	return []program.Answer{user, met}
 }

@@ -38,10 +38,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 // newBroker starts Mosquitto with lines of configuration, and returns where it is.
 func newBroker(t *testing.T, conf string) string {
 	t.Helper()
-	program, err := exec.LookPath("mosquitto")
-	if err != nil {
-		t.Skip("no mosquitto: apt-get install mosquitto")
-	}
+	program := brokertest.Mosquitto(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +55,7 @@ func newBroker(t *testing.T, conf string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	brokertest.Eventually(t, "mosquitto listens", func() bool {
-		c, err := net.Dial("tcp", at)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
+	brokertest.Listens(t, at)
 	return "mqtt://" + at
 }
 
