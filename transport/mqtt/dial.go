@@ -1,5 +1,7 @@
 package mqtt
 
+//lint:file-ignore SA1019 as in transport/ws: the successor of this library has the same API under another path
+
 import (
 	"cmp"
 	"context"
@@ -9,8 +11,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync/atomic"
+	"time"
 
-	"nhooyr.io/websocket" //lint:ignore SA1019 as in transport/ws: its successor has the same API under another path
+	"nhooyr.io/websocket"
 
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
@@ -62,17 +66,24 @@ func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error
 // upgrade reaches the broker by a websocket (MQTT 5, section 6).
 func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (conn net.Conn, via string, err error) {
 	to := *u
+	var proxied atomic.Value // by a dial that may outlast the request
+	proxied.Store("")
+	defer func() { via = proxied.Load().(string) }()
 	to.Scheme = map[string]string{"wss": "https", "ws": "http"}[u.Scheme]
 	way := &http.Transport{
 		TLSClientConfig: secure,
-		DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-			conn, via, err = d.Dial(ctx, network, address)
+		IdleConnTimeout: time.Second, // of one that comes too late
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, through, err := d.Dial(ctx, network, address)
+			proxied.Store(through)
 			return conn, err
 		},
 	}
 	defer way.CloseIdleConnections()
 	ws, resp, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: way}, Subprotocols: []string{"mqtt"}, CompressionMode: websocket.CompressionDisabled,
+		HTTPClient: &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // what follows may be without TLS
+		}}, Subprotocols: []string{"mqtt"}, CompressionMode: websocket.CompressionDisabled,
 	})
 	var outer *url.Error
 	switch {
@@ -82,14 +93,14 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 		err = errors.New("it answers " + resp.Status + " and not as a websocket does")
 	}
 	if err != nil {
-		return nil, via, err
+		return nil, "", err
 	}
 	if ws.Subprotocol() != "mqtt" {
 		_ = ws.CloseNow()
-		return nil, via, errors.New("the websocket does not speak mqtt")
+		return nil, "", errors.New("the websocket does not speak mqtt")
 	}
 	ws.SetReadLimit(-1) // readPacket has its own
-	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), via, nil
+	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil
 }
 
 // late reports whether an attempt took too long.

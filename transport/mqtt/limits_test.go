@@ -8,10 +8,14 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"nhooyr.io/websocket" //lint:ignore SA1019 see dial.go
 
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
@@ -270,5 +274,34 @@ func TestPackets(t *testing.T) {
 	}
 	if s := (&refusal{0x87, "no"}).Error(); s != `not authorized (reason code 0x87): "no"` {
 		t.Error(s)
+	}
+}
+
+// What answers a websocket's request in another way is told, and a redirection is not followed.
+func TestNoWebsocket(t *testing.T) {
+	reached := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer elsewhere.Close()
+	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "does not speak mqtt"} {
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/moved":
+				http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+			case "/other":
+				if c, err := websocket.Accept(w, r, nil); err == nil {
+					_ = c.CloseNow()
+				}
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		cfg := configure(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}, "ws"+strings.TrimPrefix(front.URL, "http")+path)
+		if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || !strings.Contains(a.Err.Error(), want) {
+			t.Errorf("%s: %+v, %v", path, a, err)
+		}
+		front.Close()
+	}
+	if reached {
+		t.Error("a redirection was followed")
 	}
 }

@@ -68,8 +68,8 @@ func (l *link) work(ctx context.Context) {
 				attempts, brief = 0, 0
 			}
 			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers do not say it
-				why = fmt.Errorf("%w, soon after it was made, and not for the first time; %s, which is %s, or the broker ends them all",
-					why, reasons[reasonTakenOver], l.self)
+				why = fmt.Errorf("%w, soon after it was made and not for the first time: another client may use this node's client id %s "+
+					"(is there a copy of this node?), or the broker ends every connection", why, l.self)
 			}
 			l.leave(why)
 		}
