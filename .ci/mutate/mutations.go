@@ -42,6 +42,7 @@ var (
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
+	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -51,6 +52,14 @@ type mutation struct {
 }
 
 var mutations = []mutation{
+	{"broker: a repeat is always due", "transport/internal/sealed/ring.go", "now.Sub(p.at) >= p.gap", "now.Sub(p.at) >= 0", brokers},
+	{"broker: repeats do not become rarer", "transport/internal/sealed/ring.go", "max(2*p.gap, r.repeatMin)",
+		"max(p.gap, r.repeatMin)", brokers},
+	{"broker: an envelope may come from anybody", "transport/internal/sealed/envelope.go", "string(v.from) != string(e.fromTag) || ",
+		"", brokers},
+	{"broker: a header may be changed", "transport/internal/sealed/envelope.go", "	sum := digest(e.bound(v.head), v.sealed)",
+		"	sum := digest(e.bound(v.beforeKeys), v.sealed)", brokers},
+	{"broker: the last piece has no limit", "transport/internal/sealed/end.go", "/size >= maxPieces", "/size > maxPieces", brokers},
 	{"sign of the penalty in a local step", "sdk/admm/round.go",
 		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
 	{"sign of the penalty in the release", "sdk/admm/round.go",

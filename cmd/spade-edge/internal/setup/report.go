@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -61,6 +62,10 @@ type Report struct {
 	// at most, over an edge in either way before the first release: the keys of all members, where others than neighbors share noise
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
+	// BytesBroker is what one node sends in a round over a broker, its round's mixing included, down to the headers of TCP
+	// and IP; as much comes in.
+	BytesBroker int64 `json:"bytes_round_broker"`
+
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
@@ -87,6 +92,8 @@ func (r *Report) Multiply(queries int64) error {
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
 	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
+	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead +
+		int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
 	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	return nil
 }
@@ -125,6 +132,8 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 			t.Row("keys", "of all members, so that each can share noise with %d others: at most %s over each edge and way", r.Privacy.Partners,
 				cli.BytesText(r.BytesKeys))
 		}
+		t.Row("broker", "over one, a round takes a node %s up and as much down, on the line: %.3g s of airtime each way at 10 kbit/s",
+			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}
 	r.Privacy.write(t, r.Rounds, "")
 	if r.Forecast != nil {
