@@ -304,7 +304,7 @@ var mutations = []mutation{
 	{"story: another past is no contradiction", "sdk/signed/statement.go", "a.Round > 0 && a != b", "a.Round > 0 && a.Value != b.Value",
 		suite{"./sdk/signed", "Contradicts"}},
 	{"story: evidence by others does nothing", "sdk/prove.go", "	case of >= 0:\n		r.expose(e)\n", "	case of >= 0:\n", suite{"./sdk", "EvidenceTravels"}},
-	{"story: questions take the room of releases", "sdk/outbox.go", "		from = &b.words\n", "", words},
+	{"story: questions take the room of releases", "sdk/outbox.go", "if len(b.words) > 0 {", "if len(b.words) > 0 && len(b.frames) == 0 {", words},
 	{"a mark before the state", "sdk/durable.go",
 		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
 			"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n",
