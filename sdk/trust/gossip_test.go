@@ -39,7 +39,7 @@ type parcel struct {
 	m        *admm.Message
 }
 
-type last struct{ statement, sent signed.Statement }
+type last struct{ statement signed.Statement }
 
 var worldFleet = [32]byte{7}
 
