@@ -130,6 +130,15 @@ func (r *run) perform(duties admm.Ready) error {
 		r.remembered = true
 		r.rememberHeads()
 	}
+	if duties.Released > 0 {
+		r.curve.close()
+		r.trend = r.curve.trend()
+	}
+	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
+		r.outgrown = true
+		r.log.Warn("the model was cut back to the farthest that a release may lie from the start: the run diverges, or a neighbor "+
+			"drives it away", "release", out)
+	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {
 		r.cfg.Observer.Released(duties.Released, r.machine.Model())

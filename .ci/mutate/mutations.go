@@ -12,7 +12,7 @@ var (
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	audits  = suite{"./sdk/audit", "."}
-	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
+	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
 	resume  = suite{"./dpmech", "CheckResume"}
 	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
@@ -28,12 +28,15 @@ var (
 	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
 	keys    = suite{"./sdk/pair", "Key"}
 	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
+	liars   = suite{"./sdk/admm", "Liars"}
 	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods  = suite{"./transport/ws", "Useless"}
 	words   = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late    = suite{"./sdk", "LateStopSurvives"}
 	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling = suite{"./sdk", "Trend"}
+	saddles = suite{"./sdk", "Saddle"}
 	gossip  = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
@@ -75,7 +78,22 @@ var mutations = []mutation{
 		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},
 	{"quarantine: the degree of a dropped edge in the penalty", "sdk/admm/round.go",
 		"float32(m.cfg.Rho*float64(m.live()))", "float32(m.cfg.Rho*float64(len(m.edges)))", dropped},
-	{"quarantine: a jump is taken in", "sdk/admm/quarantine.go", "distance > most {", "distance < -most {", dropped},
+	{"quarantine: a jump is taken in", "sdk/admm/bound.go", "max(int64(change), -int64(change)) > wide {",
+		"max(int64(change), -int64(change)) > 1<<40 {", dropped},
+	{"quarantine: what a member may come to is judged", "sdk/admm/bound.go", "wide := int64(high) - int64(low)",
+		"wide := (int64(high) - int64(low)) / 4", liars},
+	{"quarantine: a vector is judged by a smaller bound than members keep", "sdk/admm/bound.go", "!(x >= low && x <= high)",
+		"!(x > low && x < high)", liars},
+	{"bound: a member on the grid goes beyond it", "sdk/admm/round.go",
+		"			centre := inner.onGrid(m.cfg.startAt(i), from)\n			at := int32(bound.onGrid(m.cfg.startAt(i), centre+float64(n)))\n",
+		"			last := m.cfg.lastStep()\n			at := int32(max(-last, min(last, from+float64(n))))\n", liars},
+	{"bound: a member off the grid goes beyond it", "sdk/admm/round.go", "m.outgrow(m.cfg.keepIn(bound, m.x, m.centre) || outside)",
+		"clamp(m.x)\n	m.outgrow(outside)", liars},
+	{"bound: a neighbor is taken for where it says that it is", "sdk/admm/round.go",
+		"base[c] = int32(bound.onGrid(m.cfg.startAt(c), to))", "base[c] = int32(max(-gridLimit, min(gridLimit, to)))",
+		suite{"./sdk/admm", "RobustJump"}},
+	{"bound: noise is cut off at its edge", "sdk/admm/round.go", "centre := inner.onGrid(m.cfg.startAt(i), from)", "centre := from",
+		suite{"./sdk/admm", "RoomForNoise"}},
 	{"absent: noise is shared whoever is gone", "sdk/admm/round.go", "len(m.edges)-m.live() > g.Shared.Absent {", "len(m.edges) == 0 {", sums},
 	{"absent: noise is shared with one more gone", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 1+g.Shared.Absent {", sums},
 	{"absent: no noise is shared without one member", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 0 {", sums},
@@ -215,22 +233,14 @@ var mutations = []mutation{
 		"_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
 	{"releases not counted by the last one signed", "sdk/audit/audit.go",
 		"n != c.Rounds && (c.TookOverAfter == 0 || n > c.Rounds)", "n < c.Rounds", audits},
-	{"the public check after the reservation", "sdk/admm/machine.go",
-		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
-		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n" +
-			"				m.commit()\n			}\n", edge},
-	{"no public check", "sdk/admm/round.go",
-		"		err = m.edgesInRange(m.centre)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.centre)\n	}\n	_ = err", edge},
 	{"no clamp on the grid", "sdk/admm/round.go",
-		"max(-last, min(last, m.quantize(m.centre[i])+float64(n)))", "m.quantize(m.centre[i])+float64(n)+0*last", edge},
+		"int32(bound.onGrid(m.cfg.startAt(i), centre+float64(n)))", "int32(from+float64(n)+0*centre)", edge},
 	{"a release that leaves the grid is an error", "sdk/admm/round.go",
-		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(m.quantize(m.centre[i])+float64(n)) > last {
+		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(centre+float64(n)) > bound.last-16*m.cfg.addition()/bound.step {
 				return fmt.Errorf("coordinate %d of the model has become too large: %s", i, advice)
 			}
 			steps[i], m.grid[i] = at-m.grid[i], at
 `, edge},
-	{"no clamp off the grid", "sdk/admm/round.go",
-		"		clamp(m.x)\n", "", edge},
 	{"no clamp of messages", "sdk/admm/round.go",
 		"		clamp(out)\n", "", edge},
 	{"a rule that takes a mark behind the state", "dpmech/resume.go",
@@ -358,6 +368,24 @@ var mutations = []mutation{
 		"	if err == nil && l.EpsilonAll > 0 {", "	if err == nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: no limit against all others in a certificate", "dpmech/cost.go",
 		"if c.AgainstAll != nil && l.EpsilonAll > 0 {", "if c.AgainstAll != nil && l.EpsilonAll < 0 {", pairs},
+	{"curve: levels of a certificate not checked by the graph", "sdk/audit/audit.go",
+		"if !slices.Equal(found, want) {", "if len(found) != len(want) {", audits},
+	{"curve: the cost in a certificate not checked", "dpmech/curve.go",
+		"have.Rho >= want.Rho && notBelow(have.Rho, want.Rho) && ", "", proofs},
+	{"curve: levels of a certificate that rise", "dpmech/curve.go",
+		"p.Effective <= before.Effective", "p.Effective > 0", proofs},
+	{"curve: an epsilon with one digit less", "dpmech/curve.go",
+		"2-int(math.Floor(math.Log10(x)))", "1-int(math.Floor(math.Log10(x)))", suite{"./dpmech", "EpsilonText"}},
+	{"curve: a cost with colluders that is too low", "dpmech/curve.go",
+		"(x - named) / (own - named)", "(x - named) / own", suite{"./dpmech", "Curve"}},
+	{"curve: the noise that is left to outsiders for all", "sdk/levels.go",
+		"at.Colluders = c\n", "at.Colluders = 0\n", suite{"./sdk", "Levels$"}},
+	{"forecast: half the parameters are all", "sdk/forecast.go",
+		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk", "ForecastHalved"}},
+	{"scale of a column not applied", "sdk/task/fitted.go",
+		"z *= s.Scale[j]", "z *= 1", suite{"./sdk/task", "Scale"}},
+	{"scale of a column that is none", "sdk/task/scale.go",
+		"for _, name := range slices.Sorted(maps.Keys(left)) {", "for _, name := range slices.Sorted(maps.Keys(left))[:0] {", suite{"./sdk/task", "Scale"}},
 	{"shared: the strongest adversary of all releases", "dpmech/total.go",
 		"min(a.colluders, b.colluders)", "max(a.colluders, b.colluders)", pairs},
 	{"shared: a lifetime limit that is none against all others", "dpmech/filter.go",
@@ -386,6 +414,14 @@ var mutations = []mutation{
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
+	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
+	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
+		falling},
+	{"saddle: parameters of which a half matters", "sdk/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
+	{"input: a pipe is a file", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case info.Size() <= limit:",
+		suite{"./sdk/regular", "."}},
+	{"input: numbers beyond float32", "sdk/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
+		suite{"./sdk/task", "RecipeFaults"}},
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }

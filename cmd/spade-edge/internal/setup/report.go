@@ -155,11 +155,14 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 		cures = append(cures, fmt.Sprintf("epsilon %v", r.Epsilon))
 	}
 	if r.Share {
-		cures = append(cures, "-colluders 1 (noise that neighbors share)")
+		cures = append(cures, "-colluders auto (noise that neighbors share)")
 	}
 	would := ""
 	if n := len(cures) - 1; n >= 0 {
 		would = "; " + strings.Join(cures[:n], ", ") + strings.Repeat(" or ", min(n, 1)) + cures[n] + " would do"
+	}
+	if r.Halved > 0 {
+		would += fmt.Sprintf("; with half of the %d parameters, as of fewer columns, it would be %.2g of the noise", f.Dim, r.Halved)
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
