@@ -10,23 +10,25 @@ import (
 )
 
 // room is how many frames at most wait for a neighbor: two messages of a round, and answers. The run's last has its own place.
-// Questions and evidence have as many places as words, which is more than a few rounds bring.
+// Questions and evidence have as many places as words: more than there is to be asked about among 100 members (PROOF.md, "One
+// story"), as who has passed on a question does not repeat it.
 const (
 	room  = 4
-	words = 512
+	words = 1 << 14
 )
 
 // outbox holds the frames for a neighbor that its sender has not taken yet.
 type outbox struct {
 	mu     sync.Mutex
-	change sync.Cond // of what follows
-	frames [][]byte  // oldest first
-	words  [][]byte  // questions and evidence, which go first, likewise
+	change sync.Cond       // of what follows
+	frames [][]byte        // oldest first
+	words  []string        // questions and evidence, which go first, likewise
+	said   map[string]bool // those of words
 	closed bool
 }
 
 func newOutbox() *outbox {
-	b := new(outbox)
+	b := &outbox{said: map[string]bool{}}
 	b.change.L = &b.mu
 	return b
 }
@@ -36,7 +38,7 @@ func newOutbox() *outbox {
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if waits(b.frames, frame) {
+	if slices.ContainsFunc(b.frames, func(f []byte) bool { return bytes.Equal(f, frame) }) {
 		return
 	}
 	if len(b.frames) < room || last && len(b.frames) == room {
@@ -45,17 +47,12 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// waits reports whether a frame is among others.
-func waits(among [][]byte, frame []byte) bool {
-	return slices.ContainsFunc(among, func(f []byte) bool { return bytes.Equal(f, frame) })
-}
-
 // say adds a question or evidence, unless it waits already or there is no room.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.words) < words && !waits(b.words, frame) {
-		b.words = append(b.words, frame)
+	if word := string(frame); len(b.words) < words && !b.said[word] {
+		b.words, b.said[word] = append(b.words, word), true
 		b.change.Signal()
 	}
 }
@@ -75,15 +72,17 @@ func (b *outbox) next() []byte {
 	for len(b.frames)+len(b.words) == 0 && !b.closed {
 		b.change.Wait()
 	}
-	from := &b.frames
 	if len(b.words) > 0 {
-		from = &b.words
+		word := b.words[0]
+		b.words = b.words[1:]
+		delete(b.said, word)
+		return []byte(word)
 	}
-	if len(*from) == 0 {
+	if len(b.frames) == 0 {
 		return nil
 	}
-	frame := (*from)[0]
-	*from = slices.Delete(*from, 0, 1)
+	frame := b.frames[0]
+	b.frames = slices.Delete(b.frames, 0, 1)
 	return frame
 }
 

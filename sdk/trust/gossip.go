@@ -330,9 +330,9 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case s.Round != m.Round || s.Round > g.begun+g.window:
+	case s.Round != m.Round || s.Round > g.begun+len(g.members): // who is n edges away is n releases ahead at most
 		return nil, nil, fmt.Errorf("trust: a question about release %d in one of release %d, want at most %d", s.Round, m.Round,
-			g.begun+g.window)
+			g.begun+len(g.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
 	}

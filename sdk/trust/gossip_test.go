@@ -39,7 +39,7 @@ type parcel struct {
 	m        *admm.Message
 }
 
-type last struct{ statement, sent signed.Statement }
+type last struct{ statement signed.Statement }
 
 var worldFleet = [32]byte{7}
 
@@ -486,7 +486,7 @@ func TestWrongQuestions(t *testing.T) {
 	moved.Signed.Digests[3] = 1 // one release back
 	for name, m := range map[string]*admm.Message{
 		"no such member": ask(5, 2, 0, nil), "no such epoch": ask(1, 2, 3, nil), "no release": ask(1, 0, 0, nil),
-		"far ahead": ask(1, 3+14+1, 0, nil), "another length": long, "another release": moved,
+		"far ahead": ask(1, 3+5+1, 0, nil), "another length": long, "another release": moved,
 		"a statement of another release": ask(1, 2, 0, &later), "a statement of another epoch": ask(1, 2, 0, &newer),
 		"not signed": ask(1, 2, 0, &unsigned),
 	} {
