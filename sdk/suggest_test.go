@@ -63,7 +63,7 @@ func TestSuggest(t *testing.T) {
 // With as many colluders as cost little, the mean has at most a tenth more noise than with one; with one more, it has more,
 // or a member could be alone among them.
 func TestMostColluders(t *testing.T) {
-	for kind, want := range map[string]int{"complete": 6, "ring": 1, "er:0.3": 1} {
+	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -76,12 +76,18 @@ func TestMostColluders(t *testing.T) {
 			}
 			return p.Sigma
 		}
-		got, err := sdk.MostColluders(g, 0)
+		got, err := sdk.MostColluders(sdk.Known{Graph: g})
 		if err != nil || got != want || sigma(got) > 1.1*sigma(1)*(1+1e-4) {
 			t.Errorf("%s: %d, %v, want %d, with noise %v where one colluder takes %v", kind, got, err, want, sigma(got), sigma(1))
 		}
 		if kind == "complete" && sigma(got+1) <= 1.1*sigma(1) {
 			t.Errorf("%s: one more than %d costs %v, little too", kind, got, sigma(got+1))
+		}
+		if n, err := sdk.MostColluders(sdk.Known{Graph: g, Privacy: sdk.Privacy{Partners: -1}}); err != nil || kind != "complete" && n != 1 {
+			t.Errorf("%s without partners: %d, %v", kind, n, err)
+		}
+		if n, err := sdk.MostColluders(sdk.Known{Graph: g, Privacy: sdk.Privacy{Partners: 16, Absent: 1}}); err != nil || n < 2 || n > 6 {
+			t.Errorf("%s with 16 partners: %d, %v", kind, n, err)
 		}
 	}
 }
@@ -155,7 +161,7 @@ func TestSuggestPartners(t *testing.T) {
 		nodes, colluders, absent, ask, want int
 	}{
 		{"ring", 31, 1, 0, 0, 30}, {"ring", 31, 10, 0, 0, 30}, {"star", 8, 1, 0, 0, 7}, {"complete", 8, 2, 0, 0, 0}, {"er:0.3", 31, 1, 0, 0, 0},
-		{"er:0.3", 31, 2, 3, 0, 30}, {"ring", 100, 5, 0, 0, 22}, {"ring", 100, 5, 1, 0, 24}, {"ring", 100, 33, 0, 0, 99}, {"ring", 31, 1, 0, -1, 0},
+		{"er:0.3", 31, 2, 3, 0, 30}, {"ring", 100, 5, 0, 0, 99}, {"ring", 200, 5, 0, 0, 22}, {"ring", 200, 5, 1, 0, 24}, {"ring", 200, 66, 0, 0, 199}, {"ring", 31, 1, 0, -1, 0},
 		{"ring", 31, 1, 0, 6, 6}, {"ring", 3, 1, 0, 0, 0}, {"ring", 2000, 1, 0, 0, 0},
 	} {
 		g, err := graph.Parse(c.kind, c.nodes, 1)

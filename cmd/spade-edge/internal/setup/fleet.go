@@ -94,6 +94,7 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 	if err != nil {
 		return AsUsage(err)
 	}
+	known.Graph = p.Graph
 	lonely := 0
 	for i := range members {
 		if len(noise.Neighbors(i)) < len(noise.Neighbors(lonely)) {
@@ -102,7 +103,7 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 	}
 	switch pr := &o.Asked.Privacy; {
 	case o.Collude < 0:
-		most, err := sdk.MostColluders(noise, pr.Absent)
+		most, err := sdk.MostColluders(*known)
 		if err != nil {
 			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
 		}
@@ -128,7 +129,6 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 			return cli.AsUsageError(err)
 		}
 	}
-	known.Graph = p.Graph
 	return nil
 }
 
