@@ -34,6 +34,7 @@ var (
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late    = suite{"./sdk", "LateStopSurvives"}
 	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
+	choices = suite{"./sdk", "Suggest"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -364,6 +365,13 @@ var mutations = []mutation{
 		"max(m.Round, r.machine.Heard(m.From))", "m.Round", sharing},
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
+
+	{"short steps where variance is uneven", "sdk/suggest.go",
+		"share = 9", "share = 3", choices},
+	{"long steps where there is noise", "sdk/suggest.go",
+		"if m.Estimator == EstimatorTracking && p.NonPrivate {", "if m.Estimator == EstimatorTracking {", choices},
+	{"models apart at the end of a run without noise", "sdk/suggest.go",
+		"m.Estimator == EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
