@@ -28,7 +28,7 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown, Mixing or Shrink means 0, a negative Consensus ADMM
+	Method  Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
 	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
 
@@ -97,11 +97,11 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
 	}
-	if m.Estimator == EstimatorTracking && p.NonPrivate { // less noise
+	switch tracking := m.Estimator == EstimatorTracking; {
+	case tracking && k.lopsided(p): // a long way in directions of little variance
+		share = 9
+	case tracking && p.NonPrivate: // less noise
 		share = 3
-		if k.Uneven { // a long way in directions of little variance
-			share = 9
-		}
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -116,9 +116,12 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
-	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
+	m.Mixing, m.Cooldown, m.Shrink, m.Momentum = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink), max(0, m.Momentum)
 	return m, p, err
 }
+
+// lopsided reports whether a run goes a long way in directions of little variance: without noise, or with noise that cancels.
+func (k Known) lopsided(p Privacy) bool { return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden) }
 
 // protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
 func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
@@ -135,13 +138,19 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 		}
 		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / one.Sigma
 		far = min(2*far, signal/2)
+		if k.lopsided(*p) {
+			far *= 2.5
+		}
 	}
 	def(&p.Clip, round3(far/rounds))
 	if p.Sigma == 0 {
 		err = p.spend(m.Rounds, k.Graph)
 	}
 	if err == nil && k.Graph != nil {
-		m.settle(*p, k.Graph)
+		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == EstimatorTracking {
+			def(&m.Momentum, 0.9)
+		}
+		m.settle(*p, k.Graph, k.lopsided(*p))
 	}
 	return err
 }
@@ -178,7 +187,7 @@ func (p *Privacy) share(g *graph.Graph) error {
 // settle gives a run whose members share noise rounds in which it cancels: after each release, by the method's own steps, as
 // many as disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the
 // mean's noise is left.
-func (m *Method) settle(p Privacy, g *graph.Graph) {
+func (m *Method) settle(p Privacy, g *graph.Graph, long bool) {
 	if g.N() == 1 {
 		return
 	}
@@ -188,6 +197,8 @@ func (m *Method) settle(p Privacy, g *graph.Graph) {
 		switch ratio := c.Low / c.High; {
 		case ratio > 0.9:
 			mixing = 1
+		case long:
+			mixing = 6
 		case ratio > 0.12:
 			mixing = 3
 		}
@@ -348,7 +359,7 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 		err = p.spend(m.Rounds, k.Graph)
 	}
 	if k.Graph != nil {
-		m.settle(p, k.Graph)
+		m.settle(p, k.Graph, false)
 	}
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err

@@ -75,6 +75,9 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if o.Given["mixing"] && k.Method.Mixing == 0 {
 		k.Method.Mixing = -1
 	}
+	if o.Given["momentum"] && k.Method.Momentum == 0 {
+		k.Method.Momentum = -1
+	}
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
