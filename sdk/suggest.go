@@ -121,7 +121,9 @@ func Suggest(k Known) (Method, Privacy, error) {
 }
 
 // lopsided reports whether a run goes a long way in directions of little variance: without noise, or with noise that cancels.
-func (k Known) lopsided(p Privacy) bool { return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden) }
+func (k Known) lopsided(p Privacy) bool {
+	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
+}
 
 // protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
 func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
