@@ -369,7 +369,7 @@ var mutations = []mutation{
 	{"short steps where variance is uneven", "sdk/suggest.go",
 		"share = 9", "share = 3", choices},
 	{"long steps where there is noise", "sdk/suggest.go",
-		"if m.Estimator == EstimatorTracking && p.NonPrivate {", "if m.Estimator == EstimatorTracking {", choices},
+		"case tracking && p.NonPrivate:", "case tracking:", choices},
 	{"models apart at the end of a run without noise", "sdk/suggest.go",
 		"m.Estimator == EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
 
