@@ -116,7 +116,8 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
-	m.Mixing, m.Cooldown, m.Shrink, m.Momentum = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink), max(0, m.Momentum)
+	m.smooth(0)
+	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
 }
 
@@ -150,7 +151,7 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 	}
 	if err == nil && k.Graph != nil {
 		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == EstimatorTracking {
-			def(&m.Momentum, 0.9)
+			m.smooth(0.9)
 		}
 		m.settle(*p, k.Graph, k.lopsided(*p))
 	}
