@@ -353,3 +353,10 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 	}
 	return cfgs, nil
 }
+
+// smooth gives open momentum a value; a negative one stays until this is called with 0.
+func (m *Method) smooth(share float64) {
+	if def(&m.Momentum, share); share == 0 {
+		m.Momentum = max(0, m.Momentum)
+	}
+}

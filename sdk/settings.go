@@ -57,7 +57,7 @@ var settings = []Setting{
 	{Name: "method.mixing", Flag: "mixing", Range: setting.Mixing,
 		Words: "rounds of pure consensus after each round of learning, free of privacy cost, in which shared noise cancels"},
 	{Name: "method.cooldown", Flag: "cooldown", Range: setting.Cooldown,
-		Words: "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)"},
+		Words: "rounds of pure consensus after them, free of privacy cost (30 with noise or with tracking, unless given)"},
 	{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
 		Words: "local steps a round (2 with an estimator other than tracking, unless given)"},
 	{Name: "method.batch", Flag: "batch", Range: setting.Batch,

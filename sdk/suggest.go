@@ -21,12 +21,13 @@ type Known struct {
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
 	Columns bool  // each parameter is the weight of a column of a table, and many columns may tell nothing
+	Uneven  bool  // features are pixels or principal components: much of their variance is in few directions
 
 	// Either sets Rounds, and with Tau open chooses the paper's non-private schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown, Mixing or Shrink means 0, a negative Consensus ADMM
+	Method  Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
 	Open    bool    // Method.Estimator and Directions are open as well
 	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows; negative Partners mean 0
 
@@ -41,7 +42,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 
 // Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed.
 // Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
-// Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
+// Cooldown: 30 with noise or tracking, else 0. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
 // from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
 // eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
 // budget covers no release. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
@@ -75,7 +76,7 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
 	}
-	if !p.NonPrivate && k.Graph == nil {
+	if k.Graph == nil && (!p.NonPrivate || m.Estimator == EstimatorTracking && len(k.Samples) > 1) {
 		def(&m.Cooldown, 30)
 	}
 	if p.Unit == UnitRecord && !p.NonPrivate {
@@ -99,8 +100,12 @@ func Suggest(k Known) (Method, Privacy, error) {
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
-	} else if m.Estimator == EstimatorTracking && p.NonPrivate { // less noise
-		share *= 4
+	}
+	switch tracking := m.Estimator == EstimatorTracking; {
+	case tracking && k.lopsided(p): // a long way in directions of little variance
+		share = 9
+	case tracking && p.NonPrivate: // less noise
+		share = 3
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -115,8 +120,14 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
+	m.smooth(0)
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
+}
+
+// lopsided reports whether a run goes a long way in directions of little variance: without noise, or with noise that cancels.
+func (k Known) lopsided(p Privacy) bool {
+	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
 // protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
@@ -134,13 +145,19 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 		}
 		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / one.Sigma
 		far = min(2*far, signal/2)
+		if k.lopsided(*p) {
+			far *= 2.5
+		}
 	}
 	def(&p.Clip, round3(far/rounds))
 	if p.Sigma == 0 {
 		err = p.spend(m.Rounds, k.noise)
 	}
 	if err == nil && k.Graph != nil {
-		m.settle(*p, k.Graph, k.noise)
+		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == EstimatorTracking {
+			m.smooth(0.9)
+		}
+		m.settle(*p, k.Graph, k.noise, k.lopsided(*p))
 	}
 	return err
 }
@@ -177,7 +194,7 @@ func (p *Privacy) share(g *graph.Graph) error {
 // settle gives a run whose members share noise rounds in which it cancels: after each release, by the method's own steps, as
 // many as disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the
 // mean's noise is left.
-func (m *Method) settle(p Privacy, g, noise *graph.Graph) {
+func (m *Method) settle(p Privacy, g, noise *graph.Graph, long bool) {
 	if g.N() == 1 {
 		return
 	}
@@ -187,6 +204,8 @@ func (m *Method) settle(p Privacy, g, noise *graph.Graph) {
 		switch ratio := c.Low / c.High; {
 		case ratio > 0.9:
 			mixing = 1
+		case long:
+			mixing = 6
 		case ratio > 0.12:
 			mixing = 3
 		}
@@ -324,7 +343,7 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 		err = p.spend(m.Rounds, k.noise)
 	}
 	if k.Graph != nil {
-		m.settle(p, k.Graph, k.noise)
+		m.settle(p, k.Graph, k.noise, false)
 	}
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err

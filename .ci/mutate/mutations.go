@@ -42,6 +42,7 @@ var (
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
 	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
+	choices  = suite{"./sdk", "Suggest"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -454,6 +455,13 @@ var mutations = []mutation{
 		suite{"./sdk/regular", "."}},
 	{"input: numbers beyond float32", "sdk/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
 		suite{"./sdk/task", "RecipeFaults"}},
+	{"short steps where variance is uneven", "sdk/suggest.go",
+		"share = 9", "share = 3", choices},
+	{"long steps where there is noise", "sdk/suggest.go",
+		"case tracking && p.NonPrivate:", "case tracking:", choices},
+	{"models apart at the end of a run without noise", "sdk/suggest.go",
+		"m.Estimator == EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
+
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }

@@ -63,9 +63,6 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if k.Method.Consensus == sdk.ConsensusADMM && (o.Given["consensus"] || o.Asked.Wire.Payload == sdk.PayloadMessage) {
 		k.Method.Consensus = -1
 	}
-	if o.Given["shrink"] && k.Method.Shrink == 0 {
-		k.Method.Shrink = -1
-	}
 	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
 		k.Method.Directions = zoest.Walsh
 	}
@@ -78,6 +75,13 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if o.Given["partners"] && k.Privacy.Partners == 0 {
 		k.Privacy.Partners = -1
 	}
+	asked := sdk.Fleet{Method: k.Method}
+	for _, s := range sdk.Settings() { // a zero that is given
+		if x, ok := s.In(&asked).(*float64); ok && o.Given[s.Flag] && *x == 0 && strings.HasPrefix(s.Name, "method.") && s.Flag != "robust" {
+			*x = -1
+		}
+	}
+	k.Method = asked.Method
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
