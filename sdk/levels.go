@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of members of a dense graph beyond which the noise that is left to outsiders is not computed, which
-// takes seconds: what is left to one member is a bound of it.
+// slowLevels is the number of members of a dense graph from which on the noise that is left to outsiders is not computed,
+// which takes seconds: what is left to one member is a bound of it.
 const slowLevels = 512
 
 // Levels returns what is left of the noise that members share: to outsiders, to one other member, a few,

@@ -119,7 +119,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
+	mcfg.Probe, mcfg.Average = true, cfg.Average
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	names := map[int]string{}
 	for _, j := range mcfg.Neighbors {
@@ -127,6 +127,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
+	if cfg.Fleet.wire().Payload == PayloadRelease {
+		n.claims.Compare(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name])
+	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey

@@ -10,13 +10,18 @@ import (
 )
 
 // room is how many frames at most wait for a neighbor: two messages of a round, and answers. The run's last has its own place.
-const room = 4
+// Questions and evidence have as many places as words, which is more than a few rounds bring.
+const (
+	room  = 4
+	words = 512
+)
 
 // outbox holds the frames for a neighbor that its sender has not taken yet.
 type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond // of what follows
 	frames [][]byte  // oldest first
+	words  [][]byte  // questions and evidence, which go first, likewise
 	closed bool
 }
 
@@ -31,11 +36,26 @@ func newOutbox() *outbox {
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if slices.ContainsFunc(b.frames, func(f []byte) bool { return bytes.Equal(f, frame) }) {
+	if waits(b.frames, frame) {
 		return
 	}
 	if len(b.frames) < room || last && len(b.frames) == room {
 		b.frames = append(b.frames, frame)
+		b.change.Signal()
+	}
+}
+
+// waits reports whether a frame is among others.
+func waits(among [][]byte, frame []byte) bool {
+	return slices.ContainsFunc(among, func(f []byte) bool { return bytes.Equal(f, frame) })
+}
+
+// say adds a question or evidence, unless it waits already or there is no room.
+func (b *outbox) say(frame []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.words) < words && !waits(b.words, frame) {
+		b.words = append(b.words, frame)
 		b.change.Signal()
 	}
 }
@@ -52,14 +72,18 @@ func (b *outbox) close() {
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.frames) == 0 && !b.closed {
+	for len(b.frames)+len(b.words) == 0 && !b.closed {
 		b.change.Wait()
 	}
-	if len(b.frames) == 0 {
+	from := &b.frames
+	if len(b.words) > 0 {
+		from = &b.words
+	}
+	if len(*from) == 0 {
 		return nil
 	}
-	frame := b.frames[0]
-	b.frames = slices.Delete(b.frames, 0, 1)
+	frame := (*from)[0]
+	*from = slices.Delete(*from, 0, 1)
 	return frame
 }
 
@@ -88,7 +112,11 @@ func (r *run) post(to int, m *admm.Message) error {
 		return nil
 	}
 	frame, err := r.codec.Append(nil, m)
-	if err == nil {
+	switch {
+	case err != nil:
+	case len(m.Signed.Digests) > 0: // a question or evidence
+		box.say(frame)
+	default:
 		box.put(frame, false)
 	}
 	return err
@@ -107,6 +135,11 @@ func (r *run) reached(name string) {
 			r.correct(j, peer)
 		}
 		r.show(j, peer)
+	}
+	for _, e := range r.status.Evidence { // of others: it may not know
+		if e.Member != name && r.cases[j] == nil {
+			r.postEvidence(j, &e)
+		}
 	}
 	r.sendNotice(j)
 	r.machine.Reached(j)

@@ -80,11 +80,9 @@ type Config struct {
 	// all neighbors than Robust times the median of their distances from it. Where nobody exceeds that, no bit changes. With
 	// b malicious ones of n neighbors, 2b < n+1, their influence is bounded by that of the honest ones. See sdk/ROBUST.md.
 	Robust float64
-	// Members, if not 0, is N, from which follows how far clip and noise can take a member; see [Influence].
+	// Members, if not 0, is N, from which follows how far clip and noise can take a member: the public bound, to which every
+	// release is cut back; see [Config.Impossible].
 	Members int
-
-	// Quarantine lets the machine drop a neighbor whose release cannot be right, see [Machine.Verdicts].
-	Quarantine bool
 }
 
 // fallbackLoss replaces a loss that is unavailable in a private run, where silence would reveal something about the data.

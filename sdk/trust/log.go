@@ -33,6 +33,7 @@ type Log struct {
 	Own         signed.Chain
 	Seen        *signed.Statement // the newest that may be seen: its release is stored and marked
 	Peers       map[int]*Peer
+	Gossip      *Gossip // nil unless releases are compared
 }
 
 // Peer is what is held of one neighbor.
@@ -49,6 +50,8 @@ type Peer struct {
 	Ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
 	Times       int
 	Request     uint64 // the last takeover in which a device of its name has asked where this node stands
+
+	taken [2]Used // its last releases, by number mod 2, if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -182,6 +185,9 @@ func (l *Log) Attach(m *admm.Message) {
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release, admm.Start:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
+		if m.Kind == admm.Release {
+			m.Signed.Digests = l.Gossip.Of(m.Round)
+		}
 		return
 	case admm.Probe:
 		m.Signed.Own = Encoded(l.Own.Last())

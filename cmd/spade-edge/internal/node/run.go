@@ -107,7 +107,17 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	text := fmt.Sprintf("epsilon %s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
+	with := ""
+	switch {
+	case p.PairSigma == 0:
+	case p.Colluders == 0:
+		with = " against outsiders"
+	case p.Colluders == 1:
+		with = " with any 1 other member"
+	default:
+		with = fmt.Sprintf(" with any %d other members", p.Colluders)
+	}
+	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), with, p.Delta)
 	if p.Unit == sdk.UnitRecord {
 		text += " " + p.Each()
 	}
