@@ -23,11 +23,13 @@ type Forecast struct {
 	Signal float64 `json:"signal"` // of what is learned against the noise of the members' mean
 	Worth  Worth   `json:"worth"`
 
-	// What would make it Good: so many members or so large an epsilon, if all else stayed, or shared noise with one colluder
+	// What would make it Good: so many members or so large an epsilon, if all else stayed, or shared noise with [MostColluders]
 	// and the settings of [Suggest]. All are zero if the run is good; Share is false where neighbors share noise already.
 	Members int     `json:"members_for_good,omitempty"`
 	Epsilon float64 `json:"epsilon_for_good,omitempty"`
 	Share   bool    `json:"sharing_for_good,omitempty"`
+	// Halved is what Signal would be with half the parameters, by the same settings; 0 if the run is good, or has few.
+	Halved float64 `json:"signal_with_half_the_parameters,omitempty"`
 	// Records says that the same epsilon for each record, in place of each client, would bring more.
 	Records bool `json:"records_for_good,omitempty"`
 }
@@ -37,6 +39,10 @@ const (
 	goodFrom      = 1.0
 	// reach bounds how far it helps a model to go: with unit features, scores further out are certain enough.
 	reach = 2.25
+	// manyParameters are so many that columns may be left out.
+	manyParameters = 16
+	// mostShare is how much more noise as many colluders make as [MostColluders] allows than one.
+	mostShare = 1.1
 	// aim is how many queries a parameter and round a member must make for its update to be signal in equal parts.
 	aim = 10.0
 )
@@ -63,6 +69,10 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 	if n := math.Ceil(float64(len(f.Members)) * lacks * lacks); n < 1e6 {
 		r.Members = int(n)
 	}
+	if half := *f; f.Dim >= manyParameters {
+		half.Dim = (f.Dim + 1) / 2
+		r.Halved = half.signal(samples)
+	}
 	pr, rho := f.Privacy, f.Rho()
 	if more := rho * lacks * lacks; more < 1e6 {
 		r.Epsilon = math.Ceil(pr.Accounting.Epsilon(more, pr.Delta))
@@ -77,7 +87,7 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
-		r.Share = err == nil && other.signal(samples) >= goodFrom
+		r.Share = err == nil && other.signal(samples) >= mostShare*goodFrom
 	}
 	if pr.Unit == UnitClient && samples > 0 {
 		each := *f

@@ -68,6 +68,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
 		return false, err // a frame is no progress in itself: a neighbor may repeat itself because it lacks something
 	}
+	r.relayAgain(!p.moved)
 	if !p.moved {
 		r.machine.Tick()
 		r.showAgain()
@@ -157,6 +158,7 @@ func (r *run) answer(queries []zoest.Query) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx) // the queries stay open
 	}
+	r.curve.add(r.losses, zoest.Usable)
 	if refused := r.machine.Answer(r.losses...); refused != nil {
 		return errors.Join(refused, err)
 	}

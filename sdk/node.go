@@ -37,8 +37,12 @@ type Node struct {
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	relays    *relays        // nil unless they do, and others than neighbors share some
+	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
+	curve     lossCurve // of the node's queries; belongs to Run
+	trend     *Trend    // what curve shows; likewise
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -55,7 +59,7 @@ type Node struct {
 // Status is where a node stands.
 type Status struct {
 	Round         int               // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string          // neighbors whose messages hold the round up
+	Waiting       []string          // neighbors whose messages hold the round up, or others whose keys do
 	Queries       int64             // losses asked for
 	FailedQueries int64             // of these, how many failed; nobody outside learns this number
 	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
@@ -71,6 +75,10 @@ type Status struct {
 
 	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
 	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
+
+	// Trend says if the losses of this node's own queries still fall; nil before 24 rounds with data of this process. It is for
+	// the device alone: see [Trend].
+	Trend *Trend
 }
 
 // Neighbor is how far a neighbor is known to be.
@@ -119,16 +127,25 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
+	if cfg.Fleet.wire().Payload == PayloadRelease {
+		n.claims.Compare(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name])
+	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
 			n.secrets = new(trust.Secrets)
+			if mcfg.Partners != nil {
+				n.secrets.Relays, n.relays, mcfg.Paired = true, newRelays(mcfg.Partners), n.paired
+			}
 		}
 	}
 	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	n.log = slog.New(transport.Limited(logger.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
+		return nil, err
+	}
+	if n.levels, err = cfg.Fleet.Privacy.levels(p.noise); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
@@ -181,6 +198,9 @@ func (n *Node) Spend() dpmech.Total {
 	return dpmech.Total{}
 }
 
+// Levels returns those of [Privacy.Levels], the node's own, not to be changed.
+func (n *Node) Levels() []dpmech.Level { return n.levels }
+
 // publish makes the machine's state visible from outside.
 func (n *Node) publish() {
 	st := n.machine.Status()
@@ -191,7 +211,7 @@ func (n *Node) publish() {
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
-	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
+	n.status.ConsensusError, n.status.Compared, n.status.Trend = st.ConsensusError, st.Compared, n.trend
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))
 	}
@@ -204,4 +224,5 @@ func (n *Node) publish() {
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
 	}
+	n.status.Waiting = n.awaitKeys(n.status.Waiting)
 }

@@ -18,24 +18,31 @@ var (
 	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
-	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
-	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
-	missing = suite{"./sdk/admm", "MissingKey"}
-	survive = suite{"./sdk", "AgreementSurvives"}
-	flows   = suite{"./sdk/admm", "Flows|RestoreAfter"}
-	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
-	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
-	keys    = suite{"./sdk/pair", "Key"}
-	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
-	liars   = suite{"./sdk/admm", "Liars"}
-	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
-	floods  = suite{"./transport/ws", "Useless"}
-	words   = suite{"./sdk", "Outbox|LastWord"}
-	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
-	late    = suite{"./sdk", "LateStopSurvives"}
-	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
-	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	agree    = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
+	sharing  = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
+	missing  = suite{"./sdk/admm", "MissingKey"}
+	survive  = suite{"./sdk", "AgreementSurvives"}
+	flows    = suite{"./sdk/admm", "Flows|RestoreAfter"}
+	network  = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
+	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
+	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
+	keys     = suite{"./sdk/pair", "Key"}
+	robust   = suite{"./sdk/admm", "Robust|RestoreAfter"}
+	liars    = suite{"./sdk/admm", "Liars"}
+	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
+	floods   = suite{"./transport/ws", "Useless"}
+	words    = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
+	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	late     = suite{"./sdk", "LateStopSurvives"}
+	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling  = suite{"./sdk", "Trend"}
+	saddles  = suite{"./sdk", "Saddle"}
+	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
+	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
+	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
+	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
+	choices  = suite{"./sdk", "Suggest"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -45,6 +52,14 @@ type mutation struct {
 }
 
 var mutations = []mutation{
+	{"broker: a repeat is always due", "transport/internal/sealed/ring.go", "now.Sub(p.at) >= p.gap", "now.Sub(p.at) >= 0", brokers},
+	{"broker: repeats do not become rarer", "transport/internal/sealed/ring.go", "max(2*p.gap, r.repeatMin)",
+		"max(p.gap, r.repeatMin)", brokers},
+	{"broker: an envelope may come from anybody", "transport/internal/sealed/envelope.go", "string(v.from) != string(e.fromTag) || ",
+		"", brokers},
+	{"broker: a header may be changed", "transport/internal/sealed/envelope.go", "	sum := digest(e.bound(v.head), v.sealed)",
+		"	sum := digest(e.bound(v.beforeKeys), v.sealed)", brokers},
+	{"broker: the last piece has no limit", "transport/internal/sealed/end.go", "/size >= maxPieces", "/size > maxPieces", brokers},
 	{"sign of the penalty in a local step", "sdk/admm/round.go",
 		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
 	{"sign of the penalty in the release", "sdk/admm/round.go",
@@ -63,7 +78,7 @@ var mutations = []mutation{
 	{"stop: acted on before it is kept", "sdk/stop.go",
 		"{ j.Stops = next.Known }", "{}", suite{"./sdk", "StopSurvivesKills"}},
 	{"stop: an early end that its state does not have", "sdk/admm/stop.go",
-		"		m.early = m.round + 1\n", "		m.early = max(release, m.begunRound())\n", late},
+		"		m.early = m.round + 1\n", "		m.early = max(release, m.Begun())\n", late},
 	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of what is new", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
@@ -95,7 +110,7 @@ var mutations = []mutation{
 	{"absent: noise is shared with one more gone", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 1+g.Shared.Absent {", sums},
 	{"absent: no noise is shared without one member", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 0 {", sums},
 	{"absent: noise is shared with who is gone", "sdk/admm/round.go",
-		"		if m.gone(i) {\n			continue\n		}\n		peer", "		peer", sums},
+		"		if m.gone(i) {\n			continue\n		}\n		p, ok", "		p, ok", sums},
 	{"absent: noise is planned for the colluders alone", "sdk/privacy.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
 		suite{"./sdk", "AbsentIsPlanned"}},
 	{"absent: the weakest assumption of all releases", "dpmech/total.go", "b.absent < a.absent", "b.absent > a.absent", pairs},
@@ -279,7 +294,7 @@ var mutations = []mutation{
 	{"worlds: the next round before a release was stored", "sdk/admm/machine.go",
 		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.reserve {", worlds},
 	{"worlds: an early end of a round that has begun", "sdk/admm/stop.go",
-		"m.cfg.Data(m.begunRound()))", "m.cfg.Data(m.round))", worlds},
+		"m.cfg.Data(m.Begun()))", "m.cfg.Data(m.round))", worlds},
 	{"worlds: a start from a state that is lost", "sdk/admm/takeover.go",
 		"m.round > since+1 || since == m.lost {", "m.round > since+1 {", worlds},
 	{"worlds: an edge that begins anew after an early end is not read again", "sdk/admm/state.go",
@@ -292,6 +307,28 @@ var mutations = []mutation{
 		"		if lost := shown[id]; l.Inherits(id) {", "		if lost := shown[id]; !l.Inherits(id) {", suite{"./sdk", "Inherit"}},
 	{"a claim that has a double", "sdk/trust/check.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
+	{"story: digests are not passed on", "sdk/trust/gossip.go",
+		"				c.known, c.digest = true, d\n				fresh = append(fresh, s)\n", "				c.known, c.digest = true, d\n", gossip},
+	{"story: nobody asks", "sdk/trust/gossip.go", "			case c.digest != d:\n				c.asked = true", "			case c.digest != d:", gossip},
+	{"story: a statement that nobody has signed", "sdk/trust/gossip.go",
+		"err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))", "_ = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))",
+		gossip},
+	{"story: statements of another slot", "sdk/trust/gossip.go",
+		"(st.Round != s.Round || st.Epoch != s.Epoch)", "(st.Round != s.Round && st.Epoch != s.Epoch)", suite{"./sdk/trust", "WrongQuestions"}},
+	{"story: a question is not passed on", "sdk/trust/gossip.go",
+		"		list = append(list, Question{s, nil})", "		list = append(list, Question{s, nil})[:0]", gossip},
+	{"story: a slot is asked about again and again", "sdk/trust/gossip.go", "		c.passed = true\n", "", suite{"./sdk/trust", "WrongQuestions"}},
+	{"story: many digests of many members", "sdk/trust/gossip.go",
+		"%g.every == 0 && g.bad", "%g.every >= 0 && g.bad", gossip},
+	{"story: who works with a member that has two is not told", "sdk/trust/gossip.go", "s.Round == release-2 && g.bad", "s.Round == release && g.bad",
+		gossip},
+	{"story: a way back to one story", "sdk/trust/check.go", "&& r.Prev != before.Statement.ID(peer.Scope) {",
+		"&& r.Prev == [32]byte{} {", gossip},
+	{"story: digests of what has come since", "sdk/story.go", "Taken(release-1)", "Taken(release)", suite{"./sdk", "TellTheTime"}},
+	{"story: another past is no contradiction", "sdk/signed/statement.go", "a.Round > 0 && a != b", "a.Round > 0 && a.Value != b.Value",
+		suite{"./sdk/signed", "Contradicts"}},
+	{"story: evidence by others does nothing", "sdk/prove.go", "	case of >= 0:\n		r.expose(e)\n", "	case of >= 0:\n", suite{"./sdk", "EvidenceTravels"}},
+	{"story: questions take the room of releases", "sdk/outbox.go", "if len(b.words) > 0 {", "if len(b.words) > 0 && len(b.frames) == 0 {", words},
 	{"a mark before the state", "sdk/durable.go",
 		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
 			"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n",
@@ -306,10 +343,10 @@ var mutations = []mutation{
 		"errors.Join(err, n.account.mark(m.Data(e.Held)))", "err", order},
 
 	{"shared: both ends add", "sdk/admm/round.go",
-		"Subtract: m.client() > peer}", "Subtract: false}", sums},
+		"p.Subtract = m.client() > peer", "p.Subtract = false", sums},
 	{"shared: with one neighbor less", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		peer",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		peer", sums},
+		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		p, ok",
+		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		p, ok", sums},
 	{"shared: the keys of the release before", "sdk/admm/round.go",
 		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
 	{"shared: own noise only in a blank release", "sdk/admm/round.go",
@@ -346,6 +383,24 @@ var mutations = []mutation{
 		"	if err == nil && l.EpsilonAll > 0 {", "	if err == nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: no limit against all others in a certificate", "dpmech/cost.go",
 		"if c.AgainstAll != nil && l.EpsilonAll > 0 {", "if c.AgainstAll != nil && l.EpsilonAll < 0 {", pairs},
+	{"curve: levels of a certificate not checked by the graph", "sdk/audit/audit.go",
+		"if !slices.Equal(found, want) {", "if len(found) != len(want) {", audits},
+	{"curve: the cost in a certificate not checked", "dpmech/curve.go",
+		"have.Rho >= want.Rho && notBelow(have.Rho, want.Rho) && ", "", proofs},
+	{"curve: levels of a certificate that rise", "dpmech/curve.go",
+		"p.Effective <= before.Effective", "p.Effective > 0", proofs},
+	{"curve: an epsilon with one digit less", "dpmech/curve.go",
+		"2-int(math.Floor(math.Log10(x)))", "1-int(math.Floor(math.Log10(x)))", suite{"./dpmech", "EpsilonText"}},
+	{"curve: a cost with colluders that is too low", "dpmech/curve.go",
+		"(x - named) / (own - named)", "(x - named) / own", suite{"./dpmech", "Curve"}},
+	{"curve: the noise that is left to outsiders for all", "sdk/levels.go",
+		"at.Colluders = c\n", "at.Colluders = 0\n", suite{"./sdk", "Levels$"}},
+	{"forecast: half the parameters are all", "sdk/forecast.go",
+		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk", "ForecastHalved"}},
+	{"scale of a column not applied", "sdk/task/fitted.go",
+		"z *= s.Scale[j]", "z *= 1", suite{"./sdk/task", "Scale"}},
+	{"scale of a column that is none", "sdk/task/scale.go",
+		"for _, name := range slices.Sorted(maps.Keys(left)) {", "for _, name := range slices.Sorted(maps.Keys(left))[:0] {", suite{"./sdk/task", "Scale"}},
 	{"shared: the strongest adversary of all releases", "dpmech/total.go",
 		"min(a.colluders, b.colluders)", "max(a.colluders, b.colluders)", pairs},
 	{"shared: a lifetime limit that is none against all others", "dpmech/filter.go",
@@ -373,6 +428,42 @@ var mutations = []mutation{
 		"max(m.Round, r.machine.Heard(m.From))", "m.Round", sharing},
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
+
+	{"partners: neighbors in their place", "sdk/fleet.go", "cfg.Partners = p.noise.Neighbors(client)",
+		"cfg.Partners = p.graph.Neighbors(client)", partners},
+	{"partners: what is left on the graph of messages", "sdk/fleet.go", "f.checkShared(p.noise)", "f.checkShared(p.graph)", partners},
+	{"partners: another graph in a certificate", "sdk/audit/audit.go", "			{\"partners\", s.Shared.Partners, want.Shared.Partners},\n", "",
+		partners},
+	{"partners: an offer that nobody has signed", "sdk/trust/secrets.go",
+		"if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil {",
+		"if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil && s.Kept == nil {", partners},
+	{"partners: a second key of one device", "sdk/trust/secrets.go", "case old.Round != o.Round || old.Value != o.Value:",
+		"case old.Round != o.Round:", suite{"./sdk/trust", "RelayedOffers"}},
+	{"partners: an offer that is told and not kept", "sdk/trust/secrets.go", "	s.Kept.Add(member, o)\n	s.Changed = true\n",
+		"	s.Kept.Add(member, o)\n", suite{"./sdk/trust", "RelayedOffers"}},
+	{"partners: a release before its keys", "sdk/admm/machine.go", "return m.cfg.Paired == nil ||", "return m.round == 0 ||", overlay},
+	{"partners: more keys missing than members may be absent", "sdk/admm/round.go",
+		"if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {", "if len(m.pairs) == 0 {", overlay},
+	{"partners: a key that is not used stays in memory", "sdk/admm/round.go", "		clear(m.pairs)\n		return g.Alone(), nil\n	}\n	return g, m.pairs",
+		"		return g.Alone(), nil\n	}\n	return g, m.pairs", overlay},
+	{"partners: noise is for neighbors in use alone", "sdk/admm/round.go", "		if p, ok := m.pair(peer); ok {",
+		"		if p, ok := m.pair(peer); ok && m.Quarantined(peer) == 0 {", overlay},
+	{"regular: an edge twice", "sdk/graph/regular.go", "one == two || linked[one] ||", "one == two ||", suite{"./sdk/graph", "Regular"}},
+	{"regular: no walk", "sdk/graph/regular.go", "for range 10 * len(edges) {", "for range 0 * len(edges) {", suite{"./sdk/graph", "Regular"}},
+	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
+	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
+		falling},
+	{"saddle: parameters of which a half matters", "sdk/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
+	{"input: a pipe is a file", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case info.Size() <= limit:",
+		suite{"./sdk/regular", "."}},
+	{"input: numbers beyond float32", "sdk/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
+		suite{"./sdk/task", "RecipeFaults"}},
+	{"short steps where variance is uneven", "sdk/suggest.go",
+		"share = 9", "share = 3", choices},
+	{"long steps where there is noise", "sdk/suggest.go",
+		"case tracking && p.NonPrivate:", "case tracking:", choices},
+	{"models apart at the end of a run without noise", "sdk/suggest.go",
+		"m.Estimator == EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

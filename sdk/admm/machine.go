@@ -338,7 +338,7 @@ func (m *Machine) advance() error {
 				return nil
 			}
 		case m.due:
-			if !m.begun && !m.all(func(e *edge) bool { return e.probed }) {
+			if !m.begun && !(m.all(func(e *edge) bool { return e.probed }) && m.paired()) {
 				return nil
 			}
 			if !m.aimed {
@@ -376,6 +376,11 @@ func (m *Machine) all(fulfilled func(*edge) bool) bool {
 		}
 	}
 	return true
+}
+
+// paired reports whether the release in progress waits for no key.
+func (m *Machine) paired() bool {
+	return m.cfg.Paired == nil || !m.private() || m.cfg.Paired(m.round+1)
 }
 
 // private reports whether the release in progress gets noise, and costs something.

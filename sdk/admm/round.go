@@ -201,21 +201,43 @@ func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}
+	if m.pairs = m.pairs[:0]; m.cfg.Partners != nil {
+		return m.overlay(g)
+	}
 	if len(m.edges)-m.live() > g.Shared.Absent {
 		return g.Alone(), nil
 	}
-	m.pairs = m.pairs[:0]
 	for i := range m.edges {
 		if m.gone(i) {
 			continue
 		}
-		peer := m.edges[i].peer
-		key, ok := m.cfg.PairKey(peer, m.round+1)
+		p, ok := m.pair(m.edges[i].peer)
 		if !ok {
 			clear(m.pairs)
 			return g.Alone(), nil
 		}
-		m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
+		m.pairs = append(m.pairs, p)
+	}
+	return g, m.pairs
+}
+
+// pair is the noise of the release in progress that is shared with another client. It is false if its key is missing.
+func (m *Machine) pair(peer int) (p dpmech.Pair, ok bool) {
+	p.Key, ok = m.cfg.PairKey(peer, m.round+1)
+	p.Subtract = m.client() > peer
+	return p, ok
+}
+
+// overlay is noise where others than the neighbors may share it. A key that is missing is an edge that is lost at this end.
+func (m *Machine) overlay(g dpmech.Gaussian) (dpmech.Gaussian, []dpmech.Pair) {
+	for _, peer := range m.cfg.Partners {
+		if p, ok := m.pair(peer); ok {
+			m.pairs = append(m.pairs, p)
+		}
+	}
+	if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {
+		clear(m.pairs)
+		return g.Alone(), nil
 	}
 	return g, m.pairs
 }

@@ -60,7 +60,7 @@ func (m *Machine) between(e *edge) bool {
 	case since == 0:
 		return e.epoch > 0
 	default:
-		return m.begunRound() <= since && !m.startShown(e)
+		return m.Begun() <= since && !m.startShown(e)
 	}
 }
 
@@ -213,7 +213,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Round > since && msg.Epoch == 0: // it answers a device that has taken this client's place
 		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
-		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.begunRound()}
+		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.Begun()}
 	}
 	e.joining = 0
 	if msg.Epoch > e.epoch {

@@ -44,10 +44,11 @@ func TestHopelessRun(t *testing.T) {
 func TestForecastText(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string][]string{
-		"-nodes 8 -graph ring -dim 6 -samples 400":                  {"weak: ", "10 nodes, epsilon 9 or -colluders 1 (", " would do"},
+		"-nodes 8 -graph ring -dim 6 -samples 400":                  {"weak: ", "10 nodes, epsilon 9 or -colluders auto (", " would do"},
 		"-nodes 2 -graph ring -dim 6 -samples 400":                  {"weak: ", "nodes or epsilon ", " would do"},
 		"-nodes 8 -graph complete -dim 6 -samples 400 -colluders 1": {"good: ", "what is learned is 2.3 of the noise\n"},
-		"-nodes 5 -graph ring -dim 40 -samples 400 -epsilon 1":      {"5 nodes are too few at epsilon 1: expect little better than guessing; "},
+		"-nodes 5 -graph ring -dim 40 -samples 400 -epsilon 1": {"5 nodes are too few at epsilon 1: expect little better than guessing; ",
+			"with half of the 40 parameters, as of fewer columns, it would be "},
 	} {
 		code, text := said(append([]string{"plan"}, strings.Fields(flags)...)...)
 		for _, want := range append(want, "forecast  ") {
