@@ -264,7 +264,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			cli.FiguresText(f.Total(f.Method.Rounds), pr.Each(), pr.Delta, pr.Accounting))
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
-			if r.Forecast.Worth == sdk.Good {
+			if r.Forecast.Gain >= sdk.Enough {
 				verdict = "ok"
 			} else if f.Hopeless() != nil {
 				refused = "; run refuses it without -anyway"
