@@ -79,7 +79,8 @@ type Certificate struct {
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
 	Cost
-	Lifetime   *Lifetime `json:"lifetime"` // nil: there is no ledger
+	Curve      []Point   `json:"curve,omitempty"` // the cost by the number of members who work together, epsilon by [GDP]
+	Lifetime   *Lifetime `json:"lifetime"`        // nil: there is no ledger
 	NotCovered []string  `json:"not_covered"`
 
 	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
@@ -88,8 +89,9 @@ type Certificate struct {
 }
 
 // NewCertificate certifies what a filter has counted at delta, without a signature. life, which it keeps, is that of the
-// data set's ledger, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade.
-func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
+// data set's ledger, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade. levels are those
+// that [CurveOf] takes, of releases that share noise.
+func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
 		Version: certificateVersion, About: about,
@@ -107,7 +109,11 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	if life != nil {
 		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify says what is wrong
 	}
-	c.Cost = CostOf(c.charged(), delta)
+	spent := c.charged()
+	c.Cost = CostOf(spent, delta)
+	if curve := CurveOf(spent, c.shared(), levels, delta, GDP); curve.Others > 0 {
+		c.Curve = curve.Points
+	}
 	if err := c.Verify(); err != nil {
 		return nil, err
 	}
@@ -141,6 +147,20 @@ func (c *Certificate) unit() Unit {
 // shares reports whether a cost that c states rests on noise that neighbors share.
 func (c *Certificate) shares() bool {
 	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
+}
+
+// shared returns the noise that the releases share, or that the ledger says they do; zero if none do.
+func (c *Certificate) shared() (s Shared) {
+	list := c.Spends
+	if c.Lifetime != nil {
+		list = append(slices.Clip(list), c.Lifetime.spends(c.RunID)...)
+	}
+	for _, one := range list {
+		if one.Shared != (Shared{}) {
+			return one.Shared
+		}
+	}
+	return s
 }
 
 // charged returns what this run costs: the larger of its releases and of what the ledger has of it.
@@ -283,6 +303,7 @@ func (c *Certificate) Verify() error {
 		n := countRounds(c.Spends)
 		f.want(c.Rounds == n, "rounds: is %d, and the releases are %d", c.Rounds, n)
 		f.at("this run", c.Cost.verify(c.charged()))
+		f.at("curve", c.verifyCurve())
 		f.at("this run", c.Cost.withinLimit(c.Limit))
 		f.want(c.Limit == nil || c.Limit.Unit >= unitOf(c.Spends), "limit: it is %v, and the releases protect each record",
 			Client.Each())

@@ -245,7 +245,7 @@ func TestCertificateText(t *testing.T) {
 		"patients <2025>",
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "averaged model", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
-		"epsilon " + FormatEpsilon(c.EpsilonGDP, 3), "epsilon " + FormatEpsilon(c.Lifetime.EpsilonGDP, 3),
+		"epsilon " + epsilonText(c.EpsilonGDP), "epsilon " + epsilonText(c.Lifetime.EpsilonGDP),
 		"zero-out adjacency", "signed NO", "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {

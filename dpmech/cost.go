@@ -85,6 +85,11 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
+// notBelow reports whether an epsilon is stated within the bounds of [Certificate.Verify].
+func notBelow(have, want float64) bool {
+	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
+}
+
 // withinLimit reports that a cost exceeds a limit.
 func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {

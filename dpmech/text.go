@@ -26,9 +26,12 @@ func (c *Certificate) Text() string {
 	if unit == Record {
 		about = "any one record"
 	}
-	p.item("guarantee", "epsilon %s %sat delta %v, against %s: they can raise the odds of any guess about %s of this "+
+	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		FormatEpsilon(c.EpsilonGDP, decimals), unit.phrase(), c.Delta, c.Adversary, about)
+		c.curve().Text(), c.Delta, unit.phrase(), about)
+	if c.AgainstAll != nil {
+		p.item("", "outsiders see all releases; so many members, whichever they are, also know the noise that they share")
+	}
 	p.cost(c.Cost, unit)
 	if unit == Record {
 		p.persons(c.Cost)
@@ -51,9 +54,8 @@ func (c *Certificate) Text() string {
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
 	} else {
-		p.item("lifetime", "data set %q, all runs since %s together (%d): epsilon %s %sat delta %v, against %s",
-			life.Dataset, life.Created, len(life.Runs), FormatEpsilon(life.EpsilonGDP, decimals), life.Unit().phrase(), life.Delta,
-			life.Adversary)
+		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
+			len(life.Runs), CurveOf(life.Total(), Shared{}, nil, life.Delta, GDP).Text(), life.Delta, life.Unit().phrase())
 		p.cost(life.Cost, life.Unit())
 		p.limit("limit of all", life.Limit.lifelong())
 		for _, r := range life.Runs {
@@ -135,18 +137,17 @@ func visible(r rune) rune {
 	return '?'
 }
 
-// cost writes the other ways to state a cost, and that against all other members together, where it is another one.
+// cost writes the other ways to state a cost against its adversary.
 func (p *page) cost(c Cost, unit Unit) {
-	p.item("also stated as", "%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
+	named := ""
+	if c.AgainstAll != nil {
+		named = "against " + c.Adversary + ": "
+	}
+	p.item("also stated as", named+"%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
 		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
 		"replaced by none, epsilon %s",
 		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
 		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
-	if all := c.AgainstAll; all != nil {
-		p.item("against all", "epsilon %s at delta %v against %s, who know the noise that they share with this one",
-			FormatEpsilon(all.EpsilonGDP, decimals), all.Delta, all.Adversary)
-		p.cost(*all, unit)
-	}
 }
 
 // persons states epsilon for a person with r records: r steps of the same adjacency, over which the mu of GDP adds up.

@@ -25,12 +25,12 @@ func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), 
 // Each ends a statement of a cost for people: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase is Each with a space after it, or nothing for the unit of the paper, whose texts name the client.
+// phrase is Each with a space before it, or nothing for the unit of the paper, whose texts name the client.
 func (u Unit) phrase() string {
 	if u == Client {
 		return ""
 	}
-	return u.Each() + " "
+	return " " + u.Each()
 }
 
 // protected is what a certificate calls the unit.

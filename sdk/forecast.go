@@ -19,11 +19,13 @@ type Forecast struct {
 	High float64 `json:"gain_high"`
 
 	// What would bring the gain to [Enough]: so many members or so large an epsilon, if all else stayed, or shared noise with
-	// one colluder and the settings of [Suggest]. All are zero if the gain is enough; Share is false where neighbors share
+	// [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is false where neighbors share
 	// noise already.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
+	// Halved is what Gain would be with half the parameters, by the same settings; nil if the gain is enough, or there are few.
+	Halved *float64 `json:"gain_with_half_the_parameters,omitempty"`
 	// Records says that the same epsilon for each record, in place of each client, would bring more.
 	Records bool `json:"records_bring_more,omitempty"`
 }
@@ -35,6 +37,10 @@ const (
 	hopeless = 0.25
 	// reach bounds how far it helps a model to go: with unit features, scores further out are certain enough.
 	reach = 2.25
+	// manyParameters are so many that columns may be left out.
+	manyParameters = 16
+	// mostShare is how much more noise as many colluders make as [MostColluders] allows than one.
+	mostShare = 1.1
 	// aim is how many queries a parameter and round a member must make for its update to be signal in equal parts.
 	aim = 10.0
 )
@@ -120,6 +126,11 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 	if n := math.Ceil(float64(len(f.Members)) * lacks * lacks); n < 1e6 {
 		r.Members = int(n)
 	}
+	if half := *f; f.Dim >= manyParameters {
+		half.Dim = (f.Dim + 1) / 2
+		_, gain, _ := gains.at(half.signal(samples))
+		r.Halved = &gain
+	}
 	pr, rho := f.Privacy, f.Rho()
 	if more := rho * lacks * lacks; more < 1e6 {
 		r.Epsilon = math.Ceil(pr.Accounting.Epsilon(more, pr.Delta))
@@ -134,7 +145,7 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
-		r.Share = err == nil && other.signal(samples) >= gains.signal(Enough)
+		r.Share = err == nil && other.signal(samples) >= mostShare*gains.signal(Enough)
 	}
 	if pr.Unit == UnitClient && samples > 0 {
 		each := *f

@@ -86,8 +86,12 @@ func TestForecastCures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			most, err := sdk.MostColluders(g, 0)
+			if err != nil || most < 2 {
+				t.Fatal(most, err)
+			}
 			f.Method, f.Privacy, err = sdk.Suggest(sdk.Known{Dim: 40, Samples: []int{500}, Graph: g,
-				Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: 1}})
+				Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: most}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,6 +101,37 @@ func TestForecastCures(t *testing.T) {
 		change(&f)
 		if now, err := f.Forecast(500); err != nil || now.Gain < sdk.Enough || now.Members > 0 || now.Share {
 			t.Errorf("%s: %+v, %v", what, now, err)
+		}
+	}
+}
+
+// With half the parameters the forecast is what it says; a good run and one with few parameters say nothing of it.
+func TestForecastHalved(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		of := func(n, dim int) *sdk.Forecast {
+			r, err := clique(n, func(f *sdk.Fleet) {
+				if f.Dim = dim; each {
+					f.Privacy.Unit = sdk.UnitRecord
+					for range n {
+						f.Records = append(f.Records, 50)
+					}
+				}
+			}).Forecast(50)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		n := 12
+		if each {
+			n = 2
+		}
+		many, half, few := of(n, 201), of(n, 101), of(3, 15)
+		if many.Halved == nil || *many.Halved != half.Gain || half.Gain < many.Gain || few.Halved != nil {
+			t.Errorf("each record %v: %+v, and with half %+v; %+v", each, many, half, few)
+		}
+		if !each && of(2000, 16).Halved != nil {
+			t.Errorf("a run that gains enough: %+v", of(2000, 16))
 		}
 	}
 }

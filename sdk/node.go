@@ -37,8 +37,11 @@ type Node struct {
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
+	curve     lossCurve // of the node's queries; belongs to Run
+	trend     *Trend    // what curve shows; likewise
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -71,6 +74,10 @@ type Status struct {
 
 	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
 	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
+
+	// Trend says if the losses of this node's own queries still fall; nil before 24 rounds with data of this process. It is for
+	// the device alone: see [Trend].
+	Trend *Trend
 }
 
 // Neighbor is how far a neighbor is known to be.
@@ -131,6 +138,9 @@ func New(cfg Config) (*Node, error) {
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
+	if n.levels, err = cfg.Fleet.Privacy.Levels(p.graph); err != nil {
+		return nil, err
+	}
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
 		n.certified,
@@ -181,6 +191,9 @@ func (n *Node) Spend() dpmech.Total {
 	return dpmech.Total{}
 }
 
+// Levels returns those of [Privacy.Levels], the node's own, not to be changed.
+func (n *Node) Levels() []dpmech.Level { return n.levels }
+
 // publish makes the machine's state visible from outside.
 func (n *Node) publish() {
 	st := n.machine.Status()
@@ -191,7 +204,7 @@ func (n *Node) publish() {
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
-	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
+	n.status.ConsensusError, n.status.Compared, n.status.Trend = st.ConsensusError, st.Compared, n.trend
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -22,10 +23,15 @@ type PreflightReport struct {
 	Forecast *Forecast       // what the run will be worth; nil if it is not private, or the settings are wrong
 	Kept     *state.Snapshot // what the node would go on from; nil if there is nothing
 	Answered time.Duration   // how long the query took
+	// Saddle is the size of a set of parameters of which either half, moved from a start at zeros, changes no loss, and all of
+	// which together change one; 0 if none was found. Their gradient at zero is zero, as in hidden layers: the run then needs an
+	// X0. It comes from the data: for the device alone.
+	Saddle int
 }
 
 // Preflight applies the rules of [New], and asks the oracle once, until ctx ends; where each record is protected, for up to
-// 16 records, as the first ones may have no loss. It writes nothing: the node may be running. Only Fleet and Name are
+// 16 records, as the first ones may have no loss. If it answers and the run starts at zeros, a search for a saddle follows, of
+// at most 5 seconds. It writes nothing: the node may be running. Only Fleet and Name are
 // required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := new(PreflightReport)
@@ -58,6 +64,9 @@ func Preflight(ctx context.Context, cfg Config, read func() (*state.Snapshot, er
 			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // a record that cannot be read has no loss
 		}
 		r.Answered = time.Since(began)
+		if r.Oracle == nil && !slices.ContainsFunc(f.X0, func(v float32) bool { return v != 0 }) {
+			r.Saddle = saddle(ctx, cfg.Oracle, f.Dim, max(1, cfg.Samples))
+		}
 	}
 	return r
 }

@@ -129,6 +129,10 @@ func (r *run) perform(duties admm.Ready) error {
 		r.remembered = true
 		r.rememberHeads()
 	}
+	if duties.Released > 0 {
+		r.curve.close()
+		r.trend = r.curve.trend()
+	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {
 		r.cfg.Observer.Released(duties.Released, r.machine.Model())

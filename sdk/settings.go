@@ -43,8 +43,8 @@ func (s Setting) In(f *Fleet) any {
 
 // Ranges of what protects data. Package dpmech bounds sigma by the clip.
 var (
-	noise   = Range{Max: math.Inf(1), OpenMin: true, OpenMax: true}
-	unset   = Range{Max: math.Inf(1), OpenMin: true, OpenMax: true, Zero: "no noise is shared"}
+	noise   = Range{Max: math.MaxFloat32, OpenMin: true}
+	unset   = Range{Max: math.MaxFloat32, OpenMin: true, Zero: "no noise is shared"}
 	epsilon = Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
 	records = Range{Min: 1, Max: setting.Batch.Max, Whole: true} // of a member
 )

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -142,5 +143,33 @@ func TestASettingIsNamedInFourFiles(t *testing.T) {
 	})
 	if err != nil || len(named) == 0 || len(named) > 4 {
 		t.Errorf("momentum is named by %q, %v; want four files at most", named, err)
+	}
+}
+
+// No number of a fleet may be one that float32 does not hold.
+func TestSettingsFitFloat32(t *testing.T) {
+	for _, s := range sdk.Settings() {
+		for _, wrong := range []float64{1e39, -1e39, math.Inf(1), math.NaN()} {
+			f := privateRing()
+			switch x := s.In(f).(type) {
+			case *float64:
+				*x = wrong
+			case *admm.Schedule:
+				*x = admm.Schedule{wrong}
+			default:
+				continue
+			}
+			if err := f.Validate(); err == nil || !strings.Contains(err.Error(), s.Name) {
+				t.Errorf("%s is %v: error %v", s.Name, wrong, err)
+			}
+		}
+	}
+	for i, wrong := range []float32{float32(math.NaN()), float32(math.Inf(1)), 3e38} {
+		f := privateRing()
+		f.X0 = make([]float32, f.Dim)
+		f.X0[1] = wrong
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "X0[1]") {
+			t.Errorf("start %d: error %v", i, err)
+		}
 	}
 }

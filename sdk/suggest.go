@@ -214,7 +214,7 @@ func MostColluders(g *graph.Graph, absent int) (int, error) {
 	}
 	return 1 + sort.Search(max(0, least-absent-2), func(more int) bool {
 		sigma, err := noise(2 + more)
-		return err != nil || sigma > 1.1*one
+		return err != nil || sigma > mostShare*one
 	}), nil
 }
 

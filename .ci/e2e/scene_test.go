@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
@@ -81,8 +82,8 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	}
 	spent := f.Total(min(round, learning))
 	if !f.Privacy.NonPrivate {
-		s.Privacy = monitor.NewPrivacy(f, spent, nil)
-		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Adversary: s.Privacy.Adversary,
+		s.Privacy = monitor.NewPrivacy(f, spent, nil, nil)
+		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Adversary: s.Privacy.Adversary, Text: "epsilon 12.4 against everybody else together",
 			LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 12.3456, Limit: monitor.Unknown()}}
 	}
 	s.Local = &monitor.Local{Round: round, Loss: 0.0784, Accuracy: 0.895, Majority: 0.509, OfQueries: scorer}
@@ -184,6 +185,8 @@ func rare() []scene {
 		s.Privacy.Adversary = "any coalition of fewer than 7 other members"
 		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987}
 		s.Privacy.Lifetime.AgainstAll = &monitor.LifetimeAgainst{Epsilon: 234.5, Limit: monitor.Unknown()}
+		s.Privacy.Curve = []dpmech.Point{{Rho: 1, Epsilon: 2}, {Level: dpmech.Level{Colluders: 7}, Rho: 3, Epsilon: 123.4567}}
+		s.Privacy.Text = "epsilon 17.9 against outsiders, 18.1 with any 1 of 30 others, 19.2 with 5, 33.4 with 15, 124 with all"
 		return s
 	})
 	add("flat", false, true, monitor.Querying, 30, func(_ *sdk.Fleet, s *monitor.Status) any { return s })

@@ -34,6 +34,8 @@ var (
 	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late    = suite{"./sdk", "LateStopSurvives"}
 	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling = suite{"./sdk", "Trend"}
+	saddles = suite{"./sdk", "Saddle"}
 	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 )
 
@@ -337,6 +339,24 @@ var mutations = []mutation{
 		"	if err == nil && l.EpsilonAll > 0 {", "	if err == nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: no limit against all others in a certificate", "dpmech/cost.go",
 		"if c.AgainstAll != nil && l.EpsilonAll > 0 {", "if c.AgainstAll != nil && l.EpsilonAll < 0 {", pairs},
+	{"curve: levels of a certificate not checked by the graph", "sdk/audit/audit.go",
+		"if !slices.Equal(found, want) {", "if len(found) != len(want) {", audits},
+	{"curve: the cost in a certificate not checked", "dpmech/curve.go",
+		"notBelow(have.Rho, want.Rho) && ", "", proofs},
+	{"curve: levels of a certificate that rise", "dpmech/curve.go",
+		"p.Effective <= before.Effective", "p.Effective > 0", proofs},
+	{"curve: an epsilon with one digit less", "dpmech/curve.go",
+		"2-int(math.Floor(math.Log10(x)))", "1-int(math.Floor(math.Log10(x)))", suite{"./dpmech", "EpsilonText"}},
+	{"curve: a cost with colluders that is too low", "dpmech/curve.go",
+		"(x - named) / (own - named)", "(x - named) / own", suite{"./dpmech", "Curve"}},
+	{"curve: the noise that is left to outsiders for all", "sdk/levels.go",
+		"at.Colluders = c\n", "at.Colluders = 0\n", suite{"./sdk", "Levels$"}},
+	{"forecast: half the parameters are all", "sdk/forecast.go",
+		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk", "ForecastHalved"}},
+	{"scale of a column not applied", "sdk/task/fitted.go",
+		"z *= s.Scale[j]", "z *= 1", suite{"./sdk/task", "Scale"}},
+	{"scale of a column that is none", "sdk/task/scale.go",
+		"for _, name := range slices.Sorted(maps.Keys(left)) {", "for _, name := range slices.Sorted(maps.Keys(left))[:0] {", suite{"./sdk/task", "Scale"}},
 	{"shared: the strongest adversary of all releases", "dpmech/total.go",
 		"min(a.colluders, b.colluders)", "max(a.colluders, b.colluders)", pairs},
 	{"shared: a lifetime limit that is none against all others", "dpmech/filter.go",
@@ -365,6 +385,10 @@ var mutations = []mutation{
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
+	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
+	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
+		falling},
+	{"saddle: parameters of which a half matters", "sdk/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }

@@ -70,7 +70,7 @@ def hearts(into):
 
 def simulate(*flags):
     text = subprocess.run([program, "simulate", *flags, "-json"], capture_output=True, text=True)
-    if text.returncode == 2:  # these flags do not go together, such as a graph that is too thin
+    if text.returncode == 64:  # these flags do not go together, such as a graph that is too thin
         return None
     text.check_returncode()
     return json.loads(text.stdout)

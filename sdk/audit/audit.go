@@ -111,6 +111,7 @@ func (x *auditor) method() {
 		}
 	}
 	x.fault("ended_after_round", x.stopped())
+	x.fault("curve", x.curve())
 	x.releases("releases", c.Spends)
 	if life := c.Lifetime; life != nil {
 		for i, r := range life.Runs {
@@ -159,6 +160,30 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 		}
 		next = s.First + s.Rounds
 	}
+}
+
+// curve compares what the certificate says is left of shared noise with what the fleet's graph leaves.
+func (x *auditor) curve() error {
+	p := x.fleet.Privacy
+	g, err := x.fleet.Graph()
+	if err != nil {
+		return err
+	}
+	want, err := p.Levels(g)
+	if err != nil {
+		return err
+	}
+	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // the noise that is shared is none, or of no use
+		want = nil
+	}
+	var found []dpmech.Level
+	for _, point := range x.c.Curve {
+		found = append(found, point.Level)
+	}
+	if !slices.Equal(found, want) {
+		return fmt.Errorf("is of the levels %v, want %v, which follow from the graph", found, want)
+	}
+	return nil
 }
 
 // limitText writes a limit for a comparison.

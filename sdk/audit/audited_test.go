@@ -141,12 +141,20 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 			t.Fatal(err)
 		}
 	}
+	g, err := w.fleet.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels, err := w.fleet.Privacy.Levels(g)
+	if err != nil {
+		t.Fatal(err)
+	}
 	hash := w.fleet.Hash()
 	c, err := dpmech.NewCertificate(dpmech.About{
 		RunID:   dpmech.RunID{Run: w.fleet.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b"},
 		Sampler: dpmech.Sampler, Cooldown: w.fleet.Method.Cooldown,
 		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
-	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
+	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta), levels...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestModelFaults(t *testing.T) {
 	if err := os.Truncate(big, maxModel+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadModel(big); err == nil || !strings.Contains(err.Error(), "want a model file of at most") {
+	if _, err := ReadModel(big); err == nil || !strings.Contains(err.Error(), "want at most") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }

@@ -51,6 +51,9 @@ func parseTask(data []byte) (*task.Recipe, error) {
 	}
 	r.Model = form.ModelSpec
 	r.Columns, r.Classes = someOf(r.Columns), someOf(r.Classes)
+	if s := r.Standardize; s != nil {
+		s.Scale = someOf(s.Scale)
+	}
 	if m := r.Missing; m != nil {
 		m.Fill, m.Columns = someOf(m.Fill), someOf(m.Columns)
 	}

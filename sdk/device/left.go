@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -49,7 +48,7 @@ func (d *Device) Model() ([]float32, error) {
 func (d *Device) Certificate() ([]byte, error) {
 	a := d.alive.Load()
 	if a == nil {
-		return os.ReadFile(d.File.Certificate())
+		return fleetfile.ReadFile(d.File.Certificate(), fleetfile.MaxFile, "a certificate")
 	}
 	cert, err := a.node.Certificate()
 	if err != nil {
@@ -114,7 +113,15 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
-		st.Privacy = monitor.NewPrivacy(f, spent, life)
+		g, err := f.Graph()
+		if err != nil {
+			return nil, err
+		}
+		levels, err := p.Levels(g)
+		if err != nil {
+			return nil, err
+		}
+		st.Privacy = monitor.NewPrivacy(f, spent, levels, life)
 	}
 	return &st, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
 // Outcome is the result of a node's run, and its JSON.
@@ -24,7 +25,8 @@ type Outcome struct {
 	Model      string  `json:"model_sha256"` // of the model as float32, little endian
 	Local      *Local  `json:"local_display"`
 	// LocalErrors takes the place of Local where a number is predicted.
-	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
+	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
+	Trend       *monitor.Trend `json:"trend,omitempty"` // nil if this process made fewer than 24 rounds with data
 	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
 	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
@@ -37,8 +39,9 @@ type Outcome struct {
 	// Quarantined are the neighbors without which the run has gone on, each with since when and why.
 	Quarantined []string `json:"quarantined,omitempty"`
 
-	Spent         dpmech.Total `json:"-"` // what the run's releases have cost
-	ConditionalOn []string     `json:"-"` // see [sdk.Config]
+	Spent         dpmech.Total   `json:"-"` // what the run's releases have cost
+	Levels        []dpmech.Level `json:"-"` // see [sdk.Privacy.Levels]
+	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 
 // LocalErrors is Local where a number is predicted, in its unit.
@@ -61,8 +64,11 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), Levels: d.node.Levels(), ConditionalOn: d.source.ConditionalOn,
 	}
+	ended := *d.fleet
+	ended.Method = d.Method()
+	o.Trend = monitor.NewTrend(&ended, st.Trend)
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]
 		if why := n.Influence.Suspicion(); why != "" {

@@ -7,40 +7,20 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // ReadFile reads a regular file of at most limit bytes; it refuses others, such as pipes. want names the expected kind of
 // file in errors.
 func ReadFile(path string, limit int64, want string) ([]byte, error) {
-	info, err := os.Stat(path) // before opening: a pipe would wait for a writer
+	data, err := regular.Read(path, limit)
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: %s: %w", want, err)
-	}
-	if mode := info.Mode(); !mode.IsRegular() || info.Size() > limit {
-		kind := "special file"
-		if mode.IsRegular() {
-			kind = "file"
-		} else if mode.IsDir() {
-			kind = "folder"
-		}
-		return nil, fmt.Errorf("fleetfile: %s is a %s of %d bytes, want %s of at most %d", path, kind, info.Size(), want, limit)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("fleetfile: %s: %w", want, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("more than %d bytes", limit)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fleetfile: %s: %w", path, err)
 	}
 	return data, nil
 }

@@ -213,9 +213,9 @@ func TestWriteAndRead(t *testing.T) {
 	for want, change := range map[string]func() error{
 		"x0.sha256 is ":                         func() error { return os.WriteFile(x0, make([]byte, 12), 0o600) },
 		"x0.bin has 11 bytes, want 12":          func() error { return os.WriteFile(x0, make([]byte, 11), 0o600) },
-		"is a file of 13 bytes, want a start":   func() error { return os.WriteFile(x0, make([]byte, 13), 0o600) },
+		"is a file of 13 bytes, want at most ":  func() error { return os.WriteFile(x0, make([]byte, 13), 0o600) },
 		"x0.file: want 3 numbers of four bytes": func() error { return nil },
-		"is a folder of":                        func() error { return os.Mkdir(x0, 0o700) },
+		"is a folder":                           func() error { return os.Mkdir(x0, 0o700) },
 	} {
 		if err := change(); err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestWriteAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Read(path); err == nil || !strings.Contains(err.Error(),
-		fmt.Sprintf("of %d bytes, want a fleet file of at most", MaxFile+1)) {
+		fmt.Sprintf("of %d bytes, want at most", MaxFile+1)) {
 		t.Errorf("a huge file: %v", err)
 	}
 }

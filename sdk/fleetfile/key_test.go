@@ -111,7 +111,7 @@ func TestKeys(t *testing.T) {
 		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"},
 		{encode(nil), 0o600, "does not hold an Ed25519 key"},
 		{encode(other), 0o600, "does not hold an Ed25519 key"},
-		{strings.Repeat("x", maxKeyFile+1), 0o600, "want a key file of at most"},
+		{strings.Repeat("x", maxKeyFile+1), 0o600, "want at most"},
 	} {
 		if strings.Contains(c.want, "mode") && runtime.GOOS == "windows" {
 			continue

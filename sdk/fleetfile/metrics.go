@@ -51,10 +51,15 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	if _, err := ReadSecret(m.CertificateKey, "a key file"); err != nil { // nobody else may read it
+	key, err := ReadSecret(m.CertificateKey, "a key file") // nobody else may read it
+	if err != nil {
 		return "", nil, err
 	}
-	own, err := tls.LoadX509KeyPair(m.Certificate, m.CertificateKey)
+	chain, err := ReadFile(m.Certificate, MaxFile, "certificates in PEM")
+	if err != nil {
+		return "", nil, err
+	}
+	own, err := tls.X509KeyPair(chain, []byte(key))
 	if err != nil {
 		return "", nil, fmt.Errorf("fleetfile: %s and %s: %w", m.Certificate, m.CertificateKey, err)
 	}

@@ -9,11 +9,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
+
+const mostEdges = 1 << 30 // bytes of a file of edges
 
 const erDraws = 100 // of an Erdos-Renyi graph, until one is connected
 
@@ -79,7 +82,7 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 	case "er":
 		return erdosRenyi(arg, n, seed)
 	case "file":
-		f, err := os.Open(arg)
+		f, err := regular.Open(arg, os.O_RDONLY, 0, mostEdges)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@
 // Nobody is authenticated, so [Listen] takes loopback addresses alone, and [Guard] refuses requests from elsewhere. Only GET
 // and HEAD are answered. The page loads nothing from elsewhere, and no CORS header lets other pages read it.
 //
-// Loss and accuracy on the device's own data ([Config.Score]) and the number of failed queries come from the data
+// Loss and accuracy on the device's own data ([Config.Score]), whether the loss still falls ([Trend]) and the number of failed queries come from the data
 // directly, and the privacy guarantee does not cover them; the number of queries is a multiple of the number of samples.
 // In a private run the page, /status and /history show them, the former marked as not covered; /metrics does not, since
 // metrics are collected elsewhere. All else follows from releases, public parameters, and the times of messages; timing is

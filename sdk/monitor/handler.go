@@ -119,7 +119,8 @@ func hashSource(text string) string {
 func (m *Monitor) Remote(token string) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		bearer := strings.EqualFold(scheme, "Bearer") // RFC 9110, 11.1: in any case
 		got := sha256.Sum256([]byte(given))
 		switch {
 		case token != "" && (subtle.ConstantTimeCompare(got[:], want[:]) == 0 || !bearer):

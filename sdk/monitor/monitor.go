@@ -301,6 +301,7 @@ func (m *Monitor) Status() Status {
 		out.Neighbors = append(out.Neighbors, one)
 	}
 	out.EndEarly(f, st.Stops, st.End)
+	out.Trend = NewTrend(early(f, st.End), st.Trend)
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}
@@ -322,14 +323,15 @@ func (m *Monitor) Status() Status {
 // privacy returns what has been spent. m.mu is held.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
+	var levels []dpmech.Level // which take a while, and the node has them
 	if m.node != nil {
-		spent = m.node.Spend()
+		spent, levels = m.node.Spend(), m.node.Levels()
 	}
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1
 		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	return NewPrivacy(early(m.cfg.Fleet, m.last.End), spent, m.lifetime)
+	return NewPrivacy(early(m.cfg.Fleet, m.last.End), spent, levels, m.lifetime)
 }
 
 func (m *Monitor) history() history {

@@ -265,9 +265,9 @@
   const privacyTile = p => {
     if (!p) return tilePrivacy("no bound", "NOT PRIVATE: nothing limits what leaks");
     const most = known(p.epsilon_limit) ? p.epsilon_limit : p.epsilon_planned;
-    const of = (q, most) => "of " + (known(q.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned"), all = p.against_all;
-    tilePrivacy("ε " + epsilon(p.epsilon), (p.unit ? "for each " + p.unit + ", " : "") + of(p, most) + ", δ " + figures(p.delta, 2) + ", against " + p.adversary +
-      (all ? "; against all other members together " + epsilon(all.epsilon) + " " + of(all, known(all.epsilon_limit) ? all.epsilon_limit : all.epsilon_planned) : ""), p.epsilon / most, known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
+    const of = "of " + (known(p.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned");
+    tilePrivacy("ε " + epsilon(p.epsilon), (p.unit ? "for each " + p.unit + ", " : "") + of + ", δ " + figures(p.delta, 2) + ", against " + p.adversary +
+      (p.curve ? ": " + p.text : ""), p.epsilon / most, known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
   };
 
   let pace = 0; // seconds a round takes, as the last ones did; 0 if that is not known
@@ -346,7 +346,7 @@
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
     say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + "), against " + p.adversary);
     cEpsilon.none = !p;
-    const each = q => epsilon(q.epsilon) + (q.unit ? " for each " + q.unit : "") + " against " + q.adversary + (q.against_all ? " and " + epsilon(q.against_all.epsilon) + " against all other members together" : "");
+    const each = q => q.text.replace(/^epsilon /, "") + (q.unit ? ", for each " + q.unit : "");
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +
       (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };

@@ -24,7 +24,9 @@ func TestRemoteToken(t *testing.T) {
 		method, path, token string
 		code                int
 	}{
-		{"GET", "/metrics", "Bearer 0123456789abcdef", 200}, {"GET", "/metrics", "Bearer 0123456789abcdeg", 401},
+		{"GET", "/metrics", "Bearer 0123456789abcdef", 200}, {"GET", "/metrics", "bearer 0123456789abcdef", 200},
+		{"GET", "/metrics", "BEARER 0123456789abcdef", 200}, {"GET", "/metrics", "Bearer  0123456789abcdef", 401},
+		{"GET", "/metrics", "Bearer0123456789abcdef", 401}, {"GET", "/metrics", "bearer", 401}, {"GET", "/metrics", "Bearer 0123456789abcdeg", 401},
 		{"GET", "/metrics", "", 401}, {"GET", "/metrics", "0123456789abcdef", 401}, {"GET", "/metrics", "Bearer ", 401},
 		{"GET", "/metrics", "Basic 0123456789abcdef", 401}, {"GET", "/", "Bearer 0123456789abcdef", 404},
 		{"GET", "/status", "Bearer 0123456789abcdef", 404}, {"POST", "/metrics", "Bearer 0123456789abcdef", 404},

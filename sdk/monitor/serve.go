@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -141,6 +142,9 @@ func foreign(r *http.Request) string {
 		}
 	}
 	host := r.Host
+	if strings.Contains(host, "@") {
+		return "only this machine is served: the Host of the request has a user in it"
+	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	} else if n := len(host); n > 1 && host[0] == '[' && host[n-1] == ']' {

@@ -18,7 +18,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 	const outsiders = "whoever sees all releases and is no member" // of another run
 	st := NewStatus(f, "a")
-	st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{
+	st.Privacy = NewPrivacy(f, f.Total(4), nil, &dpmech.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
 		Runs: []dpmech.RunSpend{
 			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Clip: 1, Sigma: 8, Shared: f.Privacy.Shared()}}},
@@ -56,7 +56,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	f.Privacy = sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5}
 	f.Method.Mixing = 0
 	st = NewStatus(f, "a")
-	st.Privacy = NewPrivacy(f, f.Total(4), nil)
+	st.Privacy = NewPrivacy(f, f.Total(4), nil, nil)
 	object, err = json.Marshal(st)
 	if text := string(Metrics(st)) + string(object); err != nil || strings.Contains(text, "against_all") ||
 		strings.Contains(text, "mixing") || st.Privacy.Adversary != "everybody else together" {

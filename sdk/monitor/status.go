@@ -93,6 +93,7 @@ type Status struct {
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if nothing of the kind is known
+	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and where the node does not run
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member asks for an early end of the run
 	Evidence  []Evidence `json:"evidence,omitempty"` // against members; no fault of the node
 
@@ -201,6 +202,10 @@ type Privacy struct {
 	Accounting string    `json:"accounting"`
 	Lifetime   *Lifetime `json:"lifetime"`              // null without a ledger
 	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil unless noise is shared
+
+	Curve       []dpmech.Point `json:"curve,omitempty"` // what is spent by the number of members who work together; nil unless noise is shared
+	Text        string         `json:"text"`            // what is spent, for people
+	TextPlanned string         `json:"text_planned"`    // what all rounds cost
 }
 
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
@@ -220,6 +225,7 @@ type Lifetime struct {
 	Adversary string   `json:"adversary"` // against whom Epsilon holds
 	LifetimeAgainst
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil unless noise was shared
+	Text       string           `json:"text"`                  // both for people
 }
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
@@ -228,8 +234,9 @@ type LifetimeAgainst struct {
 	Limit   Value `json:"epsilon_limit"` // at a delta and accounting of its own; unknown without a limit
 }
 
-// NewPrivacy returns what a run of a private fleet has spent. life is what the ledger has, or nil.
-func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privacy {
+// NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Privacy.Levels], and life is what the
+// ledger has, or nil.
+func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *dpmech.Lifetime) *Privacy {
 	p := f.Privacy
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
 	limit := func(epsilon float64) Value {
@@ -241,12 +248,13 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 	against := func(rho, most, planned float64) Against {
 		return Against{Rho: rho, Epsilon: epsilon(rho), Limit: limit(most), Planned: epsilon(planned)}
 	}
-	planned := f.Total(f.Method.Rounds).Figures()
+	total := f.Total(f.Method.Rounds)
+	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
-		Accounting: p.Accounting.String(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
+		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
 	if len(planned) > 1 {
 		all := against(spent.All, p.LimitAll, planned[1].Rho)
-		out.AgainstAll = &all
+		out.AgainstAll, out.Curve = &all, curve.Points
 	}
 	if life != nil {
 		var most dpmech.Limit
@@ -255,7 +263,8 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 		}
 		figures := life.Total().Figures()
 		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
-			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)}}
+			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
+			Text:            dpmech.CurveOf(life.Total(), dpmech.Shared{}, nil, p.Delta, p.Accounting).Text()}
 		if len(figures) > 1 {
 			out.Lifetime.AgainstAll = &LifetimeAgainst{epsilon(figures[1].Rho), limit(most.EpsilonAll)}
 		}

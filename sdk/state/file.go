@@ -12,6 +12,7 @@ import (
 	"runtime"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // disk is what a Dir needs of a directory; tests inject their own faults behind it.
@@ -33,11 +34,17 @@ type file interface {
 	sync() error
 }
 
+// The most bytes that a file may have: of what is read as a whole, and of a state or a log, whose lengths are checked further.
+const (
+	mostKept  = 1 << 30
+	mostState = 1 << 40
+)
+
 // osDisk is a directory of the operating system.
 type osDisk string
 
 func (d osDisk) open(name string, flag int) (file, error) {
-	f, err := os.OpenFile(filepath.Join(string(d), name), flag, 0o600)
+	f, err := regular.Open(filepath.Join(string(d), name), flag, 0o600, mostState)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +59,6 @@ func (f osFile) size() (int64, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return 0, err
-	}
-	if !st.Mode().IsRegular() {
-		return 0, &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
 	return st.Size(), nil
 }
@@ -142,7 +146,7 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 // WriteCertificate writes a certificate to a file, durably. A file with the same release and more countersignatures
 // stays: a node that serves a finished run again may not meet all its neighbors, which do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
-	if text, err := os.ReadFile(path); err == nil && c.Head != "" {
+	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)
 		if err == nil && old.Verify() == nil && old.Head == c.Head && len(old.Countersigned) > len(c.Countersigned) {
 			return nil
@@ -157,7 +161,7 @@ func WriteCertificate(path string, c *dpmech.Certificate) error {
 
 // readIfThere returns the content of a file; nil if there is no such file.
 func readIfThere(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.Read(path, mostKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // mostLedger bounds a ledger's file, in bytes: a million lines and more. A longer one is damaged.
@@ -102,7 +103,7 @@ func OpenLedger(path string) (*Ledger, error) {
 // has the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
 	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
-	text, err := os.ReadFile(path)
+	text, err := regular.Read(path, mostLedger)
 	if err != nil {
 		return nil, missing(path, err)
 	}

@@ -7,13 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, and takes its lock. The kernel
 // releases the lock when the process ends, however it ends; programs that the process starts do not inherit it. The
 // error is errLocked if another process holds it.
 func lockFile(path string, create int) (file, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|create, 0o600)
+	f, err := regular.Open(path, os.O_RDWR|create, 0o600, mostState)
 	if err != nil {
 		return nil, err
 	}

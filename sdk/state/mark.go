@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // block is what files grow by, so that a later write changes no length and goes in place, and what no two marks share,
@@ -41,7 +42,7 @@ func markPath(ledger string) string { return ledger + ".mark" }
 // read while two marks are written is read again.
 func readMark(ledger string) (*highWater, error) {
 	for try := 1; ; try++ {
-		data, err := os.ReadFile(markPath(ledger))
+		data, err := regular.Read(markPath(ledger), mostKept)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}

@@ -60,7 +60,7 @@ func (n *numbers) parse(cell string, line int, column string) (_ float32, fault 
 		kind = &n.point
 	}
 	if kind != nil && *kind == "" {
-		*kind = fmt.Sprintf("line %d: column %q: %q", line, column, cell)
+		*kind = fmt.Sprintf("line %d: column %s: %s", line, short(column), short(cell))
 	}
 	return float32(f), ""
 }

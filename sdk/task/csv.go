@@ -73,10 +73,11 @@ func (c *column) category(cell string) (_ int, fault string) {
 type csvFile struct {
 	*csv.Reader
 	name    string
-	names   []string  // of all columns
-	columns []*column // those that are learned from, and the label behind them
-	person  *column   // says whose a row is; nil for none
-	rule    string    // for missing cells, "" for none; see [Missing]
+	names   []string       // of all columns
+	where   map[string]int // of each name, the first one
+	columns []*column      // those that are learned from, and the label behind them
+	person  *column        // says whose a row is; nil for none
+	rule    string         // for missing cells, "" for none; see [Missing]
 	numbers numbers
 
 	cells  []float32      // of columns, row by row
@@ -97,14 +98,17 @@ type csvFile struct {
 // header reads the names of columns, up to the last one that is not empty. A column without a name before it is called
 // "column 3" after its place.
 func (r *csvFile) header(record []string) {
+	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
 		name = strings.Clone(strings.TrimSpace(name))
 		if !utf8.ValidString(name) {
-			r.wrong("task: %s: the name of column %d, %q, is not in UTF-8: save the file as CSV (UTF-8)", r.name, i+1, name)
+			r.wrong("task: %s: the name of column %d, %s, is not in UTF-8: save the file as CSV (UTF-8)", r.name, i+1, short(name))
 		}
 		name = cmp.Or(name, "column "+strconv.Itoa(i+1))
-		if first := slices.Index(r.names, name); first >= 0 {
-			r.wrong("task: %s: columns %d and %d are both called %q", r.name, first+1, i+1, name)
+		if first, again := r.where[name]; again {
+			r.wrong("task: %s: columns %d and %d are both called %s", r.name, first+1, i+1, short(name))
+		} else {
+			r.where[name] = i
 		}
 		r.names = append(r.names, name)
 	}
@@ -129,8 +133,9 @@ func filled(record []string) []string {
 
 // column returns the column of a name. If there is none, missing is the fault.
 func (r *csvFile) column(name string, missing error) *column {
-	at := slices.Index(r.names, name)
-	if at < 0 {
+	at, there := r.where[name]
+	if !there {
+		at = -1
 		r.faults, r.lacks = append(r.faults, missing), true
 	}
 	return &column{Column: Column{Name: name}, at: at}
@@ -145,15 +150,16 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
-			if f.name == "drop" && s.files != nil && !slices.Contains(r.names, v) {
+			if _, there := r.where[v]; f.name == "drop" && s.files != nil && !there {
 				continue // another file may have it
 			}
-			found[v] = r.column(v, fieldError(f.name, "%q: %s has no such column", v, r.name))
+			found[v] = r.column(v, fieldError(f.name, "%s: %s has no such column", short(v), r.name))
 		}
 	}
+	onehot := numbered(s.OneHot)
 	for i, name := range r.names {
 		c := &column{Column: Column{Name: name}, at: i}
-		if slices.Contains(s.OneHot, name) {
+		if _, categories := onehot[name]; categories {
 			c.number = map[string]int{}
 			columns = append(columns, c)
 		} else if found[name] == nil {
@@ -257,7 +263,7 @@ func (r *csvFile) row(record []string) {
 // whose notes whose the present row is.
 func (r *csvFile) whose(cell string) {
 	if cell == "" {
-		r.fault(r.person.at, "column %q: empty, want whose row this is", r.person.Name)
+		r.fault(r.person.at, "column %s: empty, want whose row this is", short(r.person.Name))
 	}
 	if r.known == nil {
 		r.known = make(map[string]int)
@@ -280,7 +286,7 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.fold):
 		return nan
 	case c == r.label() && cell == "":
-		r.fault(c.at, "column %q: empty label", c.Name)
+		r.fault(c.at, "column %s: empty label", short(c.Name))
 		return 0
 	case c.number != nil:
 		var n int
@@ -291,12 +297,12 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 	}
 	r.bad = r.bad || wrong != ""
 	if wrong != "" && (wrong != timeFault || !c.timed) {
-		r.fault(c.at, "column %q: %q %s", c.Name, cell, wrong)
+		r.fault(c.at, "column %s: %s %s", short(c.Name), short(cell), wrong)
 		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
-		r.stop = fmt.Errorf("task: %s: column %q has more than %d distinct values, too many for classes or one-hot; where a label is "+
-			"a number, "+asTarget, r.name, c.Name, maxValues)
+		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot; where a label "+
+			"is a number, "+asTarget, r.name, short(c.Name), maxValues)
 	}
 	return v
 }

@@ -223,6 +223,15 @@ func sortValues(values []string) {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
+// short quotes what a file holds, for an error: at most 80 characters of it.
+func short(s string) string {
+	const most = 80
+	if cut := fmt.Sprintf("%.*s", most, s); len(cut) < len(s) {
+		return fmt.Sprintf("%q... (%d bytes)", cut, len(s))
+	}
+	return strconv.Quote(s)
+}
+
 // quoted lists values for an error message, at most 50 of them.
 func quoted(values []string) string {
 	const most = 50
@@ -231,7 +240,7 @@ func quoted(values []string) string {
 	}
 	var list []string
 	for _, v := range values {
-		list = append(list, strconv.Quote(v))
+		list = append(list, short(v))
 	}
 	return strings.Join(list, ", ")
 }

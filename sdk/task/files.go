@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // ClientFiles returns the files that a source names, each of which is what one client has: "csv:" and two names or more
@@ -119,9 +121,12 @@ func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	return t, nil
 }
 
+// mostData is the most bytes of a file of data.
+const mostData = 1 << 36
+
 // openFile is readCSV for the file of a path.
 func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {
 		return nil, fmt.Errorf("task: %w", err)
 	}
@@ -137,15 +142,23 @@ func (l layout) like(first *csvFile) layout {
 		if first == nil {
 			return columns
 		}
+		known := make(map[string]bool, len(first.columns))
+		for _, c := range first.columns {
+			known[c.Name] = true
+		}
 		for _, c := range columns {
-			if !slices.ContainsFunc(first.columns, func(known *column) bool { return known.Name == c.Name }) {
-				r.wrong("task: %s has a column %q that %s has not: leave it out with drop", r.name, c.Name, first.name)
+			if !known[c.Name] {
+				r.wrong("task: %s has a column %s that %s has not: leave it out with drop", r.name, short(c.Name), first.name)
 			}
 		}
 		for _, c := range first.columns {
-			c.at, c.timed = slices.Index(r.names, c.Name), false
-			if c.at < 0 && !r.lacks {
-				r.wrong("task: %s has no column %q, which %s has: leave it out with drop", r.name, c.Name, first.name)
+			at, there := r.where[c.Name]
+			c.at, c.timed = at, false
+			if !there {
+				c.at = -1
+			}
+			if !there && !r.lacks {
+				r.wrong("task: %s has no column %s, which %s has: leave it out with drop", r.name, short(c.Name), first.name)
 			}
 		}
 		r.lacks = r.lacks || r.faults != nil

@@ -6,10 +6,11 @@ import (
 	"math"
 )
 
-// Standardizer brings columns to mean 0 and variance 1.
+// Standardizer brings columns to mean 0 and variance 1, and then to the scale that was declared.
 type Standardizer struct {
-	Mean []float64 `json:"mean"`
-	Std  []float64 `json:"std"` // population standard deviation; 0 for a column that is constant
+	Mean  []float64 `json:"mean"`
+	Std   []float64 `json:"std"`             // population standard deviation; 0 for a column that is constant
+	Scale []float64 `json:"scale,omitempty"` // what each column is multiplied by then; nil for 1 throughout
 }
 
 // FitStandardizer measures the columns of a training set.
@@ -44,7 +45,7 @@ func (s *Standardizer) tell(first int) {
 	}
 }
 
-// Apply returns a standardised copy: (x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
+// Apply returns a standardised copy: Scale*(x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
@@ -52,7 +53,11 @@ func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	return d.mapped(d.Dim, func(to, from []float32) {
 		for j, x := range from {
 			if s.Std[j] > 0 {
-				to[j] = float32((float64(x) - s.Mean[j]) / s.Std[j])
+				z := (float64(x) - s.Mean[j]) / s.Std[j]
+				if s.Scale != nil {
+					z *= s.Scale[j]
+				}
+				to[j] = float32(z)
 			}
 		}
 	}), nil

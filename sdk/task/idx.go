@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // The two kinds of file of the IDX format of LeCun, Cortes and Burges, "The MNIST database of handwritten digits": a
@@ -88,7 +90,7 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	if path = findIDX(dir, name); path == "" {
 		return nil, nil, "", fmt.Errorf("task: %s: no %s there, plain or with .gz", dir, name)
 	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("task: %w", err)
 	}

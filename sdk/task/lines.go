@@ -62,7 +62,7 @@ func (r *csvFile) place(record []string, fault error) {
 	default:
 		r.row(record)
 		if !r.bad && len(r.cells) == from {
-			r.fault(0, "column %q: empty label", r.label().Name)
+			r.fault(0, "column %s: empty label", short(r.label().Name))
 		}
 	}
 	if r.person != nil {
@@ -71,7 +71,7 @@ func (r *csvFile) place(record []string, fault error) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
 		if who == "" { // a person of its own: no cell has a line break in it
-			r.fault(0, "column %q: empty, want whose row this is", r.person.Name)
+			r.fault(0, "column %s: empty, want whose row this is", short(r.person.Name))
 			who = fmt.Sprintf("\n%d", r.at)
 		}
 		r.whose(who)

@@ -44,6 +44,11 @@ type Spec struct {
 
 	PCA int `json:"pca"` // how many principal components to project on, 0 for none
 
+	// Scale is what columns are multiplied by once they are standardised, by name; others by 1, or by what
+	// "*" has. The model learns faster along a
+	// column with a larger one. It must come from public knowledge, not from the data.
+	Scale map[string]float64 `json:"scale"`
+
 	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones at the end.
 	// Nil means yes for CSV and synthetic data, no for IDX.
 	Standardize *bool `json:"standardize"`
@@ -68,7 +73,7 @@ type Spec struct {
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
 type FieldError struct {
-	Field string // data, label, target, person, drop, onehot, missing, labels, pca, test_fraction or partition
+	Field string // data, label, target, person, drop, onehot, missing, labels, pca, scale, test_fraction or partition
 	Fault string // what was found and what was wanted; it follows the name of the field
 }
 
@@ -112,6 +117,7 @@ func (s Spec) Validate() error {
 		want(!slices.Contains(s.Labels[:i], l), "labels", "%s: %q is there twice", strings.Join(s.Labels, ","), l)
 	}
 	want(!s.Records || missing != dropRows, "missing", "%q, want indicator, mean or median: "+noDrop, s.Missing)
+	s.checkScale(want)
 	want(s.PCA >= 0, "pca", "%d, want a number of components, or 0 for none", s.PCA)
 	return errors.Join(faults...)
 }
@@ -363,6 +369,12 @@ func (set *Set) transform() (err error) {
 		}
 		if r.Missing != nil {
 			r.Standardize.tell(r.raw())
+		}
+		if r.Standardize.Scale, err = s.scales(r); err != nil {
+			return err
+		}
+		if r.Standardize.Scale != nil {
+			set.fitted("scale of columns, declared as public knowledge: %v", s.Scale) // sorted by name
 		}
 		set.fitted("standardisation fitted on the training split")
 	}

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -46,7 +45,7 @@ func (s Spec) missing() (rule string, told []string) {
 	return s.Missing, nil
 }
 
-const everyColumn = "*" // named with the rule indicator
+const everyColumn = "*" // named with the rule indicator, and in Spec.Scale
 
 // fitMissing measures the columns of a training set, in which NaN is a missing number.
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
@@ -145,8 +144,7 @@ func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...
 		raw = 0
 	}
 	want(len(m.Fill) == raw, "missing.fill has %d numbers, want %d, one for each column", len(m.Fill), raw)
-	large := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
-	want(!slices.ContainsFunc(m.Fill, large), "missing.fill has a number that is not finite")
+	held("missing.fill", m.Fill, want)
 	at := -1
 	for i, name := range m.Columns {
 		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })

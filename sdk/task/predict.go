@@ -200,7 +200,7 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 		}
 	})
 	for i, one := range said {
-		if !finite(one.Probability) || !finite([]float64{one.Number}) {
+		if !finite(one.Probability) || !finite([]float64{one.Number}) || !finite(one.Contribution) {
 			return nil, fmt.Errorf("task: %s: sample %d has numbers too large for the model", t.name, i+1)
 		}
 	}

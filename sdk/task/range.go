@@ -39,9 +39,8 @@ func rangeOf(targets []float32) (*Range, error) {
 }
 
 func (r *Range) check() error {
-	width := r.High - r.Low
-	if !(width > 0) || math.IsInf(width, 0) {
-		return fmt.Errorf("task: range %v to %v, want two finite numbers, the lower one first", r.Low, r.High)
+	if !(r.Low < r.High && math.Abs(r.Low) <= math.MaxFloat32 && math.Abs(r.High) <= math.MaxFloat32) {
+		return fmt.Errorf("task: range %v to %v, want two numbers that float32 holds, the lower one first", r.Low, r.High)
 	}
 	return nil
 }

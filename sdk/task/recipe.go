@@ -293,7 +293,7 @@ func (r *Recipe) Validate() error {
 	}
 	if r.Target != nil {
 		want(r.Target.check() == nil && isCSV,
-			"target is %v, want two finite numbers, the lower one first, and the source csv", *r.Target)
+			"target is %v, want two numbers that float32 holds, the lower one first, and the source csv", *r.Target)
 		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none beside target", len(r.Classes))
 	}
 	if err := r.Model.Fits(r.Target != nil); err != nil && r.Model.Validate() == nil {
@@ -309,21 +309,24 @@ func (r *Recipe) Validate() error {
 	if s := r.Standardize; s != nil {
 		want(len(s.Mean) == raw && len(s.Std) == raw,
 			"standardize has %d means and %d deviations, want one for each of %d columns", len(s.Mean), len(s.Std), raw)
-		negative := slices.ContainsFunc(s.Std, func(x float64) bool { return x < 0 })
-		want(finite(s.Mean) && finite(s.Std) && !negative,
-			"standardize has a number that is not finite, or a negative deviation")
+		held("standardize.mean", s.Mean, want)
+		held("standardize.std", s.Std, want)
+		wrong := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor })
+		want(wrong < 0, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", wrong, at(s.Std, wrong), leastDivisor)
+		want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
+		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none beside pca")
 	}
 	if p := r.PCA; p != nil {
 		want(len(p.Mean) == raw, "pca.mean has %d numbers, want one for each of %d columns", len(p.Mean), raw)
 		n := len(p.Components)
 		want(n >= 1 && n <= raw, "pca.components has %d components, want 1 to %d", n, raw)
-		ok := finite(p.Mean)
+		held("pca.mean", p.Mean, want)
 		for i, c := range p.Components {
 			want(len(c) == raw, "pca.components[%d] has %d numbers, want one for each of %d columns", i, len(c), raw)
-			ok = ok && finite(c)
+			held(fmt.Sprintf("pca.components[%d]", i), c, want)
 		}
-		want(ok, "pca has a number that is not finite")
-		want(p.Scale > 0 && finite([]float64{p.Scale}), "pca.scale is %v, want a positive number", p.Scale)
+		want(p.Scale >= leastDivisor && p.Scale <= math.MaxFloat32, "pca.scale is %v, want %.2g..%.2g", p.Scale, leastDivisor,
+			math.MaxFloat32)
 	}
 	n := int64(r.width()) * int64(max(r.classes(), r.Model.Hidden))
 	want(n <= maxParameters || r.Model.Validate() != nil,
@@ -334,6 +337,23 @@ func (r *Recipe) Validate() error {
 // trimmed reports whether no text has spaces around it: cells are read without, so others would never be found.
 func trimmed(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return s != strings.TrimSpace(s) })
+}
+
+// leastDivisor is the least positive number that float32 holds in full.
+const leastDivisor = 0x1p-126
+
+// held reports the first number of a field that float32 does not hold: in training it would be infinite.
+func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
+	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
+	want(i < 0, "%s[%d] is %v, want a number of size at most %.2g, as float32 holds it", field, i, at(v, i), math.MaxFloat32)
+}
+
+// at returns number i, 0 without one.
+func at(v []float64, i int) float64 {
+	if i < 0 {
+		return 0
+	}
+	return v[i]
 }
 
 func finite(v []float64) bool {

@@ -242,8 +242,24 @@ func TestRecipeApplyFaults(t *testing.T) {
 func TestRecipeFaults(t *testing.T) {
 	nan := math.NaN()
 	for want, change := range map[string]func(r *Recipe){
-		"standardize has a number that is not finite": func(r *Recipe) { r.Standardize.Mean[0] = nan },
-		"pca has a number that is not finite": func(r *Recipe) {
+		"standardize.mean[0] is NaN, want a number of size at most 3.4e+38": func(r *Recipe) { r.Standardize.Mean[0] = nan },
+		"standardize.mean[2] is 1e+39, want a number of size at most":       func(r *Recipe) { r.Standardize.Mean[2] = 1e39 },
+		"standardize.std[1] is 1e+39, want a number of size at most":        func(r *Recipe) { r.Standardize.Std[1] = 1e39 },
+		"standardize.std[1] is -1, want 0, or a deviation of at least":      func(r *Recipe) { r.Standardize.Std[1] = -1 },
+		"standardize.std[1] is 1e-39, want 0, or a deviation of at least":   func(r *Recipe) { r.Standardize.Std[1] = 1e-39 },
+		"missing.fill[1] is 1e+39, want a number of size at most": func(r *Recipe) {
+			r.Missing = &Missing{Rule: fillMean, Fill: []float64{0, 1e39, 0, 0}}
+		},
+		"target is {-1e+39 1}, want two numbers that float32 holds": func(r *Recipe) {
+			r.Target, r.Classes, r.Model = &Range{-1e39, 1}, nil, ModelSpec{Name: LinearModel}
+		},
+		"pca.components[0][2] is -1e+39, want a number of size at most": func(r *Recipe) {
+			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, -1e39, 0}}, Scale: 1}
+		},
+		"pca.scale is 1e+39, want": func(r *Recipe) {
+			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, 0, 0}}, Scale: 1e39}
+		},
+		"pca.mean[3] is NaN, want a number of size at most": func(r *Recipe) {
 			r.PCA = &PCA{Mean: []float64{0, 0, 0, nan}, Components: [][]float64{{1, 0, 0, 0}}, Scale: 1}
 		},
 		"pca.scale is +Inf": func(r *Recipe) {

@@ -49,10 +49,13 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 	for name, c := range map[string]struct {
 		earlier []dpmech.Gaussian
 		weakest string
+		says    string
 	}{
-		"no member":  {[]dpmech.Gaussian{oneMember, outsiders}, "whoever sees all releases and is no member"},
-		"one member": {[]dpmech.Gaussian{ownNoise, oneMember}, "whoever sees all releases, together with any one member"},
-		"own noise":  {[]dpmech.Gaussian{ownNoise}, "everybody else together"},
+		"no member": {[]dpmech.Gaussian{oneMember, outsiders}, "whoever sees all releases and is no member",
+			"epsilon 3.80 against outsiders, 11.5 with all others"},
+		"one member": {[]dpmech.Gaussian{ownNoise, oneMember}, "whoever sees all releases, together with any one member",
+			"epsilon 3.80 with any 1 other member, 7.80 with all"},
+		"own noise": {[]dpmech.Gaussian{ownNoise}, "everybody else together", "epsilon 1.54 against everybody else together"},
 	} {
 		for _, present := range [][]string{{}, {"-graph", "complete", "-colluders", "1"}} {
 			dir, _ := plant(t, present...)
@@ -62,27 +65,25 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 				spend(t, ledger, string(rune('k'+i)), 40, g)
 				sum, worst = sum+40*g.Rho(), worst+40*g.RhoAll()
 			}
-			figures := [][2]string{{cli.EpsilonText(dpmech.GDP.Epsilon(sum, 1e-5)), c.weakest}}
+			figures := []string{c.weakest}
 			if worst > sum {
-				figures = append(figures, [2]string{cli.EpsilonText(dpmech.GDP.Epsilon(worst, 1e-5)), all})
+				figures = append(figures, all)
 			}
 			own := map[bool]string{true: "everybody else together", false: "whoever sees all releases, together with any one member"}[len(present) == 0]
 			for _, args := range [][]string{{"status", path}, {"privacy", "-ledger", ledger}, {"check", path, "-offline"}} {
 				_, text := said(args...)
 				text = strings.Join(strings.Fields(text), " ")
 				if args[0] == "status" {
-					if !strings.Contains(text, ", at delta 1e-05 (gdp), against "+own) {
+					if !strings.Contains(text, "epsilon 0.00 against everybody else together, at delta 1e-05 (gdp) whole run epsilon ") ||
+						len(present) > 0 && !strings.Contains(text, "with any 1 of ") {
 						t.Errorf("%s, %v: the run has no adversary in\n%s", name, present, text)
 					}
 					text = text[strings.Index(text, "lifetime"):]
 				}
-				for _, f := range figures {
-					i := strings.Index(text, "epsilon "+f[0])
-					if i < 0 || !strings.Contains(text[i:], " against "+f[1]) {
-						t.Errorf("%s, %v, %v: no epsilon %s against %s in\n%s", name, present, args, f[0], f[1], text)
-					}
+				if !strings.Contains(text, c.says) {
+					t.Errorf("%s, %v, %v: no %q in\n%s", name, present, args, c.says, text)
 				}
-				if len(figures) == 1 && args[0] == "status" && strings.Contains(text, all) {
+				if len(figures) == 1 && args[0] == "status" && strings.Contains(text, "with all") {
 					t.Errorf("%s, %v: two figures in\n%s", name, present, text)
 				}
 			}
@@ -117,9 +118,9 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 			}
 			for _, f := range figures {
 				if !slices.ContainsFunc(strings.Split(metrics, "\n"), func(line string) bool {
-					return strings.HasPrefix(line, "spade_edge_lifetime_epsilon{") && strings.Contains(line, `adversary="`+f[1]+`"`)
+					return strings.HasPrefix(line, "spade_edge_lifetime_epsilon{") && strings.Contains(line, `adversary="`+f+`"`)
 				}) {
-					t.Errorf("%s, %v: no adversary %q in\n%s", name, present, f[1], metrics)
+					t.Errorf("%s, %v: no adversary %q in\n%s", name, present, f, metrics)
 				}
 			}
 		}

@@ -155,7 +155,7 @@ func TestDemoDefault(t *testing.T) {
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"node-7", "average", "pooled", "majority", "epsilon 1.0000 at delta 1e-05 for each record", "against everybody else together", "consensus error", "KiB in all"} {
+	for _, want := range []string{"node-7", "average", "pooled", "majority", "epsilon 1.00 against everybody else together, at delta 1e-05 for each record", "consensus error", "KiB in all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -40,9 +40,9 @@ func TestReadmeFleet(t *testing.T) {
 	dir := t.TempDir()
 	code, text := d.shell(t, dir, "set -e\n"+blocks[0])
 	for _, want := range []string{
-		"next           for each node: spade-edge check trial/node-0/node.json",  // init
-		"has spent epsilon 0.0000 against everybody else together in 0 releases", // check
-		"page: http://127.0.0.1:8080/", "page: http://127.0.0.1:8085/",           // run
+		"next           for each node: spade-edge check trial/node-0/node.json", // init
+		"has spent epsilon 0.00 against everybody else together in 0 releases",  // check
+		"page: http://127.0.0.1:8080/", "page: http://127.0.0.1:8085/",          // run
 		"release        40 of 40 of run \"trial\" by \"node-0\"", // export
 		"model.npy: OK",                 // sha256sum
 		"verified: signed with the key", // privacy

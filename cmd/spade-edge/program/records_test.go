@@ -218,7 +218,7 @@ func TestPersons(t *testing.T) {
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	for _, want := range []string{"epsilon 4.0000 at delta 1e-05 for each person", `a record is a person: all rows with one value of "who", of which the first 3 count`} {
+	for _, want := range []string{"epsilon 4.00 against everybody else together, at delta 1e-05 for each person", `a record is a person: all rows with one value of "who", of which the first 3 count`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

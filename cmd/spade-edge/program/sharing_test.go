@@ -21,32 +21,32 @@ func TestWrongSharing(t *testing.T) {
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger.json")
 	all := []mistake{
-		{2, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
-		{2, "want more neighbors (-graph), or fewer that may collude or vanish", strings.Fields("-colluders 2 -graph ring")},
-		{2, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
-		{2, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
-		{2, "-colluders is -1, want a whole number, 0..", strings.Fields("-colluders -1")},
-		{2, "-mixing is -1, want a whole number, 0..65536", strings.Fields("-mixing -1")},
-		{2, "-robust is 0.5, want 0 (no bound), or 1..1e6", strings.Fields("-robust 0.5")},
-		{2, "-robust is NaN, want 0 (no bound), or 1..1e6", strings.Fields("-robust NaN")},
-		{2, "-mixing is 65537, want a whole number, 0..65536", strings.Fields("-mixing 65537")},
-		{2, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
-		{2, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
-		{2, "-absent without -colluders", strings.Fields("-absent 1")},
-		{2, "-absent is -1, want a whole number, 0..", strings.Fields("-colluders 1 -absent -1")},
-		{2, `-colluders 1 and -absent 1: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 1 -absent 1 -graph ring")},
-		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
-		{2, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
-		{2, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
+		{cli.ExitUsage, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
+		{cli.ExitUsage, "want more neighbors (-graph), or fewer that may collude or vanish", strings.Fields("-colluders 2 -graph ring")},
+		{cli.ExitUsage, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
+		{cli.ExitUsage, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
+		{cli.ExitUsage, "-colluders is -1, want a whole number, 0..", strings.Fields("-colluders -1")},
+		{cli.ExitUsage, "-mixing is -1, want a whole number, 0..65536", strings.Fields("-mixing -1")},
+		{cli.ExitUsage, "-robust is 0.5, want 0 (no bound), or 1..1e6", strings.Fields("-robust 0.5")},
+		{cli.ExitUsage, "-robust is NaN, want 0 (no bound), or 1..1e6", strings.Fields("-robust NaN")},
+		{cli.ExitUsage, "-mixing is 65537, want a whole number, 0..65536", strings.Fields("-mixing 65537")},
+		{cli.ExitUsage, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
+		{cli.ExitUsage, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
+		{cli.ExitUsage, "-absent without -colluders", strings.Fields("-absent 1")},
+		{cli.ExitUsage, "-absent is -1, want a whole number, 0..", strings.Fields("-colluders 1 -absent -1")},
+		{cli.ExitUsage, `-colluders 1 and -absent 1: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 1 -absent 1 -graph ring")},
+		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
+		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
+		{cli.ExitUsage, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
 			strings.Fields("-colluders 1 -pair-sigma 3 -sigma 1")},
-		{2, "-pair-sigma is 0, want more than 0", strings.Fields("-colluders 1 -pair-sigma 0 -sigma 1")},
-		{2, "-limit-all is 7, want 0 (no limit), or at least epsilon_limit (8)", strings.Fields("-colluders 1 -graph complete -limit-all 7")},
-		{2, "-limit-all is -1, want 0 (no limit), or more than 0", strings.Fields("-colluders 1 -limit-all -1")},
-		{2, "-limit-all is 9, want 0 (no limit), or at least epsilon_limit (0), which is needed with it",
+		{cli.ExitUsage, "-pair-sigma is 0, want more than 0", strings.Fields("-colluders 1 -pair-sigma 0 -sigma 1")},
+		{cli.ExitUsage, "-limit-all is 7, want 0 (no limit), or at least epsilon_limit (8)", strings.Fields("-colluders 1 -graph complete -limit-all 7")},
+		{cli.ExitUsage, "-limit-all is -1, want 0 (no limit), or more than 0", strings.Fields("-colluders 1 -limit-all -1")},
+		{cli.ExitUsage, "-limit-all is 9, want 0 (no limit), or at least epsilon_limit (0), which is needed with it",
 			strings.Fields("-colluders 1 -graph complete -limit-all 9 -sigma 1 -pair-sigma 1")},
-		{2, "-non-private and -colluders exclude", strings.Fields("-colluders 1 -non-private")},
-		{2, "-non-private and -pair-sigma exclude", strings.Fields("-pair-sigma 1 -non-private")},
-		{2, "-non-private and -limit-all exclude", strings.Fields("-limit-all 9 -non-private")},
+		{cli.ExitUsage, "-non-private and -colluders exclude", strings.Fields("-colluders 1 -non-private")},
+		{cli.ExitUsage, "-non-private and -pair-sigma exclude", strings.Fields("-pair-sigma 1 -non-private")},
+		{cli.ExitUsage, "-non-private and -limit-all exclude", strings.Fields("-limit-all 9 -non-private")},
 		{3, "-limit-all 8.5: refused, the privacy budget does not cover it: against all other members together",
 			strings.Fields("-colluders 1 -graph complete -limit-all 8.5")},
 	}
@@ -71,9 +71,9 @@ func TestWrongSharing(t *testing.T) {
 		}
 	}
 	wrongUse(t, dir, append(here,
-		mistake{2, "-limit-all does not go with -ledger", []string{"privacy", "-ledger", ledger, "-limit-all", "9"}},
-		mistake{2, "-limit-all is 9, want at least -epsilon (0)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9"}},
-		mistake{2, "-limit-all is 9, want at least -epsilon (10)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9", "-epsilon", "10"}},
+		mistake{cli.ExitUsage, "-limit-all does not go with -ledger", []string{"privacy", "-ledger", ledger, "-limit-all", "9"}},
+		mistake{cli.ExitUsage, "-limit-all is 9, want at least -epsilon (0)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9"}},
+		mistake{cli.ExitUsage, "-limit-all is 9, want at least -epsilon (10)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9", "-epsilon", "10"}},
 	))
 }
 
@@ -98,7 +98,7 @@ func TestSimulateSharing(t *testing.T) {
 	}
 	code, out, log := call(args...)
 	for _, want := range []string{
-		", against whoever sees all releases, together with any one member\n", ", against all other members together\n", " shared with each neighbor, ",
+		" with any 1 of ", " against all other members together\n", " shared with each neighbor, ",
 		"release  6 of 21  learning round 2 of 6 (mixing 2 of 2)  ", "release 19 of 21  cooling down  ",
 	} {
 		if code != cli.ExitDone || !strings.Contains(strings.ReplaceAll(out+log, " (simulated: the noise came from the seed)", ""), want) {
@@ -147,9 +147,9 @@ func TestSharingFleet(t *testing.T) {
 			}
 		}
 	}
-	both := []string{"whoever sees all releases, together with any one member", "against all other members together"}
+	both := []string{" against outsiders, 8.00 with any 1 of 2 others, ", " with all, at delta "}
 	path, ledger := filepath.Join(dir, "a", "node.json"), filepath.Join(dir, "a", "ledger.json")
-	says(both, "check", path, "-offline")
+	says([]string{" against outsiders, 8.00 with any 1 of 2 others, "}, "check", path, "-offline")
 	var nodes []*process
 	for _, name := range []string{"a", "b", "c"} {
 		nodes = append(nodes, start(t, "run", filepath.Join(dir, name, "node.json"), "-json"))
@@ -163,11 +163,11 @@ func TestSharingFleet(t *testing.T) {
 	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != made.Privacy.EpsilonGDP || a.Privacy.AgainstAll.EpsilonGDP != made.Privacy.AgainstAll.EpsilonGDP {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
-	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
-		!strings.Contains(text, "(against all other members together ") {
+	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") {
 		t.Errorf("progress:\n%s", text)
 	}
-	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", " of 60 allowed, against all"), "status", path)
+	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", "; allowed: 8 against whoever sees all releases, together with "+
+		"any one member, 60 against all other members together"), "status", path)
 	var st monitor.Status
 	_, out, _ = call("status", path, "-json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil || st.Mixing != 2 || st.Rounds != 12 || st.Privacy.AgainstAll == nil ||
@@ -175,9 +175,9 @@ func TestSharingFleet(t *testing.T) {
 		st.Privacy.Lifetime.AgainstAll.Epsilon != st.Privacy.AgainstAll.Epsilon || st.Privacy.AgainstAll.Limit != 60 {
 		t.Errorf("%v: %s", err, out)
 	}
-	says([]string{"whoever sees all releases, together with any one member", "against all other members together", "  against all  epsilon is against\n"},
+	says([]string{"epsilon 8.00 with any 1 other member, ", " with all, at delta ", "  rho      cost\n"},
 		"privacy", "-ledger", ledger)
-	says(append(both, "rounds of mixing after each release", "X25519", "of the noise that is shared "), "privacy", "-verify", a.Certificate,
+	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much of the shared noise as the certificate states"), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)
 	// A fleet file that claims more than the graph gives, and a certificate of another split of the noise.
 	text := readFile(t, made.Fleet)

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -66,7 +67,7 @@ func TestStatusAndStop(t *testing.T) {
 		st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
 		t.Errorf("never ran: %+v", st)
 	}
-	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.0000 of 8 allowed")
+	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.00 against everybody else together, at delta 1e-05 (gdp)\n", "; allowed: 8 against everybody else together")
 	if _, err := os.Stat(tr.path("b.state")); err == nil {
 		t.Error("status has made the state folder")
 	}
@@ -83,7 +84,7 @@ func TestStatusAndStop(t *testing.T) {
 		t.Errorf("waiting: %+v", st)
 	}
 	tr.tells(t, "b", `"a": not connected for`, "refused",
-		`lifetime       epsilon 0.0000 of the data set "patients of b", over 0 runs`)
+		`lifetime       epsilon 0.00 against everybody else together, of the data set "patients of b", over 0 runs`)
 	info, err := os.Stat(tr.path("b.state/control"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("socket: %v, %v", info, err)
@@ -244,8 +245,13 @@ func TestTopicIsComplete(t *testing.T) {
 	st := monitor.Status{
 		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
 		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{AgainstAll: &monitor.LifetimeAgainst{}}, AgainstAll: &monitor.Against{}}, Mixing: 1,
+		Trend: &monitor.Trend{Falling: true, Last: 0.125},
 	}
-	names := 0
+	names, without := 0, st
+	without.Trend = nil
+	if !bytes.Equal(monitor.Metrics(st), monitor.Metrics(without)) {
+		t.Error("metrics, which leave the device, depend on the node's own losses")
+	}
 	for line := range strings.Lines(string(monitor.Metrics(st))) {
 		if rest, ok := strings.CutPrefix(line, "# TYPE spade_edge_"); ok {
 			names++
@@ -269,19 +275,23 @@ func TestTopicIsComplete(t *testing.T) {
 	}
 }
 
-// What comes from the device's own data says so, and an epsilon is not shown as less than it is.
+// What comes from the device's own data says so.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},
 		Privacy: &monitor.Privacy{Against: monitor.Against{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001}, Delta: 1e-5,
-			Accounting: "gdp", Lifetime: &monitor.Lifetime{LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 2.00009}}},
+			Accounting: "gdp", Text: "epsilon 0.00001", TextPlanned: "epsilon 1.01", Lifetime: &monitor.Lifetime{Text: "epsilon 2.01"}},
+		Trend: &monitor.Trend{Rounds: 80, Falling: true, Before: 0.5, Last: 0.25, Spread: 0.125, More: 40, Planned: 8, Longer: 11},
 	}
 	text := node.StatusText(&st)
 	for _, want := range []string{
-		"epsilon 0.0001 of 1.0001 planned", "epsilon 2.0001 of the data set",
+		"privacy        epsilon 0.00001, at delta 1e-05 (gdp)\n", "whole run      epsilon 1.01\n", "epsilon 2.01, of the data set",
 		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
 			"guarantee does not cover it",
 		"\n               " + `no\x1b[2J label`,
+		"still falling  yes: the mean loss of this node's queries fell from 0.5 to 0.25 between the last two eighths of 80 rounds",
+		"40 more rounds at this noise would raise epsilon from 8.0000 to 11.0000",
+		"the privacy guarantee covers neither this line nor a decision",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -68,7 +68,7 @@ func (tr *trial) place(i int) string {
 // provocation makes the program say something, and returns that with the exit code.
 type provocation func(t *testing.T, b *bench) (code int, text string)
 
-var entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d|-)\]\n$`)
+var entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d+|-)\]\n$`)
 
 // Every entry of the topic is what the program says when it is provoked, with the exit code that the entry has; and every
 // provocation has its entry.

@@ -142,8 +142,8 @@ func TestWrongOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrongUse(t, long, []mistake{
-		{cli.ExitFailed, "a file of 67108865 bytes, want a certificate of at most 67108864", ledgers("-verify", "long")},
-		{cli.ExitUsage, "of at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
+		{cli.ExitFailed, "a file of 67108865 bytes, want at most 67108864", ledgers("-verify", "long")},
+		{cli.ExitUsage, "want at most 67108864", []string{"init", "new", "-members", "long", "-data", "synthetic:clinical"}},
 	})
 	wrongUse(t, tr.dir, []mistake{
 		{cli.ExitFailed, "is a special file", ledgers("-verify", os.DevNull)},
@@ -171,7 +171,7 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "line 3", data("ragged.csv", "x,label\n1,a\n2\n")},
 		{cli.ExitFailed, "", data("one.csv", "x,label\n"+strings.Repeat("1,a\n", 20))},
 		{cli.ExitFailed, `-label "label": wrong.csv has no such column` + "\nthe columns of wrong.csv are", data("wrong.csv", "x,y\n1,2\n")},
-		{cli.ExitFailed, "is a directory", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
+		{cli.ExitFailed, "is a folder, want a file", []string{"simulate", "-data", "csv:folder", "-label", "x"}},
 		{cli.ExitUsage, "m.json is there already: -force", []string{"export", node, "-out", put("m.json", "{}")}},
 		{cli.ExitUsage, "m.npy.sha256 is a folder, want a name for a file", []string{"export", node, "-out", "m.npy", "-force"}},
 		{cli.ExitFailed, "no such file", []string{"export", node, "-out", "none/x.npy"}},

@@ -81,7 +81,7 @@ class Processes(unittest.TestCase):
         """What the program refuses is an exception with its words and its exit code."""
         with self.assertRaisesRegex(SpadeEdgeError, "nope.json") as caught:
             Node(os.path.join(self.folder.name, "nope.json")).status()
-        self.assertEqual(caught.exception.code, 2)
+        self.assertEqual(caught.exception.code, 64)
         with self.assertRaisesRegex(SpadeEdgeError, "rounds"):
             self.fleet(rounds=-1)
         with self.assertRaisesRegex(TypeError, "want a list"):

@@ -26,11 +26,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Exit codes.
+// Exit codes. None is 2, with which the Go runtime ends a process that gets no memory or no thread: a service that is started
+// again may get them.
 const (
 	ExitDone     = 0
 	ExitFailed   = 1
-	ExitUsage    = 2
+	ExitUsage    = 64 // EX_USAGE of sysexits(3)
 	ExitRefused  = 3
 	ExitMismatch = 4
 	ExitWithout  = 5 // done, and a neighbor is in quarantine
@@ -102,7 +103,7 @@ type Answer struct {
 // Main runs the command of the process, and ends it. A panic, of whatever goroutine, ends it by a signal on Unix: the
 // runtime's own exit code is that of a wrong file, with which a service must not be started again.
 func (p *Program) Main() {
-	debug.SetTraceback("crash")
+	debug.SetTraceback("crash") // from here on
 	noCoreDump()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process

@@ -36,37 +36,28 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// AgainstAll is how the second of the two adversaries is called everywhere.
-const AgainstAll = "against " + dpmech.AllOthers
-
-// WriteCost says what a spend costs against its adversary and, if noise is shared, against all other members, in every
+// WriteCost says what a spend costs, by the number of colluders as curve has it, and against the named adversary in every
 // accounting. each is what it is the cost for, as in [sdk.Privacy.Each], and note what is to be said of it besides.
-func WriteCost(t Table, c dpmech.Cost, each, note string) {
+func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {
 		protects = "for each client's whole data set"
 	}
-	one := func(name string, c dpmech.Cost) {
-		t.Row(name, "epsilon %s at delta %v %s%s, against %s", EpsilonText(c.EpsilonGDP), c.Delta, protects, note, c.Adversary)
-		t.Row("", "(exact (gdp); as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)",
-			EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
-	}
-	one("privacy", c)
+	t.Row("privacy", "%s, at delta %v %s%s", curve.Text(), c.Delta, protects, note)
+	named := ""
 	if c.AgainstAll != nil {
-		one("", *c.AgainstAll)
+		named = "against " + c.Adversary + ": "
 	}
+	t.Row("", "(%sexact (gdp) %s; as zCDP %s; by the paper's formula %s; zero-out, a weaker statement, %s; rho %.6g in zCDP)", named,
+		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// FiguresText says what each figure of a total is as an epsilon, with its adversary, and what it is for unless that is a client.
-func FiguresText(t dpmech.Total, each string, delta float64, acc dpmech.Accounting) string {
-	if each = " " + each; each == " "+dpmech.Client.Each() {
-		each = ""
+// CurveText is the text of a curve, and what it is for unless that is a client.
+func CurveText(c dpmech.Curve, each string) string {
+	if each == dpmech.Client.Each() {
+		return c.Text()
 	}
-	var all []string
-	for _, f := range t.Figures() {
-		all = append(all, fmt.Sprintf("epsilon %s%s against %s", EpsilonText(acc.Epsilon(f.Rho, delta)), each, f.Adversary))
-	}
-	return strings.Join(all, "; ")
+	return c.Text() + ", " + each
 }
 
 // ReleaseWord is how a release is called: with rounds of mixing, a round of learning has several.

@@ -9,12 +9,12 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -70,6 +70,7 @@ type FleetResult struct {
 	// Adversary is against whom Epsilon holds. EpsilonAll is that against all other members together, if noise is shared.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
+	curve      dpmech.Curve
 
 	Notes []string `json:"notes"` // what is left to do
 }
@@ -169,6 +170,9 @@ func (e *fleetEdit) finish() error {
 			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
 			e.r.EpsilonAll = &all
 		}
+		if e.r.curve, err = f.Curve(); err != nil {
+			return cli.AsUsageError(err)
+		}
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
@@ -181,7 +185,7 @@ func (e *fleetEdit) finish() error {
 			}
 		}
 		if own := n.node.Fleet; !same(own, e.path) { // a device's copy
-			there, err := os.ReadFile(own)
+			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
 			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {
 					return err
@@ -249,9 +253,8 @@ func (e *fleetEdit) print(t cli.Table) {
 	}
 	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
 	if r.Epsilon != nil {
-		f := e.file.Fleet
-		t.Row("privacy", "%s, at delta %v of each member's data set, for the whole run",
-			cli.FiguresText(f.Total(f.Method.Rounds), f.Privacy.Each(), f.Privacy.Delta, f.Privacy.Accounting), f.Privacy.Delta)
+		pr := e.file.Fleet.Privacy
+		t.Row("privacy", "%s, at delta %v, for the whole run", cli.CurveText(r.curve, pr.Each()), pr.Delta)
 	}
 	for _, n := range r.Notes {
 		t.Row("next", "%s", n)

@@ -3,13 +3,11 @@ package fleet
 import (
 	"math"
 	"os"
-	"reflect"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -70,37 +68,13 @@ func (e *fleetEdit) start() (x []float32, err error) {
 			x = f.Model(x, kept.Round, kept.End, kept.Early)
 		}
 		e.note("the start is release %d of %q", kept.Round, kept.Member)
-	} else {
-		m, err := builtin.ReadModel(e.from)
-		if err != nil {
-			return nil, cli.AsUsageError(err)
-		}
-		if err := e.sameTask(m); err != nil {
-			return nil, err
-		}
-		x = m.Weights
-		e.note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)
-		if m.NonPrivate && !f.Privacy.NonPrivate {
-			e.note("NOT PRIVATE: run %q had no privacy, and what its model reveals is in no ledger", m.Run)
-		}
+	} else if x, err = readStart(f, "-from", e.from, e.note); err != nil {
+		return nil, err
 	}
 	if len(x) != f.Dim {
 		return nil, cli.Usage("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)
 	}
 	return x, nil
-}
-
-// sameTask refuses a model whose numbers mean something else than those of the fleet's model.
-func (e *fleetEdit) sameTask(m *builtin.Model) error {
-	if m.Task == nil || e.file.Fleet.Task == nil {
-		return nil
-	}
-	own, err := builtin.Task(e.file.Fleet)
-	if err == nil && !reflect.DeepEqual(m.Task, own) {
-		err = cli.Usage("-from %s: its task is not the fleet's (columns, classes or preparation differ): its "+
-			"numbers mean something else", e.from)
-	}
-	return err
 }
 
 // leastEpsilon is the least budget that a run can have, as -epsilon takes it.

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // nodeText is a node file that is edited.
@@ -61,7 +62,7 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 		}
 		e.nodes, e.path = []*nodeText{n}, n.node.Fleet
 	}
-	if e.text, err = os.ReadFile(e.path); device && errors.Is(err, fs.ErrNotExist) {
+	if e.text, err = fleetfile.ReadFile(e.path, fleetfile.MaxFile, "a fleet file"); device && errors.Is(err, fs.ErrNotExist) {
 		return nil // a new device
 	} else if err != nil {
 		return cli.AsUsageError(err)
@@ -101,8 +102,11 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
+// mostFile is the most bytes of a file that is replaced: a start vector is the longest.
+const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
+
 func readNodeText(path string) (*nodeText, error) {
-	text, err := os.ReadFile(path)
+	text, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a node file")
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +228,7 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	if rel, err := filepath.Rel(e.dir, path); err == nil {
 		one.File = filepath.ToSlash(rel)
 	}
-	old, err := os.ReadFile(path)
+	old, err := fleetfile.ReadFile(path, mostFile, "a file of the fleet")
 	if err == nil {
 		info, err := os.Stat(path)
 		if err != nil || bytes.Equal(old, content) {

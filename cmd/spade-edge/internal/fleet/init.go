@@ -26,14 +26,15 @@ import (
 // initOptions are the flags of the command init.
 type initOptions struct {
 	setup.Options
-	dir, runID, nodeNames, membersFile string
-	n, port, dim, samples, stop        int
-	hosts, nats                        string
-	stream                             []string // a program and its arguments
-	deal                               bool
-	records                            []int // of each node, with -unit record
+	dir, runID, nodeNames, membersFile, x0 string
+	n, port, dim, samples, stop            int
+	hosts, nats                            string
+	stream                                 []string // a program and its arguments
+	deal                                   bool
+	records                                []int // of each node, with -unit record
 
 	members []fleetfile.Member // of -members
+	start   []string           // where the start comes from, for people; nil without -x0
 	task    []byte             // of the fleet file: how members prepare their data, as Recipe says; nil for none
 }
 
@@ -80,6 +81,8 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		"need no addresses; run them with spade-edge-nats")
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
+	c.StringVar(&o.x0, "x0", "", "the parameters that all nodes start from: a `file` .npy of float32, or .json that export wrote, or "+
+		"normal:S, drawn from -seed with standard deviation S (default zeros, or what a perceptron needs)")
 	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
 	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, where they are "+
 		"not dealt out; they are public (default -samples for all)", o.readRecords)
@@ -161,7 +164,7 @@ func (o *initOptions) check() error {
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
-	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID)
+	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0)
 	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
@@ -252,8 +255,18 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		return nil, err
 	}
 	p.Fleet.Task = o.task
+	if o.x0 != "" {
+		if err := begin(p.Fleet, o.x0, o.note); err != nil {
+			return nil, err
+		}
+	}
 	p.Choose("run", o.runID, "graph", o.Graph)
 	return p, cli.AsUsageError(p.Fleet.Validate()) // the task came last
+}
+
+// note says where the start comes from.
+func (o *initOptions) note(format string, args ...any) {
+	o.start = append(o.start, fmt.Sprintf(format, args...))
 }
 
 // readRecords reads -records.

@@ -27,6 +27,7 @@ type InitResult struct {
 	Dim       int            `json:"dim"`
 	Privacy   *setup.Privacy `json:"privacy"` // of the whole run, null if it is not private
 	Nodes     []initNode     `json:"nodes"`
+	Start     []string       `json:"start,omitempty"` // where it comes from, with -x0
 	Chosen    map[string]any `json:"chosen"`
 	Forecast  *sdk.Forecast  `json:"forecast"` // null without noise
 
@@ -54,13 +55,13 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 		p.Fleet.Stop = &sdk.Stop{Members: o.stop}
 	}
 	file := &fleetfile.File{Fleet: p.Fleet}
-	if p.X0 != nil {
+	if p.Fleet.X0 != nil {
 		file.X0File = "x0.bin"
 	}
 	hash := p.Fleet.Hash()
 	r = &InitResult{
 		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]),
-		Dim: p.Fleet.Dim, Privacy: p.NewResult(false).Privacy, Chosen: p.ChosenValues(), fleet: p.Fleet,
+		Dim: p.Fleet.Dim, Start: o.start, Privacy: p.NewResult(false).Privacy, Chosen: p.ChosenValues(), fleet: p.Fleet,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -172,7 +173,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 		b["fit"], b["model"] = "own", o.ModelSpec().Name
 		for name, value := range map[string]any{
 			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
-			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing,
+			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing, "scale": s.Scale,
 		} {
 			if o.Given[name] {
 				b[name] = value
@@ -200,6 +201,9 @@ func listenAt(address string) string {
 
 func (r *InitResult) write(t cli.Table, o *initOptions) {
 	t.Row("fleet", "%s: run %q, %d nodes, %d parameters, hash %s", r.Fleet, r.Run, len(r.Nodes), r.Dim, r.FleetHash[:16])
+	for _, line := range r.Start {
+		t.Row("start", "%s", line)
+	}
 	for _, n := range r.Nodes {
 		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
 	}

@@ -145,7 +145,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	r.Chosen = p.ChosenValues()
 	if !o.Asked.Privacy.NonPrivate {
-		r.Privacy = setup.NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, []string{"every parameter of this plan"})
+		r.Privacy = p.Privacy([]string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()
 	}
 	return r, nil

@@ -203,6 +203,10 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
 	}
+	if r.Saddle > 0 {
+		c.warn("start", "zeros, a saddle of this model: %d parameters change a loss together, and neither half of them does, as in "+
+			"hidden layers; little or nothing is learned from there. init -x0 normal:0.1 makes another start", r.Saddle)
+	}
 	return errOracle
 }
 
@@ -260,8 +264,12 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting,
-			cli.FiguresText(f.Total(f.Method.Rounds), pr.Each(), pr.Delta, pr.Accounting))
+		curve, err := f.Curve()
+		if err != nil {
+			c.fail("privacy", codeOf(err), err)
+			break
+		}
+		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cli.CurveText(curve, pr.Each()))
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
 			if r.Forecast.Gain >= sdk.Enough {
@@ -281,7 +289,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
 		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
-			cli.FiguresText(life.Total(), life.Unit().Each(), pr.Delta, dpmech.GDP), life.Ledger.Seq, covered)
+			cli.CurveText(dpmech.CurveOf(life.Total(), dpmech.Shared{}, nil, pr.Delta, dpmech.GDP), life.Unit().Each()), life.Ledger.Seq, covered)
 	}
 }
 

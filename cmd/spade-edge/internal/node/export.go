@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err = recipeOf(whole, node, file, *ownFit); err != nil {
 		return err
 	}
-	content := cli.AppendFloats(NpyHeader(len(model)), model)
+	content := cli.AppendFloats(cli.NpyHeader(len(model)), model)
 	if format == "json" {
 		r.Predicts = whole.Task != nil
 		if content, err = whole.Marshal(); err != nil {
@@ -153,17 +152,6 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 		return cli.Usage(`-own-fit: the node file has no "fit": "own"`)
 	}
 	return err
-}
-
-// NpyHeader begins a file of n float32 in the format 1.0 of NumPy (numpy.lib.format): magic, version, length of the header,
-// and the header, padded so that the numbers begin at a multiple of 64.
-func NpyHeader(n int) []byte {
-	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
-	const before = 6 + 2 + 2
-	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
-	b := append([]byte("\x93NUMPY"), 1, 0)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
-	return append(b, header...)
 }
 
 // certificate returns the node's certificate if it is right and covers the model, and else why not.

@@ -65,7 +65,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	}
 	r := &RunResult{Outcome: *o}
 	if !r.NonPrivate {
-		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
+		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
 	}
 	err = c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) })
 	if err == nil && len(r.Quarantined) > 0 {
@@ -111,9 +111,6 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.Unit == sdk.UnitRecord {
 		text += " " + p.Each()
 	}
-	if spent.All != spent.Rho {
-		text += fmt.Sprintf(" (%s %s)", cli.AgainstAll, cli.EpsilonText(p.Accounting.Epsilon(spent.All, p.Delta)))
-	}
 	return text
 }
 
@@ -158,6 +155,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 		t.Row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
 			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
 	}
+	trendRows(t, r.Trend, r.NonPrivate)
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
 		t.Row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)

@@ -84,39 +84,33 @@ func StatusText(s *monitor.Status) string {
 	if s.Local != nil {
 		ownRows(b, s.Local, s.NonPrivate)
 	}
+	trendRows(b, s.Trend, s.NonPrivate)
 	return text.String()
 }
 
 // privacyRows says what the run, and all runs, have cost.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
-	limit := func(planned, limit monitor.Value) string {
-		if limit.Known() {
-			return fmt.Sprintf("%v allowed", limit)
-		}
-		return cli.EpsilonText(float64(planned)) + " planned"
-	}
 	each := func(unit sdk.Unit, places int) string {
 		if unit == sdk.UnitRecord {
-			return " " + sdk.Privacy{Unit: unit, Places: places}.Each()
+			return ", " + sdk.Privacy{Unit: unit, Places: places}.Each()
 		}
 		return ""
 	}
-	b.Row("privacy", "epsilon %s%s of %s, at delta %v (%s), against %s", cli.EpsilonText(float64(p.Epsilon)),
-		each(p.Unit, p.Places), limit(p.Planned, p.Limit), p.Delta, p.Accounting, p.Adversary)
-	if a := p.AgainstAll; a != nil {
-		b.Row("", "epsilon %s of %s, against %s", cli.EpsilonText(float64(a.Epsilon)), limit(a.Planned, a.Limit),
-			dpmech.AllOthers)
+	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, each(p.Unit, p.Places))
+	allowed := ""
+	if p.Limit.Known() {
+		allowed = fmt.Sprintf("; allowed: %v against %s", p.Limit, p.Adversary)
 	}
+	if a := p.AgainstAll; a != nil && a.Limit.Known() {
+		allowed += fmt.Sprintf(", %v against %s", a.Limit, dpmech.AllOthers)
+	}
+	b.Row("whole run", "%s%s", p.TextPlanned, allowed)
 	if l := p.Lifetime; l != nil {
 		runs := "1 run"
 		if l.Runs != 1 {
 			runs = fmt.Sprintf("%d runs", l.Runs)
 		}
-		b.Row("lifetime", "epsilon %s%s of the data set %q, over %s, against %s", cli.EpsilonText(float64(l.Epsilon)),
-			each(l.Unit, 0), l.Dataset, runs, l.Adversary)
-		if a := l.AgainstAll; a != nil {
-			b.Row("", "epsilon %s against %s", cli.EpsilonText(float64(a.Epsilon)), dpmech.AllOthers)
-		}
+		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, each(l.Unit, 0), l.Dataset, runs)
 	}
 }
 
@@ -146,6 +140,32 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	default:
 		b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
 	}
+}
+
+// trendRows says if the node's own loss still falls, and what more rounds would cost.
+func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
+	if t == nil {
+		return
+	}
+	said := "no: the mean loss of this node's queries went from %.4g to %.4g between the last two eighths of %d rounds, and rounds " +
+		"differ by %.2g"
+	if t.Falling {
+		said = "yes: the mean loss of this node's queries fell from %.4g to %.4g between the last two eighths of %d rounds, and rounds " +
+			"differ by %.2g"
+	}
+	b.Row("still falling", said, t.Before, t.Last, t.Rounds, t.Spread)
+	if t.Falling && nonPrivate {
+		b.Row("", "spade-edge fleet next prepares another run from this model")
+	}
+	if nonPrivate {
+		return
+	}
+	if t.Falling {
+		b.Row("", "%d more rounds at this noise would raise epsilon from %s to %s; spade-edge fleet next prepares another run, with noise "+
+			"for a budget of its own", t.More, cli.EpsilonText(float64(t.Planned)), cli.EpsilonText(float64(t.Longer)))
+	}
+	b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision that somebody makes after "+
+		"reading it")
 }
 
 func neighborText(n *monitor.Neighbor) string {

@@ -136,7 +136,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, r.Unit.Each(), "")
+		cli.WriteCost(t, r.Cost, curveOf(spent, p.Delta), r.Unit.Each(), "")
 	})
 }
 
@@ -210,20 +210,22 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	}
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq-len(life.Inherited), len(life.Runs))
 	if len(life.Runs)+len(life.Inherited) > 0 {
-		cli.WriteCost(t, life.Cost, life.Unit().Each(), "")
+		cli.WriteCost(t, life.Cost, curveOf(life.Total(), life.Delta), life.Unit().Each(), "")
 	}
 	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)
 	for i, r := range life.Runs {
 		if i == 0 {
-			fmt.Fprintln(w, "\nrun\tfleet\tmember\treleases\trho\tepsilon\tagainst all\tepsilon is against")
+			fmt.Fprintln(w, "\nrun\tfleet\tmember\treleases\trho\tcost")
 		}
-		total := r.Total()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\t%s\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho,
-			cli.EpsilonText(dpmech.GDP.Epsilon(r.Rho, life.Delta)), cli.EpsilonText(dpmech.GDP.Epsilon(total.All, life.Delta)),
-			total.Figures()[0].Adversary)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho, curveOf(r.Total(), life.Delta).Text())
 	}
 	_ = w.Flush() // an error of the output is that of its last line
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
+}
+
+// curveOf states a total of several runs, whose graphs are not known.
+func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
+	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
 
 // LedgerLeft is what a ledger leaves to further releases, and its JSON. Without a limit that is not said.
@@ -260,7 +262,8 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
 			l.Figures = append(l.Figures, FigureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.FiguresText(left, limit.Unit.Each(), limit.Delta, limit.Accounting), limit.Delta,
+		l.Text = fmt.Sprintf("%s, at delta %v (%v)",
+			cli.CurveText(dpmech.CurveOf(left, dpmech.Shared{}, nil, limit.Delta, limit.Accounting), limit.Unit.Each()), limit.Delta,
 			limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {

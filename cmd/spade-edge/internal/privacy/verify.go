@@ -111,8 +111,8 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if v.FleetChecked && c.AgainstAll != nil {
-		text += fmt.Sprintf("of the noise that is shared %s leaves, by its graph, at least what the file says: epsilon %s "+
-			"against %s, and %s %s\n", o.fleet, cli.EpsilonText(c.EpsilonGDP), c.Adversary, cli.EpsilonText(c.AgainstAll.EpsilonGDP), cli.AgainstAll)
+		text += fmt.Sprintf("the graph of %s leaves as much of the shared noise as the certificate states, for each number of "+
+			"colluders\n", o.fleet)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"

@@ -213,10 +213,33 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"(default they are errors)")
 	list(&o.Spec.Labels, "labels", "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.Spec.PCA, "pca", 0, "project on this many principal components (0 = none)")
+	c.Func("scale", "what columns are multiplied by once they are standardised, such as age:1,bmi:1,*:0.1 (default 1): the model "+
+		"learns faster along larger ones; from public knowledge, not from the data", o.readScale)
 	answer(&o.Spec.Standardize, "standardize", "bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	answer(&o.Spec.Bias, "bias", "append a column of ones (default true, but false for idx)")
 	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2,
 		"`share` of samples to test on, where the source has no test files")
+}
+
+// readScale reads the columns of -scale, each with its number behind the last colon.
+func (o *Options) readScale(text string) error {
+	o.Spec.Scale = map[string]float64{}
+	for _, one := range List(text) {
+		at := strings.LastIndex(one, ":")
+		if at < 0 {
+			return fmt.Errorf("%q, want a column and a number, such as age:2", one)
+		}
+		name := one[:at]
+		by, err := strconv.ParseFloat(one[at+1:], 64)
+		if err != nil {
+			return fmt.Errorf("%q, want a number behind the colon", one)
+		}
+		if _, again := o.Spec.Scale[name]; again {
+			return fmt.Errorf("%q is there twice", name)
+		}
+		o.Spec.Scale[name] = by
+	}
+	return nil
 }
 
 // RegisterModel adds the flags of a built-in model.
@@ -335,7 +358,7 @@ func List(s string) []string {
 
 // Preparation are the flags that a task takes the place of.
 var Preparation = []string{
-	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "standardize", "bias", "model", "hidden",
+	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
 // Gap stands in a node file for the program that nobody has named yet.

@@ -154,12 +154,15 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 		cures = append(cures, fmt.Sprintf("epsilon %v", r.Epsilon))
 	}
 	if r.Share {
-		cures = append(cures, "-colluders 1 (noise that neighbors share)")
+		cures = append(cures, "-colluders auto (noise that neighbors share)")
 	}
 	would := ""
 	if n := len(cures) - 1; n >= 0 {
 		would = fmt.Sprintf("; %s%s%s would bring %.0f %%", strings.Join(cures[:n], ", "), strings.Repeat(" or ", min(n, 1)),
 			cures[n], 100*sdk.Enough)
+	}
+	if r.Halved != nil {
+		would += fmt.Sprintf("; half of the %d parameters, as of fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+

@@ -87,6 +87,9 @@ type Privacy struct {
 	Colluders      int      `json:"colluders,omitempty"`
 	Clip           float64  `json:"clip"`
 	ConditionalOn  []string `json:"conditional_on"`
+
+	Curve []dpmech.Point `json:"curve,omitempty"` // the cost by the number of members who work together, where noise is shared
+	line  dpmech.Curve
 }
 
 // NewResult returns the result of a run with what is known before it begins.
@@ -103,17 +106,34 @@ func (p *Problem) NewResult(simulated bool) *Result {
 		if p.Set != nil { // the data are here
 			conditional = p.Set.Fitted
 		}
-		r.Privacy = NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, conditional)
+		r.Privacy = p.Privacy(conditional)
 		r.Forecast = p.Forecast()
 	}
 	return r
 }
 
-// NewPrivacy says what a spend amounts to.
-func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
+// levels returns those of the fleet. That they can be computed is known: its effective sigma was.
+func (p *Problem) levels() []dpmech.Level {
+	levels, _ := p.Fleet.Privacy.Levels(p.Graph)
+	return levels
+}
+
+// Privacy returns what the whole run costs.
+func (p *Problem) Privacy(conditional []string) *Privacy {
+	f := p.Fleet
+	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.levels(), conditional)
+}
+
+// NewPrivacy says what a spend amounts to. levels are those of [sdk.Privacy.Levels].
+func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
+	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
-		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...)}
+		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...),
+		line:          dpmech.CurveOf(spent, p.Shared(), levels, p.Delta, dpmech.GDP)}
+	if out.line.Others > 0 {
+		out.Curve = out.line.Points
+	}
+	return out
 }
 
 // Score judges the models at the end, and with -average the running means of all releases. It returns the score of each model.
@@ -239,7 +259,7 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	cli.WriteCost(t, p.Cost, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each(), note)
+	cli.WriteCost(t, p.Cost, p.line, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each(), note)
 	what := "updates clipped to"
 	if p.Unit == dpmech.Record {
 		what = "a sum of records, each one's share clipped to"
@@ -248,8 +268,8 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("", "noise %.4g on %s %.4g, in each of %d releases", p.Sigma, what, p.Clip, releases)
 	} else {
 		t.Row("", "noise %.4g of its own and %.4g shared with each neighbor, on %s %.4g, in each of %d releases: as good as "+
-			"%.4g against the former, and %.4[1]g against the latter", p.Sigma, p.PairSigma, what, p.Clip, releases,
-			p.EffectiveSigma)
+			"%.4g against %s, and %.4g against %s", p.Sigma, p.PairSigma, what, p.Clip, releases, p.EffectiveSigma,
+			p.Adversary, p.Sigma, dpmech.AllOthers)
 	}
 	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
 }

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+const npyMagic = "\x93NUMPY"
+
+// NpyHeader begins a file of n float32 in the format 1.0 of NumPy (numpy.lib.format): magic, version, length of the header,
+// and the header, padded so that the numbers begin at a multiple of 64.
+func NpyHeader(n int) []byte {
+	header := npyDict(n)
+	const before = len(npyMagic) + 2 + 2
+	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	b := append([]byte(npyMagic), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	return append(b, header...)
+}
+
+func npyDict(n int) string {
+	return fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
+}
+
+// ParseNpy reads a file of [NpyHeader] and [AppendFloats], or that numpy.save of one row of float32 has written. It refuses every other
+// layout, and numbers that are not finite.
+func ParseNpy(data []byte) ([]float32, error) {
+	const before = len(npyMagic) + 2 + 2
+	if len(data) < before || string(data[:before-2]) != npyMagic+"\x01\x00" {
+		return nil, fmt.Errorf("it does not begin as a file of NumPy, format 1.0: want what numpy.save writes")
+	}
+	end := before + int(binary.LittleEndian.Uint16(data[before-2:]))
+	if end > len(data) {
+		return nil, fmt.Errorf("its header is cut short")
+	}
+	numbers := data[end:]
+	header := strings.TrimSpace(string(data[before:end]))
+	if len(numbers)%4 != 0 || header != npyDict(len(numbers)/4) {
+		return nil, fmt.Errorf("its header is %.80q, before %d bytes of numbers; want one row of float32, as numpy.save writes of "+
+			"x.astype('<f4').ravel()", transport.Printable(header), len(numbers))
+	}
+	x := make([]float32, len(numbers)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*i:]))
+		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("number %d is %v, want one that is finite", i, v)
+		}
+	}
+	return x, nil
+}

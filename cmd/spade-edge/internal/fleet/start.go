@@ -1,0 +1,92 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// The smallest and the largest standard deviation of a start that is drawn.
+const (
+	minDeviation = 1e-6
+	maxDeviation = 1e3
+)
+
+// begin makes the start of -x0, FILE or normal:S, that of a fleet.
+func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) error {
+	x, err := startOf(f, x0, note)
+	if err != nil {
+		return err
+	}
+	if len(x) != f.Dim {
+		return cli.Usage("-x0 %s has %d numbers, want %d, as many as the model has parameters", x0, len(x), f.Dim)
+	}
+	if f.X0 = x; !slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
+		f.X0 = nil
+	}
+	return nil
+}
+
+func startOf(f *sdk.Fleet, x0 string, note func(format string, args ...any)) ([]float32, error) {
+	deviation, drawn := strings.CutPrefix(x0, "normal:")
+	if !drawn {
+		return readStart(f, "-x0", x0, note)
+	}
+	s, err := strconv.ParseFloat(deviation, 64)
+	if err != nil || !(s >= minDeviation && s <= maxDeviation) {
+		return nil, cli.Usage("-x0 %.80q: want after normal: a standard deviation of %v..%v", x0, minDeviation, maxDeviation)
+	}
+	stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
+	x := make([]float32, f.Dim)
+	for i := range x {
+		x[i] = float32(s * stream.Normal())
+	}
+	note("the start is drawn from seed %d with standard deviation %v", f.Method.Seed, s)
+	return x, nil
+}
+
+// readStart reads a model in one of the two forms that export writes, for a fleet.
+func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ...any)) ([]float32, error) {
+	if strings.EqualFold(filepath.Ext(path), ".npy") {
+		data, err := fleetfile.ReadFile(path, 4*wire.MaxDim+math.MaxUint16, "a start of numbers")
+		if err != nil {
+			return nil, cli.AsUsageError(err)
+		}
+		x, err := cli.ParseNpy(data)
+		if err != nil {
+			return nil, cli.Usage("%s %s: %w", flag, path, err)
+		}
+		note("the start is %d numbers from %s; what they reveal about data is in no ledger", len(x), path)
+		return x, nil
+	}
+	m, err := builtin.ReadModel(path)
+	if err != nil {
+		return nil, cli.AsUsageError(fmt.Errorf("%s: want a file .npy, or .json that export has written: %w", flag, err))
+	}
+	if m.Task != nil && f.Task != nil { // else nothing says what the numbers mean
+		own, err := builtin.Task(f)
+		if err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(m.Task, own) {
+			return nil, cli.Usage("%s %s: its task is not the fleet's (columns, classes or preparation differ): its numbers mean "+
+				"something else", flag, path)
+		}
+	}
+	note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)
+	if m.NonPrivate && !f.Privacy.NonPrivate {
+		note("NOT PRIVATE: run %q had no privacy, and what its model reveals is in no ledger", m.Run)
+	}
+	return m.Weights, nil
+}

@@ -1,0 +1,175 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Level is what is left of a run's noise to whoever sees all releases and knows what any Colluders members know.
+type Level struct {
+	Colluders int     `json:"colluders"`
+	Effective float64 `json:"effective_sigma"` // see [Shared]; to all other members the client's own sigma is left
+}
+
+// Point is a cost against an adversary of a [Level].
+type Point struct {
+	Level
+	Rho     float64 `json:"rho"` // zCDP, not less than it is
+	Epsilon float64 `json:"epsilon"`
+}
+
+// Curve is what releases cost by the number of members who work together, with the figures of least to most of them.
+type Curve struct {
+	Points []Point // with Colluders ascending; one without colluders for a cost against [Everybody]
+	Others int     // how many other members there are; 0 if that is not known
+	absent int     // see [Shared]
+	named  string  // the adversary of the first point if that is not known by number
+}
+
+// CurveOf states a total cost of releases that share noise as s says, all alike, with epsilons at delta. levels are those
+// of the run, in ascending order, with that of s among them and that of all other members as the last. Without shared noise the
+// curve is one point. Without levels, as over the lifetime of data in several runs, it has the two points that t knows.
+//
+// A cost is a constant, of releases without shared noise, and a multiple of 1/Effective^2, so that two points of that
+// line give all others.
+func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) Curve {
+	point := func(l Level, rho float64) Point { return Point{Level: l, Rho: rho, Epsilon: acc.Epsilon(rho, delta)} }
+	if t.Rho == t.All {
+		return Curve{Points: []Point{point(Level{}, t.All)}}
+	}
+	c := Curve{absent: t.weakest.absent}
+	if t.weakest == (adversary{}) {
+		c.absent, c.named = s.Absent, WeakestNamed
+	}
+	at := func(effective float64) float64 { return 1 / float64(effective*effective) }
+	if n := len(levels); n > 0 && at(levels[n-1].Effective) > at(s.Effective)*(1+1e-3) {
+		c.Others, c.absent, c.named = levels[n-1].Colluders, s.Absent, ""
+		named, own := at(s.Effective), at(levels[n-1].Effective)
+		for _, l := range levels {
+			rho := t.Rho
+			switch x := at(l.Effective); {
+			case x == own:
+				rho = t.All
+			case x != named:
+				rho += float64((t.All - t.Rho) * (x - named) / (own - named))
+				rho = math.Max(rho, 0) + float64(1e-9*t.Rho) // more than rounding can take away
+			}
+			c.Points = append(c.Points, point(l, rho))
+		}
+		return c
+	}
+	c.Points = []Point{point(Level{Colluders: t.weakest.colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
+	return c
+}
+
+// Text says the curve in a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with 5, 67.7
+// with all". Figures have three digits and are rounded up. Outsiders see all releases, as every figure's adversary does.
+func (c Curve) Text() string {
+	last := c.Points[len(c.Points)-1]
+	if len(c.Points) == 1 {
+		return fmt.Sprintf("epsilon %s against %s", epsilonText(last.Epsilon), Everybody)
+	}
+	var parts []string
+	told := false // of how many others there are
+	for _, p := range c.Points {
+		with := fmt.Sprintf("with %d", p.Colluders)
+		switch {
+		case p.Colluders == last.Colluders && told:
+			with = "with all"
+		case p.Colluders == last.Colluders:
+			with = "with all others"
+		case c.named != "":
+			with = "against " + c.named
+		case p.Colluders == 0:
+			with = "against outsiders"
+		case !told && c.Others > 0:
+			with = fmt.Sprintf("with any %d of %d others", p.Colluders, c.Others)
+		case !told && p.Colluders == 1:
+			with = "with any 1 other member"
+		case !told:
+			with = fmt.Sprintf("with any %d other members", p.Colluders)
+		}
+		told = told || p.Colluders > 0
+		more := p.Rho == last.Rho && p.Colluders < last.Colluders
+		if more {
+			with += " or more"
+		}
+		if parts = append(parts, epsilonText(p.Epsilon)+" "+with); more {
+			break
+		}
+	}
+	text := "epsilon " + strings.Join(parts, ", ")
+	switch c.absent {
+	case 0:
+		return text
+	case 1:
+		return text + ", if at most one member vanishes"
+	}
+	return fmt.Sprintf("%s, if at most %d members vanish", text, c.absent)
+}
+
+// epsilonText writes an epsilon with three digits, rounded up as [FormatEpsilon] does.
+func epsilonText(epsilon float64) string {
+	if !(epsilon > 0) {
+		return FormatEpsilon(epsilon, 2)
+	}
+	at := func(x float64) int { return min(max(2-int(math.Floor(math.Log10(x))), 0), 9) }
+	text := FormatEpsilon(epsilon, at(epsilon))
+	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 is 1.00
+		text = FormatEpsilon(epsilon, at(up))
+	}
+	return text
+}
+
+// curve returns what the certificate says of its run by the number of members who work together.
+func (c *Certificate) curve() Curve {
+	if len(c.Curve) == 0 {
+		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP)
+	}
+	s := c.shared()
+	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}
+}
+
+// verifyCurve reports a curve that does not follow from the releases and the levels that it states. What the levels are
+// follows from the graph, which is not known here.
+func (c *Certificate) verifyCurve() error {
+	if c.Curve == nil {
+		return nil
+	}
+	var f faults
+	shared, named := c.shared(), false
+	var levels []Level
+	for i, p := range c.Curve {
+		where := fmt.Sprintf("[%d]", i)
+		if i > 0 {
+			before := c.Curve[i-1]
+			f.want(p.Colluders > before.Colluders, "%s: colluders is %d, want more than %d", where, p.Colluders, before.Colluders)
+			f.want(p.Effective <= before.Effective, "%s: effective_sigma is %v, want at most %v", where, p.Effective, before.Effective)
+		}
+		f.want(p.Colluders >= 0 && p.Effective > 0, "%s: colluders is %d and effective_sigma %v, want 0 or more and more than 0", where,
+			p.Colluders, p.Effective)
+		named = named || p.Level == Level{shared.Colluders, shared.Effective}
+		levels = append(levels, p.Level)
+	}
+	f.want(named, "lacks the releases' own %d colluders with effective_sigma %v", shared.Colluders, shared.Effective)
+	for i, s := range c.Spends {
+		alike := s.Shared == shared && len(levels) > 0 && levels[len(levels)-1].Effective == s.Sigma
+		f.want(s.Shared == (Shared{}) || alike, "releases[%d] share noise as no other does, want the last level to be their sigma, %v",
+			i, s.Sigma)
+	}
+	if len(f) > 0 {
+		return errors.Join(f...)
+	}
+	want := CurveOf(c.charged(), shared, levels, c.Delta, GDP)
+	f.want(len(want.Points) == len(c.Curve), "has %d points, and the releases cost the same against all", len(c.Curve))
+	for i := range min(len(want.Points), len(c.Curve)) {
+		have, want := c.Curve[i], want.Points[i]
+		const text = "[%d]: rho and epsilon are stated as %v and %v, and are %v and %v"
+		f.want(notBelow(have.Rho, want.Rho) && notBelow(have.Epsilon, want.Epsilon), text, i, have.Rho, have.Epsilon, want.Rho,
+			want.Epsilon)
+	}
+	return errors.Join(f...)
+}

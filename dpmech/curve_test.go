@@ -1,0 +1,129 @@
+package dpmech
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// ringLevels are those of a run with the noise of shared and 30 other members.
+var ringLevels = []Level{{0, 20}, {1, 16}, {5, 12}, {30, 8}}
+
+// Each point of a curve costs what releases with that effective sigma cost, alone or beside releases without shared noise, and
+// never less.
+func TestCurve(t *testing.T) {
+	for _, alone := range []int{0, 3} {
+		total := shared.Total(7)
+		if alone > 0 {
+			total = total.plus(shared.Alone().Total(alone))
+		}
+		c := CurveOf(total, shared.Shared, ringLevels, 1e-5, GDP)
+		if len(c.Points) != len(ringLevels) || c.Others != 30 {
+			t.Fatalf("curve %+v", c)
+		}
+		for i, l := range ringLevels {
+			want := 7*2*shared.Clip*shared.Clip/(l.Effective*l.Effective) + float64(alone)*shared.Alone().Rho()
+			if p := c.Points[i]; p.Level != l || p.Rho < want*(1-1e-15) || p.Rho > want*(1+1e-8) || p.Epsilon != GDP.Epsilon(p.Rho, 1e-5) {
+				t.Errorf("%d alone, %+v: rho %v and epsilon %v, want %v", alone, l, p.Rho, p.Epsilon, want)
+			}
+		}
+		if c.Points[1].Rho != total.Rho || c.Points[3].Rho != total.All {
+			t.Errorf("the curve misses the total's own figures: %+v, %+v", c, total)
+		}
+	}
+	own := Gaussian{Clip: 1, Sigma: 8}
+	for text, c := range map[string]Curve{
+		"epsilon 4.99 against everybody else together": CurveOf(own.Total(20), Shared{}, nil, 1e-5, GDP),
+		"epsilon 0.00 against everybody else together": CurveOf(Total{}, shared.Shared, ringLevels, 1e-5, GDP),
+		"epsilon 0.986 against outsiders, 1.27 with any 1 of 30 others, 1.74 with 5, 2.73 with all": CurveOf(shared.Total(7),
+			shared.Shared, ringLevels, 1e-5, GDP),
+		"epsilon 1.27 with any 1 of 4 others, 2.73 with 2 or more": CurveOf(shared.Total(7), shared.Shared,
+			[]Level{{1, 16}, {2, 8}, {4, 8}}, 1e-5, GDP),
+		"epsilon 1.27 with any 1 other member, 2.73 with all": CurveOf(shared.Total(7), shared.Shared, nil, 1e-5, GDP),
+		"epsilon 1.27 against the weakest adversary that a run names, 2.73 with all others": CurveOf(
+			Total{Rho: shared.Total(7).Rho, All: shared.Total(7).All}, Shared{}, nil, 1e-5, GDP),
+	} {
+		if c.Text() != text {
+			t.Errorf("found %q, want %q", c.Text(), text)
+		}
+	}
+}
+
+// What a text says of an epsilon has three digits and is not below it, but for the error of an epsilon.
+func TestEpsilonText(t *testing.T) {
+	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
+		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {
+		if got := epsilonText(epsilon); got != want {
+			t.Errorf("%v: found %q, want %q", epsilon, got, want)
+		}
+	}
+}
+
+// A certificate carries its curve, and no number of it can be changed.
+func TestCertificateCurve(t *testing.T) {
+	f := mustFilter(t, nil)
+	for round := 1; round <= 7; round++ {
+		g := shared
+		if round == 4 {
+			g = shared.Alone()
+		}
+		if err := f.Reserve(round, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}, Sampler: "cells"}
+	for what, bad := range map[string][]Level{
+		"rising":   {{0, 15}, {1, 16}, {30, 8}},
+		"unsorted": {{1, 16}, {0, 20}, {30, 8}},
+		"unnamed":  {{0, 20}, {30, 8}},
+		"weaker":   {{0, 20}, {1, 17}, {30, 8}},
+		"own":      {{0, 20}, {1, 16}, {30, 7}},
+		"negative": {{-1, 20}, {1, 16}, {30, 8}},
+	} {
+		if c, err := NewCertificate(about, 1e-5, f, nil, bad...); err == nil {
+			t.Errorf("%s levels were taken: %+v", what, c.Curve)
+		}
+	}
+	c, err := NewCertificate(about, 1e-5, f, nil, ringLevels...)
+	if err != nil || len(c.Curve) != 4 {
+		t.Fatal(c, err)
+	}
+	if page := strings.Join(strings.Fields(c.Text()), " "); !strings.Contains(page, CurveOf(f.Total(), shared.Shared, ringLevels, 1e-5, GDP).Text()) {
+		t.Errorf("no curve in\n%s", c.Text())
+	}
+	for i := range c.Curve {
+		for what, change := range map[string]func(*Point){
+			"colluders": func(p *Point) { p.Colluders++ }, "effective": func(p *Point) { p.Effective *= 1.01 },
+			"rho": func(p *Point) { p.Rho *= 0.9999 }, "epsilon": func(p *Point) { p.Epsilon *= 0.9999 },
+			"high": func(p *Point) { p.Epsilon *= 1.01 }, "nan": func(p *Point) { p.Rho = math.NaN() },
+		} {
+			bad := *c
+			bad.Curve = append([]Point{}, c.Curve...)
+			change(&bad.Curve[i])
+			// how many others there are is known to the fleet alone, as is what the graph leaves
+			alone := what == "colluders" && i > 1
+			if err := bad.Verify(); (err == nil) != alone {
+				t.Errorf("point %d, %s: %v", i, what, err)
+			}
+		}
+	}
+	for _, bad := range [][]Point{{}, c.Curve[:3], c.Curve[1:2]} {
+		other := *c
+		other.Curve = bad
+		if err := other.Verify(); err == nil {
+			t.Errorf("a curve of %d points was taken", len(bad))
+		}
+	}
+	own := mustFilter(t, nil)
+	if err := own.Reserve(1, shared.Alone()); err != nil {
+		t.Fatal(err)
+	}
+	none, err := NewCertificate(about, 1e-5, own, nil, ringLevels...)
+	if err != nil || none.Curve != nil {
+		t.Fatal(none, err)
+	}
+	none.Curve = c.Curve
+	if err := none.Verify(); err == nil {
+		t.Error("a curve was taken of releases that share no noise")
+	}
+}

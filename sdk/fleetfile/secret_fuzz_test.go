@@ -1,0 +1,73 @@
+package fleetfile
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Whatever stands in a file of credentials, a key file or a line of keygen: reading it ends in an error that holds nothing of
+// a secret, or in what the file says.
+func FuzzSecrets(f *testing.F) {
+	dir := f.TempDir()
+	path := filepath.Join(dir, "secret")
+	if _, err := CreateKey(filepath.Join(dir, "key")); err != nil {
+		f.Fatal(err)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, "key"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(key)
+	for _, text := range []string{"me:secret", "me:", ":", "a:b\nc:d", "\xff:\x00", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----",
+		`{"name":"a","keys":["age"]}`} {
+		f.Add([]byte(text))
+	}
+	member, err := sample().Members[0].MarshalJSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(member)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		hidden := strings.TrimSpace(string(text))
+		u, err := (&Node{Proxy: "http://proxy:3128", ProxyCredentials: path}).OpenProxy()
+		if err == nil {
+			password, _ := u.User.Password()
+			if got := u.User.Username() + ":" + password; got != hidden {
+				t.Errorf("credentials %q are read as %q", hidden, got)
+			}
+		} else if len(hidden) > 40 && strings.Contains(err.Error(), hidden) {
+			t.Errorf("error %v", err)
+		}
+		if private, err := ReadKey(path); err == nil {
+			der, err := x509.MarshalPKCS8PrivateKey(private)
+			if err != nil || len(private) != ed25519.PrivateKeySize {
+				t.Fatalf("a key of %d bytes: %v", len(private), err)
+			}
+			block, _ := pem.Decode(text)
+			if block == nil || !bytes.Contains(block.Bytes, private.Seed()) || len(der) == 0 {
+				t.Error("a key that does not stand in the file")
+			}
+		} else if len(hidden) > 40 && strings.Contains(err.Error(), hidden) {
+			t.Errorf("error %v", err)
+		}
+		if m, err := ParseMember(text); err == nil {
+			again, err := m.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := ParseMember(again); err != nil || !reflect.DeepEqual(back, m) {
+				t.Errorf("%+v is read back as %+v, %v", m, back, err)
+			}
+		}
+	})
+}

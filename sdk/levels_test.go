@@ -1,0 +1,152 @@
+package sdk
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+)
+
+// sharing returns what a fleet suggests where neighbors on a graph share noise.
+func sharing(t *testing.T, text string, n, colluders, absent int) (Privacy, *graph.Graph) {
+	t.Helper()
+	g, err := graph.Parse(text, n, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := Known{Dim: 10, Samples: []int{100}, Graph: g, Privacy: Privacy{EpsilonLimit: 8, Delta: 1e-5, Colluders: colluders, Absent: absent}}
+	_, p, err := Suggest(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, g
+}
+
+// The levels fall, contain what the fleet states, and are never above the exact noise that is left: here computed by a matrix
+// inverse for every choice of colluders that is small enough to try.
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		graph                string
+		n, colluders, absent int
+		want                 []int
+	}{
+		{"ring", 9, 1, 0, []int{0, 1, 2, 8}},
+		{"complete", 8, 1, 0, []int{0, 1, 2, 3, 7}},
+		{"complete", 31, 10, 0, []int{0, 1, 10, 15, 30}},
+		{"complete", 8, 2, 2, []int{0, 1, 2, 3, 5, 7}},
+		{"er:0.6", 12, 2, 0, nil},
+		{"complete", 2, 0, 0, []int{0, 1}},
+	} {
+		p, g := sharing(t, c.graph, c.n, c.colluders, c.absent)
+		levels, err := p.Levels(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var numbers []int
+		for i, l := range levels {
+			numbers = append(numbers, l.Colluders)
+			if i > 0 && l.Effective > levels[i-1].Effective {
+				t.Errorf("%+v: levels rise: %v", c, levels)
+			}
+			if exact := left(g, p, l.Colluders+c.absent); l.Effective > exact*(1+1e-9) {
+				t.Errorf("%+v: %d colluders leave %v, stated as %v", c, l.Colluders, exact, l.Effective)
+			} else if c.absent == 0 && exact > l.Effective*(1+1e-3) {
+				t.Errorf("%+v: %d colluders leave %v, stated as only %v", c, l.Colluders, exact, l.Effective)
+			}
+		}
+		if c.want != nil && !slices.Equal(numbers, c.want) {
+			t.Errorf("%+v: levels of %v", c, numbers)
+		}
+		if last := levels[len(levels)-1]; last.Effective != p.Sigma || last.Colluders != c.n-1 ||
+			!slices.Contains(levels, dpmech.Level{Colluders: c.colluders, Effective: p.EffectiveSigma}) {
+			t.Errorf("%+v: levels %v of %+v", c, levels, p)
+		}
+	}
+	if levels, err := (Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}).Levels(nil); levels != nil || err != nil {
+		t.Error(levels, err)
+	}
+}
+
+// left returns the least noise that is left on a graph to any so many members: 1/(Sigma^-1)_ii, by elimination.
+func left(g *graph.Graph, p Privacy, gone int) float64 {
+	n, least := g.N(), math.Inf(1)
+	for set := range 1 << n {
+		if n > 12 { // a complete graph: all choices are alike
+			set = 1<<gone - 1
+		}
+		if ones(set) != min(gone, n-1) {
+			continue
+		}
+		for at := range n {
+			if set>>at&1 == 0 {
+				least = min(least, conductance(g, p, set, at))
+			}
+			if n > 12 && at >= gone {
+				break
+			}
+		}
+		if n > 12 {
+			break
+		}
+	}
+	return math.Sqrt(least)
+}
+
+func ones(set int) (n int) {
+	for ; set > 0; set &= set - 1 {
+		n++
+	}
+	return n
+}
+
+// conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members that are not in a set. Row at is
+// eliminated last: what is left of its pivot.
+func conductance(g *graph.Graph, p Privacy, set, at int) float64 {
+	n := g.N()
+	a := make([][]float64, n)
+	for i := range a {
+		a[i] = make([]float64, n)
+		a[i][i] = p.Sigma * p.Sigma
+		for _, j := range g.Neighbors(i) {
+			if set>>i&1 == 0 && set>>j&1 == 0 {
+				a[i][i] += p.PairSigma * p.PairSigma
+				a[i][j] -= p.PairSigma * p.PairSigma
+			}
+		}
+	}
+	var order []int
+	for i := range n {
+		if i != at {
+			order = append(order, i)
+		}
+	}
+	order = append(order, at)
+	for k, r := range order {
+		for _, i := range order[k+1:] {
+			f := a[i][r] / a[r][r]
+			for _, j := range order[k:] {
+				a[i][j] -= f * a[r][j]
+			}
+		}
+	}
+	return a[at][at]
+}
+
+// The levels of a thousand members take little time beside a run of theirs; the test says how much.
+func TestLevelsOfThousand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large graph")
+	}
+	for _, text := range []string{"ring", "complete", "er:0.05"} {
+		p, g := sharing(t, text, 1000, 1, 0)
+		began := time.Now()
+		levels, err := p.Levels(g)
+		if err != nil || len(levels) < 3 {
+			t.Fatal(levels, err)
+		}
+		t.Logf("%s: %v for %s", text, time.Since(began), p.Curve(dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}.Total(50), levels).Text())
+	}
+}

@@ -1,0 +1,35 @@
+package monitor
+
+import "github.com/spade-dfl/spade-edge/sdk"
+
+// Trend says if the losses of the node's own queries still fall, and what further rounds would cost. It is for loopback
+// alone, as [Local] is. The costs are public: they follow from the fleet.
+type Trend struct {
+	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision made by looking at them
+	Rounds  int     `json:"rounds"`             // see [sdk.Trend], which the next three come from, too
+	Falling bool    `json:"falling"`
+	Before  float64 `json:"loss_before"`
+	Last    float64 `json:"loss"`
+	Spread  float64 `json:"spread"`
+
+	More    int   `json:"more_rounds"`       // half as many as the run has
+	Planned Value `json:"epsilon_planned"`   // of all rounds of the run; unknown without privacy
+	Longer  Value `json:"epsilon_with_more"` // of these and More, at the same noise; likewise
+}
+
+// NewTrend returns the form that a trend has in a status; nil for nil. f has the end that the run has.
+func NewTrend(f *sdk.Fleet, t *sdk.Trend) *Trend {
+	if t == nil {
+		return nil
+	}
+	rounds := f.Method.Rounds
+	out := &Trend{Rounds: t.Rounds, Falling: t.Falling, Before: t.Before, Last: t.Last, Spread: t.Spread,
+		More: max(1, rounds/2), Planned: Unknown(), Longer: Unknown()}
+	if p := f.Privacy; !p.NonPrivate {
+		longer := *f
+		longer.Method.Rounds += out.More
+		out.Planned = Value(p.Accounting.Epsilon(f.Rho(), p.Delta))
+		out.Longer = Value(p.Accounting.Epsilon(longer.Rho(), p.Delta))
+	}
+	return out
+}

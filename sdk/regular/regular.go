@@ -1,0 +1,80 @@
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens a file as [os.OpenFile] does, with flag and perm. It refuses everything but a regular file, or a link to one,
+// of at most limit bytes. The error is an [fs.PathError].
+func Open(path string, flag int, perm fs.FileMode, limit int64) (*os.File, error) {
+	info, err := os.Stat(path) // before opening, which has effects on some devices
+	if err == nil {
+		err = check(path, info, limit)
+	} else if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
+		err = nil
+	}
+	if err != nil {
+		return nil, opening(err)
+	}
+	f, err := os.OpenFile(path, flag|nonblock, perm)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = check(path, info, limit)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Read returns the content of a regular file of at most limit bytes.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path, os.O_RDONLY, 0, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may grow
+	if err == nil && int64(len(data)) > limit {
+		err = refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// check refuses what is no regular file, or too long.
+func check(path string, info fs.FileInfo, limit int64) error {
+	switch mode := info.Mode(); {
+	case mode.IsRegular() && info.Size() <= limit:
+		return nil
+	case mode.IsRegular():
+		return refused(path, "is a file of %d bytes, want at most %d", info.Size(), limit)
+	case mode.IsDir():
+		return refused(path, "is a folder, want a file")
+	case mode&fs.ModeNamedPipe != 0:
+		return refused(path, "is a special file, a pipe, want a regular file")
+	default:
+		return refused(path, "is a special file, want a regular file")
+	}
+}
+
+func refused(path, format string, args ...any) error {
+	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf(format, args...)}
+}
+
+// opening makes a failed stat the failed opening that a caller asked for.
+func opening(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return &fs.PathError{Op: "open", Path: path.Path, Err: path.Err}
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package sdk
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+const (
+	saddleSamples  = 4  // of which losses are compared
+	saddleDescents = 16 // searches for parameters that matter together only
+	saddlePatience = 5 * time.Second
+)
+
+// saddle looks for parameters that change a loss if all of them leave zero, and none if either half of them does. A model
+// that is smooth there has a gradient of zero in them: a start at zero is a saddle, as of hidden layers, whose weights are
+// multiplied with each other. It returns how many there are, 0 if none were found in time. The losses come from the data:
+// what is found is for the device alone.
+func saddle(ctx context.Context, oracle Oracle, dim, samples int) int {
+	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
+	defer cancel()
+	found := make(chan int, 1) // an oracle may go on after ctx has ended
+	go func() {
+		p := &saddleProbe{ctx: ctx, oracle: oracle, x: make([]float32, dim), at: make([]float32, dim), random: rand.New(rand.NewPCG(1, 2))}
+		found <- p.search(samples)
+	}()
+	select {
+	case n := <-found:
+		return n
+	case <-ctx.Done():
+		return 0
+	}
+}
+
+type saddleProbe struct {
+	ctx    context.Context
+	oracle Oracle
+	x      []float32 // zeros between two questions
+	at     []float32 // where a parameter is moved
+	first  []float64 // the losses at zero, NaN of a sample without one
+	random *rand.Rand
+	failed bool // a loss could not be had
+}
+
+func (p *saddleProbe) loss(sample int) float64 {
+	var loss [1]float64
+	if err := zoest.Ask(p.ctx, p.oracle, []zoest.Query{{Point: p.x, Sample: sample}}, loss[:], 0); err != nil {
+		p.failed = true
+	}
+	return loss[0]
+}
+
+// search halves sets of parameters that matter until one is left, which then matters alone and is left out of the next
+// search, or until neither half matters.
+func (p *saddleProbe) search(samples int) int {
+	var all []int
+	for j := range p.at {
+		all = append(all, j)
+		p.at[j] = 0.5 + p.random.Float32()
+		if p.random.IntN(2) == 0 {
+			p.at[j] = -p.at[j]
+		}
+	}
+	for h := range min(samples, saddleSamples) {
+		p.first = append(p.first, p.loss(h))
+	}
+	p.failed = false // a sample without a loss is passed over
+	for range saddleDescents {
+		set := slices.Clone(all)
+		if !p.matters(set) {
+			return 0
+		}
+		for len(set) > 1 {
+			p.random.Shuffle(len(set), func(i, j int) { set[i], set[j] = set[j], set[i] })
+			a, b := set[:len(set)/2], set[len(set)/2:]
+			switch {
+			case p.matters(a):
+				set = a
+			case p.matters(b):
+				set = b
+			case p.failed:
+				return 0
+			default:
+				return len(set)
+			}
+		}
+		all = slices.DeleteFunc(all, func(j int) bool { return j == set[0] })
+	}
+	return 0
+}
+
+// matters reports whether a loss changes if some parameters are moved.
+func (p *saddleProbe) matters(set []int) bool {
+	for _, j := range set {
+		p.x[j] = p.at[j]
+	}
+	defer clear(p.x)
+	for h, first := range p.first {
+		if zoest.Usable(first) && !p.failed && p.loss(h) != first {
+			return !p.failed
+		}
+	}
+	return false
+}

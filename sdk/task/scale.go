@@ -1,0 +1,65 @@
+package task
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// Bounds of what a column may be multiplied by.
+const (
+	leastScale = 1e-3
+	mostScale  = 1e3
+)
+
+// checkScale reports what is wrong with Scale, as far as no data are needed.
+func (s Spec) checkScale(want func(ok bool, field, format string, args ...any)) {
+	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {
+		by := s.Scale[name]
+		want(inScale(by), "scale", "%q is %v, want %v to %v", name, by, leastScale, float64(mostScale))
+	}
+	if len(s.Scale) > 0 {
+		want(s.kind() != "idx" && (s.Standardize == nil || *s.Standardize), "scale", "of %d columns, want columns with names that are "+
+			"standardised", len(s.Scale))
+		want(s.PCA == 0, "scale", "of %d columns with pca %d, want none: the components are no columns", len(s.Scale), s.PCA)
+	}
+}
+
+func inScale(by float64) bool { return by >= leastScale && by <= mostScale }
+
+// scales returns what each column of the recipe is multiplied by, and all columns of a category as that is; nil if nothing
+// was declared. What tells of missing cells is as it is.
+func (s Spec) scales(r *Recipe) ([]float64, error) {
+	if len(s.Scale) == 0 {
+		return nil, nil
+	}
+	rest, named := s.Scale[everyColumn]
+	if !named {
+		rest = 1
+	}
+	scale := slices.Repeat([]float64{1}, r.full())
+	left := maps.Clone(s.Scale)
+	delete(left, everyColumn)
+	for k, j := range firstOf(r.Columns) {
+		c := r.Columns[k]
+		by, declared := s.Scale[c.Name]
+		if !declared {
+			by = rest
+		}
+		for i := range max(1, len(c.Categories)) {
+			scale[j+i] = by
+		}
+		delete(left, c.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		return nil, fieldError("scale", "%q: no column of that name is learned from", name)
+	}
+	return scale, nil
+}
+
+// declared reports a scale in a file that no declaration makes.
+func (s *Standardizer) declared() bool {
+	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
+		return math.IsNaN(by) || !inScale(by)
+	})
+}

@@ -1,0 +1,78 @@
+package task
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const scaled = "id,age,ward,bmi,ill\n1,20,a,18,no\n2,40,b,,yes\n3,60,c,31,no\n4,80,a,25,yes\n5,30,b,22,no\n6,50,c,27,yes\n"
+
+// Each column is what it was, times what was declared: all columns of a category alike, gaps and the column of ones as they are.
+func TestScale(t *testing.T) {
+	path := ownFile(t, scaled)
+	spec := Spec{Source: path, Label: "ill", Drop: []string{"id"}, OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
+	plain, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Scale = map[string]float64{"age": 2, "ward": 0.25}
+	set, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, ward, bmi, its gaps, ones
+	spec.Scale["*"] = 0.5
+	rest, err := Load(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range plain.Train.Len() {
+		for j, x := range plain.Train.Row(i) {
+			for of, by := range map[*Set]float64{set: want[j], rest: map[bool]float64{true: 0.5, false: want[j]}[j == 4]} {
+				// scaled before the rounding to a float32
+				if got := of.Train.Row(i)[j]; math.Abs(float64(got)-by*float64(x)) > 1e-6*math.Abs(by*float64(x)) {
+					t.Errorf("row %d, column %d: %v, want %v times %v", i, j, got, by, x)
+				}
+			}
+		}
+	}
+	if !slices.ContainsFunc(set.Fitted, func(s string) bool { return strings.Contains(s, "map[age:2 ward:0.25]") }) {
+		t.Errorf("not declared: %q", set.Fitted)
+	}
+	// The recipe has it, and gives the same bits; without a declaration it has none.
+	r, err := set.Recipe(ModelSpec{Name: SoftmaxModel}, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.Apply(Spec{Source: spec.Source, Whole: true})
+	if err != nil || !slices.Equal(again.Train.X, set.Train.X) || plain.recipe.Standardize.Scale != nil {
+		t.Errorf("by the recipe %v: %v", again, err)
+	}
+	for _, bad := range [][]float64{{2}, {0, 1, 1, 1, 1, 1}, {math.NaN(), 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1e4}, {-1, 1, 1, 1, 1, 1}} {
+		r.Standardize.Scale = bad
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), "standardize.scale") {
+			t.Errorf("scale %v: %v", bad, err)
+		}
+	}
+	no := false
+	for want, change := range map[string]func(s *Spec){
+		`scale "size": no column`:        func(s *Spec) { s.Scale = map[string]float64{"size": 2} },
+		`scale "id": no column`:          func(s *Spec) { s.Scale = map[string]float64{"id": 2} },
+		`scale "ill": no column`:         func(s *Spec) { s.Scale = map[string]float64{"ill": 2, "age": 1} },
+		`scale "age" is 0, want`:         func(s *Spec) { s.Scale = map[string]float64{"age": 0} },
+		`scale "age" is -1, want`:        func(s *Spec) { s.Scale = map[string]float64{"age": -1} },
+		`scale "age" is NaN, want`:       func(s *Spec) { s.Scale = map[string]float64{"age": math.NaN()} },
+		`scale "age" is +Inf, want`:      func(s *Spec) { s.Scale = map[string]float64{"age": math.Inf(1)} },
+		`want columns with names that`:   func(s *Spec) { s.Standardize = &no },
+		`with pca 2, want none`:          func(s *Spec) { s.PCA = 2 },
+		`scale "*" is 10000, want 0.001`: func(s *Spec) { s.Scale = map[string]float64{"*": 1e4} },
+	} {
+		s := spec
+		change(&s)
+		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A header of many columns is read in a time that grows with their number, not with its square: with a search for each name
+// 200,000 columns would take minutes.
+func TestWideHeader(t *testing.T) {
+	const columns = 200_000
+	var text strings.Builder
+	for i := range columns {
+		fmt.Fprintf(&text, "c%d,", i)
+	}
+	text.WriteString("label\n" + strings.Repeat("1,", columns) + "x\n" + strings.Repeat("2,", columns) + "y\n")
+	began := time.Now()
+	spec := Spec{Label: "label", Drop: []string{"c7"}, OneHot: []string{"c9"}}
+	r, err := readCSV(strings.NewReader(text.String()), "wide", byRecord, spec.columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := readCSV(strings.NewReader(text.String()), "other", byRecord, layout(spec.columns).like(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	if len(r.names) != columns+1 || len(r.columns) != columns || len(other.cells) != 2*columns || r.columns[7].Name != "c8" ||
+		r.columns[7].at != 8 || r.columns[8].number == nil {
+		t.Errorf("%d names, %d columns", len(r.names), len(r.columns))
+	}
+}
+
+// What a file holds is in errors with 80 characters at most, wherever it stands.
+func TestLongCells(t *testing.T) {
+	long := strings.Repeat("ä", 1_000_000)
+	for name, text := range map[string]string{
+		"cell": "a,label\n" + long + ",x\n1,y\n", "number": "a,label\n1,5" + long + ",x\n1,y\n",
+		"twice": "a," + long + "," + long + ",label\n1,2,3,x\n", "not UTF-8": "a\xff" + long + ",label\n1,x\n",
+		"no label": "a," + long + "\n1,x\n", "category": "b,label\n1,x\n" + long + "\xff,y\n",
+		"person": "a,p,label\n1,,x\n" + long + ",7,x\n",
+	} {
+		spec := Spec{Label: "label", OneHot: []string{"b"}}
+		if name != "category" {
+			spec.OneHot = nil
+		}
+		if name == "person" {
+			spec.Person = "p"
+		}
+		_, err := readCSV(strings.NewReader(text), "file", byRecord, spec.columns)
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%s: an error of %d bytes: %.200s", name, len(fmt.Sprint(err)), fmt.Sprint(err))
+		}
+	}
+	fixed := Recipe{FittedOn: "x", Source: "csv", Columns: []Column{{"a", []string{"u", long}}}, Label: "label", Classes: []string{"x", "y"},
+		Model: ModelSpec{Name: SoftmaxModel}}
+	_, err := readCSV(strings.NewReader("a,label\n"+long+"z,x\n"), "file", byRecord, fixed.layout)
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "... (2000001 bytes)") {
+		t.Errorf("a category: an error of %d bytes: %.200s", len(fmt.Sprint(err)), fmt.Sprint(err))
+	}
+}
