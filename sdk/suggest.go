@@ -22,6 +22,7 @@ type Known struct {
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
 	Columns bool  // each parameter is the weight of a column of a table, and many columns may tell nothing
+	Uneven  bool  // features are pixels or principal components: much of their variance is in few directions
 
 	// Either sets Rounds, and with Tau open chooses the paper's non-private schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
@@ -41,7 +42,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 
 // Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed.
 // Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
-// Cooldown: 30 with noise, 0 without. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
+// Cooldown: 30 with noise or tracking, else 0. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
 // from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
 // eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
 // budget covers no release. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
@@ -71,7 +72,7 @@ func Suggest(k Known) (Method, Privacy, error) {
 		}
 	}
 	m.Consensus = max(0, m.Consensus)
-	if !p.NonPrivate && k.Graph == nil {
+	if k.Graph == nil && (!p.NonPrivate || m.Estimator == EstimatorTracking && len(k.Samples) > 1) {
 		def(&m.Cooldown, 30)
 	}
 	if p.Unit == UnitRecord && !p.NonPrivate {
@@ -95,8 +96,12 @@ func Suggest(k Known) (Method, Privacy, error) {
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
-	} else if m.Estimator == EstimatorTracking && p.NonPrivate { // less noise
-		share *= 4
+	}
+	if m.Estimator == EstimatorTracking && p.NonPrivate { // less noise
+		share = 3
+		if k.Uneven { // a long way in directions of little variance
+			share = 9
+		}
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {

@@ -22,7 +22,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	known := o.Known(dim, p.Samples)
-	known.Columns = p.columns()
+	known.Columns, known.Uneven = p.features()
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
@@ -58,12 +58,15 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	return CoversAll(f)
 }
 
-// columns reports whether each parameter is the weight of a column of a table: not of an image, of a principal component or of
-// a program's model, of which nothing is known.
-func (p *Problem) columns() bool {
+// features returns what is public of a model's features: whether each parameter is the weight of a column of a table, and
+// whether features are pixels or principal components. Of a program's model nothing is known.
+func (p *Problem) features() (columns, uneven bool) {
 	o := &p.Opt
-	components := o.Spec.PCA > 0 || o.Recipe != nil && o.Recipe.PCA != nil
-	return (p.Set != nil || o.Recipe != nil) && !o.HiddenLayer() && !components && !strings.HasPrefix(o.Spec.Source, "idx:")
+	if p.Set == nil && o.Recipe == nil {
+		return false, false
+	}
+	uneven = o.Spec.PCA > 0 || o.Recipe != nil && o.Recipe.PCA != nil || strings.HasPrefix(o.Spec.Source, "idx:")
+	return !uneven && !o.HiddenLayer(), uneven
 }
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.

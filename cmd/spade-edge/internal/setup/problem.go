@@ -214,8 +214,9 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
+	_, uneven := p.features()
 	known := sdk.Known{
-		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Method: single.Method,
+		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: single.Method,
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	known.Method.Cooldown, known.Method.Eta = 0, nil

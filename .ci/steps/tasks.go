@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// task is a run of "simulate" whose default step is compared with others.
+type task struct {
+	name string
+	args []string
+}
+
+// gate is a private run with defaults, and the accuracy in percent that it must reach.
+type gate struct {
+	task
+	least float64
+}
+
+// tasks makes the files that runs need in a folder, and returns the runs. data is the folder of the data sets.
+func (l *lab) tasks(data string) (open []task, private []gate, err error) {
+	words := strings.Fields
+	agreed, brain := filepath.Join(l.dir, "agreed.json"), filepath.Join(l.dir, "brain.json")
+	err = l.fit(agreed, words("-data csv:examples/hospital/agreed.csv -label ill -onehot cp,restecg,slope,thal -missing indicator "+
+		"-test-fraction 0")...)
+	if err == nil { // once, as each of many runs would take half a minute to find the same components
+		err = l.fit(brain, "-data", "idx:"+filepath.Join(data, "brain-tumor-64"), "-pca", "20")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var hospitals []string
+	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
+		text, err := os.ReadFile(filepath.Join(data, "heart-four-hospitals", name+".csv"))
+		if err != nil {
+			return nil, nil, err
+		}
+		hospitals = append(hospitals, filepath.Join(l.dir, name+".csv"))
+		if err := os.WriteFile(hospitals[len(hospitals)-1], []byte(tidy(string(text))), 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	images := func(folder, flags string) []string {
+		return append([]string{"-data", "idx:" + filepath.Join(data, folder)}, words(flags)...)
+	}
+	const skewed = " -nodes 31 -graph er:0.3 -partition dirichlet:0.3"
+	alzheimers := func(flags string) []string {
+		return append([]string{"-data", "csv:" + filepath.Join(data, "alzheimers", "alzheimers_disease_data.csv")},
+			words("-label Diagnosis -drop PatientID,DoctorInCharge -onehot Ethnicity,EducationLevel"+flags)...)
+	}
+	fashion := task{"Fashion-MNIST, N = 31", images("fashion-0-1", "-pca 10"+skewed)}
+	tumor := task{"Brain Tumor, N = 31", append(images("brain-tumor-64", skewed), "-task", brain)}
+	open = []task{
+		fashion,
+		{"Fashion-MNIST, N = 8, complete", images("fashion-0-1", "-pca 20 -nodes 8 -graph complete")},
+		tumor,
+		{"Alzheimer's, N = 31", alzheimers(skewed)},
+		{"Alzheimer's, N = 10, complete", alzheimers(" -nodes 10 -graph complete")},
+		{"generated clinics, N = 50", nil},
+		{"MNIST 6/7, N = 31", images("mnist-6-7", "-pca 10"+skewed)},
+		{"four hospitals", []string{"-task", agreed, "-data", "csv:" + strings.Join(hospitals, ","), "-test-fraction", "0.25",
+			"-graph", "complete"}},
+		{"patients.csv, N = 4", words("-data csv:examples/patients.csv -label diagnosis -drop id -onehot ward -nodes 4 -graph complete")},
+		{"perceptron on generated clinics, N = 50", words("-model perceptron")},
+	}
+	return open, []gate{{fashion, 95.5}, {tumor, 60}}, nil
+}
+
+// tidy makes of a file of heart patients what examples/hospital/hospitals.sh makes of it: who is ill is yes or no, and a
+// cholesterol or a blood pressure of 0 was not measured.
+func tidy(text string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
+	names := strings.Split(lines[0], ",")
+	ill := slices.Index(names, "num")
+	names[ill] = "ill"
+	out := []string{strings.Join(names, ",")}
+	for _, line := range lines[1:] {
+		cells := strings.Split(line, ",")
+		for i, name := range names {
+			switch {
+			case i == ill && cells[i] == "0":
+				cells[i] = "no"
+			case i == ill:
+				cells[i] = "yes"
+			case cells[i] == "0" && (name == "chol" || name == "trestbps"):
+				cells[i] = ""
+			}
+		}
+		out = append(out, strings.Join(cells, ","))
+	}
+	return strings.Join(out, "\n") + "\n"
+}
