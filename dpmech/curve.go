@@ -40,13 +40,17 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	if t.Rho == t.All {
 		return Curve{Points: []Point{point(Level{}, t.All)}}
 	}
-	c := Curve{absent: t.weakest.absent}
-	if t.weakest == (adversary{}) {
-		c.absent, c.named = s.Absent, WeakestNamed
+	who := t.weakest
+	if !who.shared {
+		who = s.adversary()
+	}
+	c := Curve{absent: who.absent}
+	if !who.shared {
+		c.named = WeakestNamed
 	}
 	at := func(effective float64) float64 { return 1 / float64(effective*effective) }
 	if n := len(levels); n > 0 && at(levels[n-1].Effective) > at(s.Effective)*(1+1e-3) {
-		c.Others, c.absent, c.named = levels[n-1].Colluders, s.Absent, ""
+		c.Others, c.absent = levels[n-1].Colluders, s.Absent
 		named, own := at(s.Effective), at(levels[n-1].Effective)
 		for _, l := range levels {
 			rho := t.Rho
@@ -61,7 +65,7 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 		}
 		return c
 	}
-	c.Points = []Point{point(Level{Colluders: t.weakest.colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
+	c.Points = []Point{point(Level{Colluders: who.colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
 	return c
 }
 
@@ -101,14 +105,7 @@ func (c Curve) Text() string {
 			break
 		}
 	}
-	text := "epsilon " + strings.Join(parts, ", ")
-	switch c.absent {
-	case 0:
-		return text
-	case 1:
-		return text + ", if at most one member vanishes"
-	}
-	return fmt.Sprintf("%s, if at most %d members vanish", text, c.absent)
+	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
 
 // epsilonText writes an epsilon with three digits, rounded up as [FormatEpsilon] does.
@@ -168,7 +165,7 @@ func (c *Certificate) verifyCurve() error {
 	for i := range min(len(want.Points), len(c.Curve)) {
 		have, want := c.Curve[i], want.Points[i]
 		const text = "[%d]: rho and epsilon are stated as %v and %v, and are %v and %v"
-		f.want(notBelow(have.Rho, want.Rho) && notBelow(have.Epsilon, want.Epsilon), text, i, have.Rho, have.Epsilon, want.Rho,
+		f.want(have.Rho >= want.Rho && notBelow(have.Rho, want.Rho) && notBelow(have.Epsilon, want.Epsilon), text, i, have.Rho, have.Epsilon, want.Rho,
 			want.Epsilon)
 	}
 	return errors.Join(f...)

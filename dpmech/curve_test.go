@@ -40,6 +40,8 @@ func TestCurve(t *testing.T) {
 		"epsilon 1.27 with any 1 of 4 others, 2.73 with 2 or more": CurveOf(shared.Total(7), shared.Shared,
 			[]Level{{1, 16}, {2, 8}, {4, 8}}, 1e-5, GDP),
 		"epsilon 1.27 with any 1 other member, 2.73 with all": CurveOf(shared.Total(7), shared.Shared, nil, 1e-5, GDP),
+		"epsilon 1.27 with any 1 other member, 2.73 with all, if at most one member vanishes": CurveOf(
+			Total{Rho: shared.Total(7).Rho, All: shared.Total(7).All}, Shared{Sigma: 32, Effective: 16, Colluders: 1, Absent: 1}, nil, 1e-5, GDP),
 		"epsilon 1.27 against the weakest adversary that a run names, 2.73 with all others": CurveOf(
 			Total{Rho: shared.Total(7).Rho, All: shared.Total(7).All}, Shared{}, nil, 1e-5, GDP),
 	} {
@@ -95,7 +97,7 @@ func TestCertificateCurve(t *testing.T) {
 		for what, change := range map[string]func(*Point){
 			"colluders": func(p *Point) { p.Colluders++ }, "effective": func(p *Point) { p.Effective *= 1.01 },
 			"rho": func(p *Point) { p.Rho *= 0.9999 }, "epsilon": func(p *Point) { p.Epsilon *= 0.9999 },
-			"high": func(p *Point) { p.Epsilon *= 1.01 }, "nan": func(p *Point) { p.Rho = math.NaN() },
+			"rho by little": func(p *Point) { p.Rho *= 1 - 1e-12 }, "high": func(p *Point) { p.Epsilon *= 1.01 }, "nan": func(p *Point) { p.Rho = math.NaN() },
 		} {
 			bad := *c
 			bad.Curve = append([]Point{}, c.Curve...)

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Shared is the noise of a release that cancels in the network: for each neighbor a Gaussian vector w that only the two of
-// them know, which one adds and the other subtracts (Allouah et al., "The privacy power of correlated noise in
+// Shared is the noise of a release that cancels in the network: for each neighbor, or for each of some other members, a
+// Gaussian vector w that only the two of them know, which one adds and the other subtracts (Allouah et al., "The privacy power of correlated noise in
 // decentralized learning", arXiv 2405.01031).
 type Shared struct {
 	// Sigma is the standard deviation of w in every coordinate: the client's own sigma times a power of two, so that w is an
@@ -20,6 +20,8 @@ type Shared struct {
 	// Absent is how many members may vanish while the others go on sharing noise, 0 or more. Effective does not count noise
 	// of Colluders and Absent members, and holds if no more vanish: see PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
+	// Partners, if not 0, is with how many other members each shares noise, whether they are its neighbors or not.
+	Partners int `json:"partners,omitempty"`
 }
 
 // Adversary names against whom [Gaussian.Rho] holds; without shared noise that is [Everybody].
@@ -30,6 +32,14 @@ func (s Shared) adversary() adversary {
 		return adversary{}
 	}
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
+}
+
+// with names those with whom a member shares noise.
+func (s Shared) with() string {
+	if s.Partners > 0 {
+		return fmt.Sprintf("each of %d members", s.Partners)
+	}
+	return "each neighbor"
 }
 
 // Bounds of the ratio of the shared sigma to a client's own, as powers of two.
@@ -54,9 +64,9 @@ func (s Shared) validate(g Gaussian) error {
 		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want sigma (%v) or more, and at most 2^20 clips",
 			s.Effective, g.Sigma))
 	}
-	if s.Colluders < 0 || s.Absent < 0 {
-		errs = append(errs, fmt.Errorf("dpmech: %d colluders and %d absent members, want 0 or more of both", s.Colluders,
-			s.Absent))
+	if s.Colluders < 0 || s.Absent < 0 || s.Partners < 0 {
+		errs = append(errs, fmt.Errorf("dpmech: %d colluders, %d absent members and %d partners, want 0 or more of each",
+			s.Colluders, s.Absent, s.Partners))
 	}
 	return errors.Join(errs...)
 }

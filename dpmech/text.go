@@ -143,10 +143,10 @@ func (p *page) cost(c Cost, unit Unit) {
 	if c.AgainstAll != nil {
 		named = "against " + c.Adversary + ": "
 	}
-	p.item("also stated as", named+"%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
+	p.item("also stated as", "%s%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
 		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
 		"replaced by none, epsilon %s",
-		c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
+		named, c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
 		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
@@ -191,7 +191,7 @@ func (p *page) spends(list []Spend) {
 		}
 		shared := ""
 		if s.Shared != (Shared{}) {
-			shared = fmt.Sprintf(", and %v shared with each neighbor: as good as %v against %s", s.Shared.Sigma,
+			shared = fmt.Sprintf(", and %v shared with %s: as good as %v against %s", s.Shared.Sigma, s.Shared.with(),
 				s.Shared.Effective, s.Shared.Adversary())
 		}
 		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)

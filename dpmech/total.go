@@ -83,11 +83,16 @@ func (a adversary) String() string {
 	case 1:
 		text = "whoever sees all releases, together with any one member"
 	}
-	switch a.absent {
+	return text + vanishing(a.absent)
+}
+
+// vanishing ends a statement that holds if no more members vanish.
+func vanishing(absent int) string {
+	switch absent {
 	case 0:
-		return text
+		return ""
 	case 1:
-		return text + ", if at most one member vanishes"
+		return ", if at most one member vanishes"
 	}
-	return fmt.Sprintf("%s, if at most %d members vanish", text, a.absent)
+	return fmt.Sprintf(", if at most %d members vanish", absent)
 }

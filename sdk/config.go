@@ -50,7 +50,7 @@ type Config struct {
 	// Whom the node waits for: everybody, indefinitely, unless one of these is set.
 
 	// Without names neighbors that are silent for good, but not all: they are in quarantine from the start of Run to the end
-	// of the run, whatever they send.
+	// of the run, whatever they send. With [Privacy].Partners it may name partners too, whose keys then are not waited for.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent, or start late, before it is given up in the same way: at least
 	// 2 minutes. Every node sends a heartbeat each 30 seconds, however long its oracle takes. The last neighbor is never
@@ -129,14 +129,22 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,
 				"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
-			left := len(all)
-			for _, j := range all {
-				if slices.Contains(c.Without, f.Members[j]) {
-					left--
+			left, strangers := len(all), len(c.Without)
+			for i, name := range c.Without {
+				j, again := slices.Index(f.Members, name), slices.Contains(c.Without[:i], name)
+				switch {
+				case again: // so that it is refused
+				case slices.Contains(all, j):
+					left, strangers = left-1, strangers-1
+				case f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j):
+					strangers--
 				}
 			}
-			refuse(len(c.Without) > 0 && (left == 0 || left+len(c.Without) != len(all)),
-				"%w: Without is %q, want neighbors of %q, and not all of them", ErrWithout, c.Without, c.Name)
+			refuse(len(c.Without) > 0 && (left == 0 || strangers > 0),
+				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
+				c.Name)
+			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
+				"Key is nil, and the fleet has partners: who passes their keys on could replace those that nobody has signed")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}

@@ -189,6 +189,10 @@ func (f *Fleet) plan() (*plan, error) {
 		return nil, errors.Join(errs...)
 	}
 	p.beta = f.beta(p.graph)
+	var err error
+	if p.noise, err = f.Privacy.NoiseGraph(p.graph, f.Method.Seed); err != nil {
+		return nil, err
+	}
 	// What is left is checked by the machine's own rules, on a member that stands for all.
 	var noise io.Reader
 	if !f.Privacy.NonPrivate {
@@ -196,7 +200,7 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	cfg := f.machine(p, 0, f.units(0, max(1, f.Method.Batch)), noise)
 	if f.Privacy.PairSigma != 0 {
-		if err := f.checkShared(p.graph); err != nil {
+		if err := f.checkShared(p.noise); err != nil {
 			return nil, err
 		}
 		cfg.PairKey = func(int, int) (key [32]byte, ok bool) { return key, true }
@@ -244,6 +248,7 @@ func (f *Fleet) network(errs *faults) *plan {
 // plan is what follows from a valid fleet.
 type plan struct {
 	graph  *graph.Graph
+	noise  *graph.Graph   // of who shares noise, if anybody does
 	number map[string]int // place of a name in Members
 	beta   float64
 }
@@ -287,6 +292,9 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
 		cfg.Shrink = f.shrink()
+		if f.Privacy.Partners > 0 {
+			cfg.Partners = p.noise.Neighbors(client)
+		}
 		if w.GridBits > 0 {
 			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
 		}
@@ -344,4 +352,11 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		}
 	}
 	return cfgs, nil
+}
+
+// smooth gives open momentum a value; a negative one stays until this is called with 0.
+func (m *Method) smooth(share float64) {
+	if def(&m.Momentum, share); share == 0 {
+		m.Momentum = max(0, m.Momentum)
+	}
 }

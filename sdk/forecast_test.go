@@ -86,7 +86,7 @@ func TestForecastCures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			most, err := sdk.MostColluders(g, 0)
+			most, err := sdk.MostColluders(sdk.Known{Graph: g})
 			if err != nil || most < 2 {
 				t.Fatal(most, err)
 			}

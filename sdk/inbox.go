@@ -68,6 +68,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
 		return false, err // a frame is no progress in itself: a neighbor may repeat itself because it lacks something
 	}
+	r.relayAgain(!p.moved)
 	if !p.moved {
 		r.machine.Tick()
 		r.showAgain()

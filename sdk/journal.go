@@ -94,6 +94,7 @@ func (n *Node) loadEvidence() error {
 			n.convict(e)
 			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
 		}
+		n.convicted(e)
 		n.status.Evidence = append(n.status.Evidence, e)
 		if j, known := n.number[e.Member]; known && n.claims.Peers[j] != nil {
 			n.claims.Peers[j].Evidence = &e

@@ -8,15 +8,24 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of members of a dense graph beyond which the noise that is left to outsiders is not computed, which
-// takes seconds: what is left to one member is a bound of it.
+// slowLevels is the number of members of a dense graph from which on the noise that is left to outsiders is not computed,
+// which takes seconds: what is left to one member is a bound of it.
 const slowLevels = 512
 
-// Levels returns what is left of the noise that neighbors share on the fleet's graph: to outsiders, to one other member, a few,
-// which are Colluders if that is more than one, half and all others, and to as many as may be all neighbors of some member. [dpmech.CurveOf] makes
-// epsilons of it. The figures are lower bounds with the same bits on every processor, those of [Privacy.Effective], and as the
-// fleet states it for Colluders. Without shared noise there are none.
-func (p Privacy) Levels(g *graph.Graph) ([]dpmech.Level, error) {
+// Levels returns what is left of the noise that members share: to outsiders, to one other member, a few,
+// which are Colluders if that is more than one, half and all others, and to as many as may be all those that share noise with some
+// member. [dpmech.CurveOf] makes epsilons of it. The figures are lower bounds with the same bits on every processor, those of [Privacy.Effective], and as the
+// fleet states it for Colluders. Without shared noise there are none. It fails if the fleet is not valid.
+func (f *Fleet) Levels() ([]dpmech.Level, error) {
+	p, err := f.plan()
+	if err != nil {
+		return nil, err
+	}
+	return f.Privacy.levels(p.noise)
+}
+
+// levels is [Fleet.Levels] for the graph of who shares noise with whom.
+func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
 		return nil, nil
 	}
@@ -62,7 +71,7 @@ func (p Privacy) Levels(g *graph.Graph) ([]dpmech.Level, error) {
 }
 
 // Curve returns what releases of the run cost by the number of members who work together. levels are those of
-// [Privacy.Levels].
+// [Fleet.Levels].
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 	return dpmech.CurveOf(spent, p.Shared(), levels, p.Delta, p.Accounting)
 }
@@ -70,10 +79,9 @@ func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 // Curve returns what all rounds of a private run cost by the number of members who work together. It fails if the fleet is
 // not valid.
 func (f *Fleet) Curve() (dpmech.Curve, error) {
-	g, err := f.Graph()
+	levels, err := f.Levels()
 	if err != nil {
 		return dpmech.Curve{}, err
 	}
-	levels, err := f.Privacy.Levels(g)
-	return f.Privacy.Curve(f.Total(f.Method.Rounds), levels), err
+	return f.Privacy.Curve(f.Total(f.Method.Rounds), levels), nil
 }

@@ -3,6 +3,7 @@ package sdk
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,16 +11,24 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// sharing returns what a fleet suggests where neighbors on a graph share noise.
+// sharing returns what a fleet suggests where neighbors on a graph share noise, or each with six partners, and who then does.
 func sharing(t *testing.T, text string, n, colluders, absent int) (Privacy, *graph.Graph) {
 	t.Helper()
+	text, partners := strings.CutSuffix(text, " with partners")
 	g, err := graph.Parse(text, n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := Known{Dim: 10, Samples: []int{100}, Graph: g, Privacy: Privacy{EpsilonLimit: 8, Delta: 1e-5, Colluders: colluders, Absent: absent}}
+	k := Known{Dim: 10, Samples: []int{100}, Graph: g, Privacy: Privacy{EpsilonLimit: 8, Delta: 1e-5, Colluders: colluders, Absent: absent,
+		Partners: -1}}
+	if partners {
+		k.Privacy.Partners = 6
+	}
 	_, p, err := Suggest(k)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = p.NoiseGraph(g, 0); err != nil {
 		t.Fatal(err)
 	}
 	return p, g
@@ -34,6 +43,8 @@ func TestLevels(t *testing.T) {
 		want                 []int
 	}{
 		{"ring", 9, 1, 0, []int{0, 1, 2, 8}},
+		{"ring with partners", 9, 3, 0, []int{0, 1, 3, 4, 6, 8}},
+		{"ring with partners", 9, 2, 1, []int{0, 1, 2, 4, 5, 8}},
 		{"complete", 8, 1, 0, []int{0, 1, 2, 3, 7}},
 		{"complete", 31, 10, 0, []int{0, 1, 10, 15, 30}},
 		{"complete", 8, 2, 2, []int{0, 1, 2, 3, 5, 7}},
@@ -41,7 +52,7 @@ func TestLevels(t *testing.T) {
 		{"complete", 2, 0, 0, []int{0, 1}},
 	} {
 		p, g := sharing(t, c.graph, c.n, c.colluders, c.absent)
-		levels, err := p.Levels(g)
+		levels, err := p.levels(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +76,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%+v: levels %v of %+v", c, levels, p)
 		}
 	}
-	if levels, err := (Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}).Levels(nil); levels != nil || err != nil {
+	if levels, err := (Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}).levels(nil); levels != nil || err != nil {
 		t.Error(levels, err)
 	}
 }
@@ -143,7 +154,7 @@ func TestLevelsOfThousand(t *testing.T) {
 	for _, text := range []string{"ring", "complete", "er:0.05"} {
 		p, g := sharing(t, text, 1000, 1, 0)
 		began := time.Now()
-		levels, err := p.Levels(g)
+		levels, err := p.levels(g)
 		if err != nil || len(levels) < 3 {
 			t.Fatal(levels, err)
 		}

@@ -37,6 +37,7 @@ type Node struct {
 	claims    *trust.Log
 	cases     cases
 	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
+	relays    *relays        // nil unless they do, and others than neighbors share some
 	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
@@ -58,7 +59,7 @@ type Node struct {
 // Status is where a node stands.
 type Status struct {
 	Round         int               // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string          // neighbors whose messages hold the round up
+	Waiting       []string          // neighbors whose messages hold the round up, or others whose keys do
 	Queries       int64             // losses asked for
 	FailedQueries int64             // of these, how many failed; nobody outside learns this number
 	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
@@ -118,7 +119,7 @@ func New(cfg Config) (*Node, error) {
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe, mcfg.Average, mcfg.Quarantine = true, cfg.Average, true
+	mcfg.Probe, mcfg.Average = true, cfg.Average
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	names := map[int]string{}
 	for _, j := range mcfg.Neighbors {
@@ -126,11 +127,17 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
+	if cfg.Fleet.wire().Payload == PayloadRelease {
+		n.claims.Compare(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name])
+	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 		if cfg.Secret == nil {
 			n.secrets = new(trust.Secrets)
+			if mcfg.Partners != nil {
+				n.secrets.Relays, n.relays, mcfg.Paired = true, newRelays(mcfg.Partners), n.paired
+			}
 		}
 	}
 	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
@@ -138,7 +145,7 @@ func New(cfg Config) (*Node, error) {
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
-	if n.levels, err = cfg.Fleet.Privacy.Levels(p.graph); err != nil {
+	if n.levels, err = cfg.Fleet.Privacy.levels(p.noise); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
@@ -217,4 +224,5 @@ func (n *Node) publish() {
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
 	}
+	n.status.Waiting = n.awaitKeys(n.status.Waiting)
 }

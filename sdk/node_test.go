@@ -41,7 +41,7 @@ func privateRing() *sdk.Fleet {
 }
 
 // samples is m_i: clients differ, and one has less than a batch.
-var samples = []int{7, 5, 2, 9, 4}
+var samples = []int{7, 5, 2, 9, 4, 6, 3, 8, 5, 7, 4, 6}
 
 // oracle is a bounded loss that differs from client to client.
 func oracle(client int) sdk.OracleFunc {

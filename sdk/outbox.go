@@ -10,18 +10,25 @@ import (
 )
 
 // room is how many frames at most wait for a neighbor: two messages of a round, and answers. The run's last has its own place.
-const room = 4
+// Questions and evidence have as many places as words: more than there is to be asked about among 100 members (PROOF.md, "One
+// story"), as who has passed on a question does not repeat it.
+const (
+	room  = 4
+	words = 1 << 14
+)
 
 // outbox holds the frames for a neighbor that its sender has not taken yet.
 type outbox struct {
 	mu     sync.Mutex
-	change sync.Cond // of what follows
-	frames [][]byte  // oldest first
+	change sync.Cond       // of what follows
+	frames [][]byte        // oldest first
+	words  []string        // questions and evidence, which go first, likewise
+	said   map[string]bool // those of words
 	closed bool
 }
 
 func newOutbox() *outbox {
-	b := new(outbox)
+	b := &outbox{said: map[string]bool{}}
 	b.change.L = &b.mu
 	return b
 }
@@ -40,6 +47,16 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
+// say adds a question or evidence, unless it waits already or there is no room.
+func (b *outbox) say(frame []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if word := string(frame); len(b.words) < words && !b.said[word] {
+		b.words, b.said[word] = append(b.words, word), true
+		b.change.Signal()
+	}
+}
+
 // close says that there will be no more frames.
 func (b *outbox) close() {
 	b.mu.Lock()
@@ -52,8 +69,14 @@ func (b *outbox) close() {
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.frames) == 0 && !b.closed {
+	for len(b.frames)+len(b.words) == 0 && !b.closed {
 		b.change.Wait()
+	}
+	if len(b.words) > 0 {
+		word := b.words[0]
+		b.words = b.words[1:]
+		delete(b.said, word)
+		return []byte(word)
 	}
 	if len(b.frames) == 0 {
 		return nil
@@ -88,7 +111,11 @@ func (r *run) post(to int, m *admm.Message) error {
 		return nil
 	}
 	frame, err := r.codec.Append(nil, m)
-	if err == nil {
+	switch {
+	case err != nil:
+	case len(m.Signed.Digests) > 0: // a question or evidence
+		box.say(frame)
+	default:
 		box.put(frame, false)
 	}
 	return err
@@ -107,6 +134,11 @@ func (r *run) reached(name string) {
 			r.correct(j, peer)
 		}
 		r.show(j, peer)
+	}
+	for _, e := range r.status.Evidence { // of others: it may not know
+		if e.Member != name && r.cases[j] == nil {
+			r.postEvidence(j, &e)
+		}
 	}
 	r.sendNotice(j)
 	r.machine.Reached(j)

@@ -112,7 +112,11 @@ func (r *run) arrive(from string, frame []byte) bool {
 	if p == nil || p.arrived[from] == nil || len(frame) == 0 {
 		return false
 	}
-	p.arrived[from].put(frame, false) // without room it is lost, and will be sent again
+	if wire.IsQuestion(frame) {
+		p.arrived[from].say(frame)
+	} else {
+		p.arrived[from].put(frame, false) // without room it is lost, and will be sent again
+	}
 	return true
 }
 

@@ -26,8 +26,8 @@ type Privacy struct {
 	// oracle's samples; Records then counts persons. An empty place has the same loss everywhere, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, and that cancels in the
-	// mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to an adversary that sees
+	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or of every pair of Partners,
+	// and that cancels in the mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to an adversary that sees
 	// all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against it, and
 	// LimitAll, if not 0, against all other members together.
 	//
@@ -38,21 +38,27 @@ type Privacy struct {
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	LimitAll       float64 `json:"epsilon_limit_all,omitempty"`
+	// Partners, if not 0, is with how many other members each shares noise, in place of its neighbors: the edges of a regular
+	// graph that follows from the numbers of members and partners and from Method.Seed. They agree on keys by way of their
+	// neighbors, so each message still goes to neighbors alone. Members then go on sharing noise with whoever is gone, which
+	// costs no privacy and leaves noise in the mean; Absent is how many partners a member may lack from the start.
+	Partners int     `json:"partners,omitempty"`
+	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
 // Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
 func (p Privacy) Shared() dpmech.Shared {
-	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent}
+	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent,
+		Partners: p.Partners}
 }
 
-// conductance is that of a graph without Colluders and Absent members, if neighbors share so many times their own noise.
+// conductance is that of a noise graph without Colluders and Absent members, if neighbors share so many times their own noise.
 func (p Privacy) conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph.
+// Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph of who shares noise, see [Privacy.NoiseGraph].
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
@@ -134,13 +140,14 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
 		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
 		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
+		errs.refuse(pr.Partners != 0, "privacy.partners", pr.Partners, want)
 		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
 	}
 	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
 		"0: a fleet that is not private has no noise for a grid to hide in")
 }
 
-// checkShared refuses an effective sigma that the graph does not give.
+// checkShared refuses an effective sigma that the graph of who shares noise does not give.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
 	least := p.gaussian()

@@ -152,13 +152,15 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 
 // checkDouble takes evidence against this node, or against another neighbor.
 func (r *run) checkDouble(by string, m *admm.Message) error {
+	if r.claims.Gossip.Knows(m) {
+		return nil
+	}
 	of, e, err := r.claims.Double(m)
-	switch peer := r.claims.Peers[of]; {
+	switch {
 	case err != nil:
 		return err
-	case peer != nil:
-		r.accuse(of, peer, e)
-		r.quarantineSender(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{Evidence: e})
+	case of >= 0:
+		r.expose(e)
 		return nil
 	case e.First.Epoch < r.claims.Epoch: // the lost device had one
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
@@ -179,11 +181,11 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 
 // accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
-	if peer.Evidence == nil {
+	if !r.convicted(e) {
 		peer.Evidence = &e
 		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
 		r.log.Error("evidence of a double", "neighbor", peer.Name, "round", e.Round)
-		r.spread(from, peer)
+		r.spread(e)
 	}
 	r.show(from, peer)
 }
@@ -197,8 +199,8 @@ func (r *run) show(to int, peer *trust.Peer) {
 
 // postEvidence sends a neighbor the two releases of a double.
 func (r *run) postEvidence(to int, e *signed.Evidence) {
-	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round,
-		Signed: admm.Signed{Proof: e.First.Append(nil), Other: e.Second.Append(nil)}}) // both are of one size
+	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{Proof: e.First.Append(nil),
+		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}}) // both are of one size
 }
 
 // correct shows a device that was replaced, or has a double, and is still at work, what the other device has signed: it ends
@@ -253,7 +255,9 @@ func (r *run) showAgain() {
 	for j, peer := range r.claims.Peers {
 		peer.Again(trust.All)
 		r.show(j, peer)
-		r.spread(j, peer)
+	}
+	for _, e := range r.status.Evidence {
+		r.spread(e)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
@@ -117,8 +118,8 @@ const toldToGoOn = "this node was told to go on without it"
 // giveUp ends the work with the neighbors of Config.Without.
 func (r *run) giveUp() {
 	for _, name := range r.cfg.Without {
-		if !r.status.Done {
-			r.quarantine(r.number[name], state.Quarantine{Why: toldToGoOn})
+		if j := r.number[name]; !r.status.Done && slices.Contains(r.neighbors, j) {
+			r.quarantine(j, state.Quarantine{Why: toldToGoOn})
 		}
 	}
 }
@@ -204,14 +205,11 @@ func (r *run) serveOutsiders(long time.Duration) error {
 	return nil
 }
 
-// spread shows the others the evidence against a neighbor: they may wait for it, and it has ended.
-func (r *run) spread(of int, peer *trust.Peer) {
-	if peer.Evidence == nil {
-		return
-	}
+// spread shows the others the evidence against a member: they may wait for it, and it has ended.
+func (r *run) spread(e signed.Evidence) {
 	for _, j := range r.neighbors {
-		if j != of && r.cases[j] == nil {
-			r.postEvidence(j, peer.Evidence)
+		if j != r.number[e.Member] && r.cases[j] == nil {
+			r.postEvidence(j, &e)
 		}
 	}
 }

@@ -39,6 +39,9 @@ func (r *run) recover() error {
 		r.joining.absent[j] = *q
 	}
 	for _, name := range r.cfg.Without {
+		if !slices.Contains(r.neighbors, r.number[name]) {
+			continue
+		}
 		r.joining.absent[r.number[name]] = state.Quarantine{Why: toldToGoOn}
 	}
 	r.stopEarly()

@@ -180,8 +180,8 @@ func TestTakeoverFromLiars(t *testing.T) {
 		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "stands at release 99", "stands at release 99", 0},
 		{"off the grid", func(f *admm.Message) { f.Grid[2] = 1<<31 - 1 },
 			`coordinate 2 of the model after release 4 is step 2147483647`, `coordinate 2 of the model after release 4`, 0},
-		{"too far", func(f *admm.Message) { f.Grid[0] = 1 << 28 }, "and clip and noise take members at most",
-			"and clip and noise take members at most", 0},
+		{"too far", func(f *admm.Message) { f.Grid[0] = 1 << 28 }, "is step 268435456 of the grid, want -",
+			"is step 268435456 of the grid, want -", 0},
 		{"off the grid, in numbers", func(f *admm.Message) { f.Vector, f.Grid = make([]float32, len(f.Grid)), nil },
 			"numbers and 0 grid steps", "numbers and 0 grid steps", 0},
 	} {

@@ -354,6 +354,9 @@ func TestRecoveries(t *testing.T) {
 // and from the takeover on both ends of every edge agree again.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
+// The same where each shares noise with all others, neighbors or not.
+func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
+
 // recoveries returns how many to play, and which is the first.
 func recoveries(t *testing.T, usually int) (count, first int) {
 	count = usually
@@ -375,12 +378,12 @@ func recoveries(t *testing.T, usually int) (count, first int) {
 	return count, first
 }
 
-func testRecoveries(t *testing.T, shared bool) {
+func testRecoveries(t *testing.T, shared bool, partners ...bool) {
 	count, first := recoveries(t, 60)
 	var back, forgotten, killed, finished int
 	for seed := first; seed < first+count; seed++ {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWreck(t, uint64(seed), shared)
+			w := newWreck(t, uint64(seed), shared, partners...)
 			if shared {
 				sdk.OnKey(w.shared.note)
 				defer sdk.OnKey(nil)

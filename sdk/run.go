@@ -69,6 +69,7 @@ func (r *run) loop() error {
 		}
 		duties, err := r.machine.Ready()
 		r.judged()
+		r.compare()
 		if r.machine.Alone() && duties.Reserve > 0 { // nothing is charged for what reaches nobody
 			continue
 		}
@@ -133,6 +134,11 @@ func (r *run) perform(duties admm.Ready) error {
 		r.curve.close()
 		r.trend = r.curve.trend()
 	}
+	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
+		r.outgrown = true
+		r.log.Warn("the model was cut back to the farthest that a release may lie from the start: the run diverges, or a neighbor "+
+			"drives it away", "release", out)
+	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {
 		r.cfg.Observer.Released(duties.Released, r.machine.Model())
@@ -163,6 +169,10 @@ func (r *run) deliver(in received) error {
 		return r.respond(m, in.from)
 	case r.joining != nil:
 		return r.receiveStanding(m)
+	case m.Kind == admm.Question:
+		return r.question(m)
+	case m.Kind == admm.Relay:
+		return r.takeRelay(m)
 	case m.Kind == admm.Stand: // too late: this node has what it asked for
 		return nil
 	}
@@ -176,9 +186,15 @@ func (r *run) deliver(in received) error {
 	if err == nil {
 		err = r.machine.Receive(*m)
 	}
+	if err == nil && r.claims.Gossip != nil && m.Kind == admm.Release && r.machine.Holds(m.From, m.Round) {
+		r.claims.Peers[m.From].Take(m)
+	}
 	if err == nil && offer != nil {
 		r.secrets.Kept.Add(in.from, *offer)
 		r.secrets.Changed = true
+	}
+	if err == nil && r.relays != nil {
+		r.relayTo(m, offer != nil)
 	}
 	return err
 }

@@ -24,8 +24,8 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 		s, ok = n.secrets.Kept.Secret(neighbor, release)
 	}
 	if !ok {
-		n.log.Warn("no secret with a neighbor counts for this release: it shares noise with nobody", "release", release,
-			"neighbor", neighbor)
+		n.log.Warn("no secret with a member counts for this release, which shares noise with nobody, or with others", "release",
+			release, "member", neighbor)
 		return key, false
 	}
 	key = s.Key(n.hash, release)

@@ -162,7 +162,12 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 // All nodes stop again and again and are made anew, at every release, and exchange the keys that they sign with: what
 // noise they share is that of the quiet run, and no key of it is used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
-	f := sharedRing()
+	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
+		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })
+	}
+}
+
+func survivesRestarts(t *testing.T, f *sdk.Fleet) {
 	a := &agreement{}
 	dir, trs := newLedgers(t, f), inMemory(t, f)
 	var mu sync.Mutex

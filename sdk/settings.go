@@ -57,7 +57,7 @@ var settings = []Setting{
 	{Name: "method.mixing", Flag: "mixing", Range: setting.Mixing,
 		Words: "rounds of pure consensus after each round of learning, free of privacy cost, in which shared noise cancels"},
 	{Name: "method.cooldown", Flag: "cooldown", Range: setting.Cooldown,
-		Words: "rounds of pure consensus after them, free of privacy cost (with noise 30 unless given)"},
+		Words: "rounds of pure consensus after them, free of privacy cost (30 with noise or with tracking, unless given)"},
 	{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
 		Words: "local steps a round (2 with an estimator other than tracking, unless given)"},
 	{Name: "method.batch", Flag: "batch", Range: setting.Batch,
@@ -117,6 +117,9 @@ var settings = []Setting{
 	{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
 			"the others share still cancels (0 = whoever has lost a neighbor shares no more)"},
+	{Name: "privacy.partners", Flag: "partners", Range: Range{Min: 2, Max: maxPartnered - 1, Whole: true, Zero: "neighbors share"},
+		Words: "with colluders: with how many `members` each shares noise, neighbors or not; their keys travel over neighbors, who " +
+			"cannot use them (0 = with its neighbors) (default chosen)"},
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
 		Words: "with colluders: the most that epsilon may be against all other members together (default no limit)"},
 

@@ -28,6 +28,7 @@ type run struct {
 	failing    bool         // losses could not be had, which has been logged
 	joining    *joining     // nil but while the node takes over and has no state
 	remembered bool         // what neighbors have signed of their ledgers has been written down in this Run
+	outgrown   bool         // the log says that the model was cut back to the public bound
 	idle       int          // frames taken since the node has last got on
 	waiting    int          // the round of which the observer knows that it stands still, plus 1
 	final      time.Time    // when the model became final

@@ -173,7 +173,7 @@ func (r *run) receiveStops(from string, m *admm.Message) {
 // receiveStop checks a stop; nil is one that is known or does not count.
 func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
-	s, err := signed.ParseRelayed(b)
+	s, err := signed.ParseRelayed(b, signed.Stop)
 	switch {
 	case err != nil:
 		return nil, err

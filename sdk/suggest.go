@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -28,13 +27,14 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown, Mixing or Shrink means 0, a negative Consensus ADMM
+	Method  Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
 	Open    bool    // Method.Estimator and Directions are open as well
-	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows
+	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows; negative Partners mean 0
 
 	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
 	// are all fixed. It then holds against outsiders and any Privacy.Colluders members, if at most Privacy.Absent vanish.
 	Graph *graph.Graph
+	noise *graph.Graph // who then shares noise with whom
 }
 
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
@@ -47,7 +47,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
 // budget covers no release. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
 // else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on
-// the graph, and Clip from signal against noise. sdk/DEFAULTS.md says what was tried.
+// the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise than if members who are
+// no neighbors share some too. sdk/DEFAULTS.md says what was tried.
 func Suggest(k Known) (Method, Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -72,6 +73,9 @@ func Suggest(k Known) (Method, Privacy, error) {
 		}
 	}
 	m.Consensus = max(0, m.Consensus)
+	if err := k.pairUp(&p); err != nil {
+		return m, p, err
+	}
 	if k.Graph == nil && (!p.NonPrivate || m.Estimator == EstimatorTracking && len(k.Samples) > 1) {
 		def(&m.Cooldown, 30)
 	}
@@ -97,11 +101,11 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
 	}
-	if m.Estimator == EstimatorTracking && p.NonPrivate { // less noise
+	switch tracking := m.Estimator == EstimatorTracking; {
+	case tracking && k.lopsided(p): // a long way in directions of little variance
+		share = 9
+	case tracking && p.NonPrivate: // less noise
 		share = 3
-		if k.Uneven { // a long way in directions of little variance
-			share = 9
-		}
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -116,8 +120,14 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
+	m.smooth(0)
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
+}
+
+// lopsided reports whether a run goes a long way in directions of little variance: without noise, or with noise that cancels.
+func (k Known) lopsided(p Privacy) bool {
+	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
 // protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
@@ -130,18 +140,24 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 		// noise in the final model moves a score by far/signal; a linear model is as good near its start as far from it
 		one := *p
 		one.Clip = 1
-		if err = one.spend(m.Rounds, k.Graph); err != nil {
+		if err = one.spend(m.Rounds, k.noise); err != nil {
 			return err
 		}
 		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / one.Sigma
 		far = min(2*far, signal/2)
+		if k.lopsided(*p) {
+			far *= 2.5
+		}
 	}
 	def(&p.Clip, round3(far/rounds))
 	if p.Sigma == 0 {
-		err = p.spend(m.Rounds, k.Graph)
+		err = p.spend(m.Rounds, k.noise)
 	}
 	if err == nil && k.Graph != nil {
-		m.settle(*p, k.Graph)
+		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == EstimatorTracking {
+			m.smooth(0.9)
+		}
+		m.settle(*p, k.Graph, k.noise, k.lopsided(*p))
 	}
 	return err
 }
@@ -178,7 +194,7 @@ func (p *Privacy) share(g *graph.Graph) error {
 // settle gives a run whose members share noise rounds in which it cancels: after each release, by the method's own steps, as
 // many as disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the
 // mean's noise is left.
-func (m *Method) settle(p Privacy, g *graph.Graph) {
+func (m *Method) settle(p Privacy, g, noise *graph.Graph, long bool) {
 	if g.N() == 1 {
 		return
 	}
@@ -188,39 +204,18 @@ func (m *Method) settle(p Privacy, g *graph.Graph) {
 		switch ratio := c.Low / c.High; {
 		case ratio > 0.9:
 			mixing = 1
+		case long:
+			mixing = 6
 		case ratio > 0.12:
 			mixing = 3
 		}
 		def(&m.Mixing, mixing)
-		def(&m.Cooldown, max(30, c.Needed(1/max(1, apart(p, g)))))
+		def(&m.Cooldown, max(30, c.Needed(1/max(1, apart(p, noise)))))
 		return
 	}
 	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
 	def(&m.Mixing, min(tenfold, 9))
-	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart(p, g)))))))
-}
-
-// MostColluders returns the largest number of colluders that costs little: the noise that is left in the mean of all members
-// is at most a tenth more than with one colluder, for the same claim, and every member keeps a neighbor that does not
-// collude if so many members vanish. It depends on the graph alone. The error says that not even one is possible.
-func MostColluders(g *graph.Graph, absent int) (int, error) {
-	noise := func(c int) (float64, error) {
-		p := Privacy{Sigma: 1, Colluders: c, Absent: absent}
-		err := p.share(g)
-		return p.Sigma, err
-	}
-	one, err := noise(1)
-	if err != nil {
-		return 0, err
-	}
-	least := g.N()
-	for i := range g.N() {
-		least = min(least, len(g.Neighbors(i)))
-	}
-	return 1 + sort.Search(max(0, least-absent-2), func(more int) bool {
-		sigma, err := noise(2 + more)
-		return err != nil || sigma > mostShare*one
-	}), nil
+	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart(p, noise)))))))
 }
 
 // apart returns how far the noise of a release drives members apart, against a tenth of the mean's noise.
@@ -335,7 +330,7 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 		one := p
 		if open {
 			one.Clip = 1
-			err = one.spend(m.Rounds, k.Graph)
+			err = one.spend(m.Rounds, k.noise)
 		}
 		signal := unit.Signal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
 		m.Eta = admm.Schedule{round3(unit.Far(signal) / (radius * float64(m.Rounds)))}
@@ -345,10 +340,10 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	}
 	def(&p.Clip, round3(radius*m.Eta[0]/mean))
 	if open {
-		err = p.spend(m.Rounds, k.Graph)
+		err = p.spend(m.Rounds, k.noise)
 	}
 	if k.Graph != nil {
-		m.settle(p, k.Graph)
+		m.settle(p, k.Graph, k.noise, false)
 	}
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err

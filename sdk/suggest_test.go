@@ -25,6 +25,14 @@ func TestSuggest(t *testing.T) {
 		"private": {sdk.Known{Dim: 6, Samples: equal(50, 64)}, 50, 30, 2, 1.38, 0.612, 0.045, 0.381984, 1e-5, 8},
 		"not private": {sdk.Known{Dim: 6, Samples: equal(50, 64), Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 0, 2, 1.38, 0.612, 0, 0, 0, 0},
+		"tracking": {sdk.Known{Dim: 6, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
+			50, 30, 3, 8.48, 0.612, 0, 0, 0, 0},
+		"tracking, uneven": {sdk.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true, Privacy: sdk.Privacy{NonPrivate: true}},
+			50, 30, 3, 25.4, 0.612, 0, 0, 0, 0},
+		"tracking, alone": {sdk.Known{Dim: 6, Samples: equal(1, 3200), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
+			50, 0, 3, 8.48, 0.612, 0, 0, 0, 0},
+		"tracking, private": {sdk.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
+			50, 30, 3, 1.13, 0.612, 0.045, 0.381984, 1e-5, 8},
 		"budget in zcdp": {sdk.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
 			Privacy: sdk.Privacy{EpsilonLimit: 2, Delta: 1e-6, Accounting: dpmech.ZCDP}},
 			50, 30, 2, 0.0541, 0.0535, 0.045, 1.51564, 1e-6, 2},
@@ -63,7 +71,7 @@ func TestSuggest(t *testing.T) {
 // With as many colluders as cost little, the mean has at most a tenth more noise than with one; with one more, it has more,
 // or a member could be alone among them.
 func TestMostColluders(t *testing.T) {
-	for kind, want := range map[string]int{"complete": 6, "ring": 1, "er:0.3": 1} {
+	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -76,12 +84,18 @@ func TestMostColluders(t *testing.T) {
 			}
 			return p.Sigma
 		}
-		got, err := sdk.MostColluders(g, 0)
+		got, err := sdk.MostColluders(sdk.Known{Graph: g})
 		if err != nil || got != want || sigma(got) > 1.1*sigma(1)*(1+1e-4) {
 			t.Errorf("%s: %d, %v, want %d, with noise %v where one colluder takes %v", kind, got, err, want, sigma(got), sigma(1))
 		}
 		if kind == "complete" && sigma(got+1) <= 1.1*sigma(1) {
 			t.Errorf("%s: one more than %d costs %v, little too", kind, got, sigma(got+1))
+		}
+		if n, err := sdk.MostColluders(sdk.Known{Graph: g, Privacy: sdk.Privacy{Partners: -1}}); err != nil || kind != "complete" && n != 1 {
+			t.Errorf("%s without partners: %d, %v", kind, n, err)
+		}
+		if n, err := sdk.MostColluders(sdk.Known{Graph: g, Privacy: sdk.Privacy{Partners: 16, Absent: 1}}); err != nil || n < 2 || n > 6 {
+			t.Errorf("%s with 16 partners: %d, %v", kind, n, err)
 		}
 	}
 }
@@ -104,11 +118,11 @@ func TestSuggestShared(t *testing.T) {
 		"little": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, tau: 64, mixing: 1, cooldown: 30, clip: 0.00102},
 		"ring": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0151},
+			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0248},
 		"ring by the method": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, method: sdk.Method{Consensus: -1}, tau: 2, mixing: 9, cooldown: 281, clip: 0.0151},
+			epsilon: 8, method: sdk.Method{Consensus: -1}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"ring, bounded": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, method: sdk.Method{Robust: 2}, tau: 2, mixing: 9, cooldown: 281, clip: 0.0151},
+			epsilon: 8, method: sdk.Method{Robust: 2}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"hidden": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, hidden: true, tau: 64, mixing: 1, cooldown: 30, clip: 0.0449},
 		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,
@@ -143,6 +157,44 @@ func TestSuggestShared(t *testing.T) {
 		}
 		if err := f.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Others than neighbors share noise where that saves a tenth of it or more, or where nothing would be left: on a ring, a star,
+// or with as many colluders as neighbors. A random graph with many edges does without, and so does who says so.
+func TestSuggestPartners(t *testing.T) {
+	for _, c := range []struct {
+		kind                                string
+		nodes, colluders, absent, ask, want int
+	}{
+		{"ring", 31, 1, 0, 0, 30}, {"ring", 31, 10, 0, 0, 30}, {"star", 8, 1, 0, 0, 7}, {"complete", 8, 2, 0, 0, 0}, {"er:0.3", 31, 1, 0, 0, 0},
+		{"er:0.3", 31, 2, 3, 0, 30}, {"ring", 100, 5, 0, 0, 99}, {"ring", 200, 5, 0, 0, 22}, {"ring", 200, 5, 1, 0, 24}, {"ring", 200, 66, 0, 0, 199}, {"ring", 31, 1, 0, -1, 0},
+		{"ring", 31, 1, 0, 6, 6}, {"ring", 3, 1, 0, 0, 0}, {"ring", 2000, 1, 0, 0, 0},
+	} {
+		g, err := graph.Parse(c.kind, c.nodes, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := sdk.Known{Dim: 22, Samples: slices.Repeat([]int{100}, c.nodes), Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8,
+			Colluders: c.colluders, Absent: c.absent, Partners: c.ask}}
+		_, p, err := sdk.Suggest(known)
+		if err != nil || p.Partners != c.want {
+			t.Errorf("%+v: %d partners, %v", c, p.Partners, err)
+			continue
+		}
+		noise, err := p.NoiseGraph(g, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := p.Effective(noise); err != nil || left != p.EffectiveSigma && p.EffectiveSigma > left*(1+1e-9) {
+			t.Errorf("%+v: effective sigma %v, and %v is left, %v", c, p.EffectiveSigma, left, err)
+		}
+		if c.want > 0 && c.ask == 0 { // what it would have been
+			known.Privacy.Partners = -1
+			if _, same, err := sdk.Suggest(known); err != nil || p.Sigma/p.Clip > 0.9*same.Sigma/same.Clip {
+				t.Errorf("%+v: noise %v of the clip, and %v without partners, %v", c, p.Sigma/p.Clip, same.Sigma/same.Clip, err)
+			}
 		}
 	}
 }

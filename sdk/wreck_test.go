@@ -135,7 +135,7 @@ func (w *wreck) stored(s state.Store) bool {
 }
 
 // newWreck draws a fleet.
-func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
+func newWreck(t *testing.T, seed uint64, shared bool, partners ...bool) *wreck {
 	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[releaseKey][]receipt{},
 		told: map[int]int{}}
 	c := &w.chance
@@ -168,6 +168,9 @@ func newWreck(t *testing.T, seed uint64, shared bool) *wreck {
 		f.Privacy.Colluders = 0
 		f.Method.Mixing = c.IntN(3)
 		w.shared = newKeyBook()
+		if len(partners) > 0 && n > 2 {
+			f.Privacy.Partners = n - 1
+		}
 	}
 	if f.Method.Robust = float64(seed % 2); f.Method.Robust == 0 && f.Wire.Payload == sdk.PayloadRelease {
 		f.Method.Consensus, f.Method.Mixing = sdk.ConsensusChebyshev, int(seed/2%4)

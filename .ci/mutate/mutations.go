@@ -12,31 +12,37 @@ var (
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	audits  = suite{"./sdk/audit", "."}
-	edge    = suite{"./sdk/admm", "CrashOracle|DivergesBefore|NothingFails|ConfigValidate"}
+	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
 	resume  = suite{"./dpmech", "CheckResume"}
 	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
-	agree   = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
-	sharing = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
-	missing = suite{"./sdk/admm", "MissingKey"}
-	survive = suite{"./sdk", "AgreementSurvives"}
-	flows   = suite{"./sdk/admm", "Flows|RestoreAfter"}
-	network = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs   = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
-	sums    = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
-	keys    = suite{"./sdk/pair", "Key"}
-	robust  = suite{"./sdk/admm", "Robust|RestoreAfter"}
-	dropped = suite{"./sdk/admm", "Quarantine|Judge"}
-	floods  = suite{"./transport/ws", "Useless"}
-	words   = suite{"./sdk", "Outbox|LastWord"}
-	replace = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
-	late    = suite{"./sdk", "LateStopSurvives"}
-	worlds  = suite{"./sdk/admm", "WorldsOfOneMember"}
-	falling = suite{"./sdk", "Trend"}
-	saddles = suite{"./sdk", "Saddle"}
-	stops   = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	agree    = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
+	sharing  = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
+	missing  = suite{"./sdk/admm", "MissingKey"}
+	survive  = suite{"./sdk", "AgreementSurvives"}
+	flows    = suite{"./sdk/admm", "Flows|RestoreAfter"}
+	network  = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
+	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
+	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
+	keys     = suite{"./sdk/pair", "Key"}
+	robust   = suite{"./sdk/admm", "Robust|RestoreAfter"}
+	liars    = suite{"./sdk/admm", "Liars"}
+	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
+	floods   = suite{"./transport/ws", "Useless"}
+	words    = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
+	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	late     = suite{"./sdk", "LateStopSurvives"}
+	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling  = suite{"./sdk", "Trend"}
+	saddles  = suite{"./sdk", "Saddle"}
+	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack"}
+	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
+	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
+	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
+	choices  = suite{"./sdk", "Suggest"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -46,6 +52,14 @@ type mutation struct {
 }
 
 var mutations = []mutation{
+	{"broker: a repeat is always due", "transport/internal/sealed/ring.go", "now.Sub(p.at) >= p.gap", "now.Sub(p.at) >= 0", brokers},
+	{"broker: repeats do not become rarer", "transport/internal/sealed/ring.go", "max(2*p.gap, r.repeatMin)",
+		"max(p.gap, r.repeatMin)", brokers},
+	{"broker: an envelope may come from anybody", "transport/internal/sealed/envelope.go", "string(v.from) != string(e.fromTag) || ",
+		"", brokers},
+	{"broker: a header may be changed", "transport/internal/sealed/envelope.go", "	sum := digest(e.bound(v.head), v.sealed)",
+		"	sum := digest(e.bound(v.beforeKeys), v.sealed)", brokers},
+	{"broker: the last piece has no limit", "transport/internal/sealed/end.go", "/size >= maxPieces", "/size > maxPieces", brokers},
 	{"sign of the penalty in a local step", "sdk/admm/round.go",
 		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
 	{"sign of the penalty in the release", "sdk/admm/round.go",
@@ -64,7 +78,7 @@ var mutations = []mutation{
 	{"stop: acted on before it is kept", "sdk/stop.go",
 		"{ j.Stops = next.Known }", "{}", suite{"./sdk", "StopSurvivesKills"}},
 	{"stop: an early end that its state does not have", "sdk/admm/stop.go",
-		"		m.early = m.round + 1\n", "		m.early = max(release, m.begunRound())\n", late},
+		"		m.early = m.round + 1\n", "		m.early = max(release, m.Begun())\n", late},
 	{"stop: an early end that is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of what is new", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a last word", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
@@ -76,12 +90,27 @@ var mutations = []mutation{
 		"		if !m.gone(i) {\n			vec.Axpy(m.p, -1", "		if i >= 0 {\n			vec.Axpy(m.p, -1", dropped},
 	{"quarantine: the degree of a dropped edge in the penalty", "sdk/admm/round.go",
 		"float32(m.cfg.Rho*float64(m.live()))", "float32(m.cfg.Rho*float64(len(m.edges)))", dropped},
-	{"quarantine: a jump is taken in", "sdk/admm/quarantine.go", "distance > most {", "distance < -most {", dropped},
+	{"quarantine: a jump is taken in", "sdk/admm/bound.go", "max(int64(change), -int64(change)) > wide {",
+		"max(int64(change), -int64(change)) > 1<<40 {", dropped},
+	{"quarantine: what a member may come to is judged", "sdk/admm/bound.go", "wide := int64(high) - int64(low)",
+		"wide := (int64(high) - int64(low)) / 4", liars},
+	{"quarantine: a vector is judged by a smaller bound than members keep", "sdk/admm/bound.go", "!(x >= low && x <= high)",
+		"!(x > low && x < high)", liars},
+	{"bound: a member on the grid goes beyond it", "sdk/admm/round.go",
+		"			centre := inner.onGrid(m.cfg.startAt(i), from)\n			at := int32(bound.onGrid(m.cfg.startAt(i), centre+float64(n)))\n",
+		"			last := m.cfg.lastStep()\n			at := int32(max(-last, min(last, from+float64(n))))\n", liars},
+	{"bound: a member off the grid goes beyond it", "sdk/admm/round.go", "m.outgrow(m.cfg.keepIn(bound, m.x, m.centre) || outside)",
+		"clamp(m.x)\n	m.outgrow(outside)", liars},
+	{"bound: a neighbor is taken for where it says that it is", "sdk/admm/round.go",
+		"base[c] = int32(bound.onGrid(m.cfg.startAt(c), to))", "base[c] = int32(max(-gridLimit, min(gridLimit, to)))",
+		suite{"./sdk/admm", "RobustJump"}},
+	{"bound: noise is cut off at its edge", "sdk/admm/round.go", "centre := inner.onGrid(m.cfg.startAt(i), from)", "centre := from",
+		suite{"./sdk/admm", "RoomForNoise"}},
 	{"absent: noise is shared whoever is gone", "sdk/admm/round.go", "len(m.edges)-m.live() > g.Shared.Absent {", "len(m.edges) == 0 {", sums},
 	{"absent: noise is shared with one more gone", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 1+g.Shared.Absent {", sums},
 	{"absent: no noise is shared without one member", "sdk/admm/round.go", "m.live() > g.Shared.Absent {", "m.live() > 0 {", sums},
 	{"absent: noise is shared with who is gone", "sdk/admm/round.go",
-		"		if m.gone(i) {\n			continue\n		}\n		peer", "		peer", sums},
+		"		if m.gone(i) {\n			continue\n		}\n		p, ok", "		p, ok", sums},
 	{"absent: noise is planned for the colluders alone", "sdk/privacy.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
 		suite{"./sdk", "AbsentIsPlanned"}},
 	{"absent: the weakest assumption of all releases", "dpmech/total.go", "b.absent < a.absent", "b.absent > a.absent", pairs},
@@ -216,22 +245,14 @@ var mutations = []mutation{
 		"_ = x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)\n	return nil", audits},
 	{"releases not counted by the last one signed", "sdk/audit/audit.go",
 		"n != c.Rounds && (c.TookOverAfter == 0 || n > c.Rounds)", "n < c.Rounds", audits},
-	{"the public check after the reservation", "sdk/admm/machine.go",
-		"				m.aim()\n				m.reserve = m.err == nil && m.private()\n				continue\n			}\n			m.commit()\n",
-		"				m.aimed = true\n				m.reserve = m.private()\n				continue\n			}\n			if m.aim(); m.err == nil {\n" +
-			"				m.commit()\n			}\n", edge},
-	{"no public check", "sdk/admm/round.go",
-		"		err = m.edgesInRange(m.centre)\n	}\n	m.fail(err)", "		err = m.edgesInRange(m.centre)\n	}\n	_ = err", edge},
 	{"no clamp on the grid", "sdk/admm/round.go",
-		"max(-last, min(last, m.quantize(m.centre[i])+float64(n)))", "m.quantize(m.centre[i])+float64(n)+0*last", edge},
+		"int32(bound.onGrid(m.cfg.startAt(i), centre+float64(n)))", "int32(from+float64(n)+0*centre)", edge},
 	{"a release that leaves the grid is an error", "sdk/admm/round.go",
-		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(m.quantize(m.centre[i])+float64(n)) > last {
+		"			steps[i], m.grid[i] = at-m.grid[i], at\n", `			if math.Abs(centre+float64(n)) > bound.last-16*m.cfg.addition()/bound.step {
 				return fmt.Errorf("coordinate %d of the model has become too large: %s", i, advice)
 			}
 			steps[i], m.grid[i] = at-m.grid[i], at
 `, edge},
-	{"no clamp off the grid", "sdk/admm/round.go",
-		"		clamp(m.x)\n", "", edge},
 	{"no clamp of messages", "sdk/admm/round.go",
 		"		clamp(out)\n", "", edge},
 	{"a rule that takes a mark behind the state", "dpmech/resume.go",
@@ -272,7 +293,7 @@ var mutations = []mutation{
 	{"worlds: the next round before a release was stored", "sdk/admm/machine.go",
 		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.reserve {", worlds},
 	{"worlds: an early end of a round that has begun", "sdk/admm/stop.go",
-		"m.cfg.Data(m.begunRound()))", "m.cfg.Data(m.round))", worlds},
+		"m.cfg.Data(m.Begun()))", "m.cfg.Data(m.round))", worlds},
 	{"worlds: a start from a state that is lost", "sdk/admm/takeover.go",
 		"m.round > since+1 || since == m.lost {", "m.round > since+1 {", worlds},
 	{"worlds: an edge that begins anew after an early end is not read again", "sdk/admm/state.go",
@@ -285,6 +306,26 @@ var mutations = []mutation{
 		"		if lost := shown[id]; l.Inherits(id) {", "		if lost := shown[id]; !l.Inherits(id) {", suite{"./sdk", "Inherit"}},
 	{"a claim that has a double", "sdk/trust/check.go",
 		"before.Contradicts(&r) {", "before.Contradicts(&r) && before == nil {", claims},
+	{"story: digests are not passed on", "sdk/trust/gossip.go",
+		"				c.known, c.digest = true, d\n				fresh = append(fresh, s)\n", "				c.known, c.digest = true, d\n", gossip},
+	{"story: nobody asks", "sdk/trust/gossip.go", "			case c.digest != d:\n				c.asked = true", "			case c.digest != d:", gossip},
+	{"story: a statement that nobody has signed", "sdk/trust/gossip.go",
+		"err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))", "_ = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))",
+		gossip},
+	{"story: statements of another slot", "sdk/trust/gossip.go",
+		"(st.Round != s.Round || st.Epoch != s.Epoch)", "(st.Round != s.Round && st.Epoch != s.Epoch)", suite{"./sdk/trust", "WrongQuestions"}},
+	{"story: a question is not passed on", "sdk/trust/gossip.go",
+		"		list = append(list, Question{s, nil})", "		list = append(list, Question{s, nil})[:0]", gossip},
+	{"story: a slot is asked about again and again", "sdk/trust/gossip.go", "		c.passed = true\n", "", suite{"./sdk/trust", "WrongQuestions"}},
+	{"story: many digests of many members", "sdk/trust/gossip.go",
+		"%g.every == 0 && g.bad", "%g.every >= 0 && g.bad", gossip},
+	{"story: a way back to one story", "sdk/trust/check.go", "&& r.Prev != before.Statement.ID(peer.Scope) {",
+		"&& r.Prev == [32]byte{} {", gossip},
+	{"story: digests of what has come since", "sdk/story.go", "Taken(release-1)", "Taken(release)", suite{"./sdk", "TellTheTime"}},
+	{"story: another past is no contradiction", "sdk/signed/statement.go", "a.Round > 0 && a != b", "a.Round > 0 && a.Value != b.Value",
+		suite{"./sdk/signed", "Contradicts"}},
+	{"story: evidence by others does nothing", "sdk/prove.go", "	case of >= 0:\n		r.expose(e)\n", "	case of >= 0:\n", suite{"./sdk", "EvidenceTravels"}},
+	{"story: questions take the room of releases", "sdk/outbox.go", "if len(b.words) > 0 {", "if len(b.words) > 0 && len(b.frames) == 0 {", words},
 	{"a mark before the state", "sdk/durable.go",
 		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
 			"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n",
@@ -299,10 +340,10 @@ var mutations = []mutation{
 		"errors.Join(err, n.account.mark(m.Data(e.Held)))", "err", order},
 
 	{"shared: both ends add", "sdk/admm/round.go",
-		"Subtract: m.client() > peer}", "Subtract: false}", sums},
+		"p.Subtract = m.client() > peer", "p.Subtract = false", sums},
 	{"shared: with one neighbor less", "sdk/admm/round.go",
-		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		peer",
-		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		peer", sums},
+		"	for i := range m.edges {\n		if m.gone(i) {\n			continue\n		}\n		p, ok",
+		"	for i := range m.edges[min(1, len(m.edges)):] {\n		if m.gone(i) {\n			continue\n		}\n		p, ok", sums},
 	{"shared: the keys of the release before", "sdk/admm/round.go",
 		"m.cfg.PairKey(peer, m.round+1)", "m.cfg.PairKey(peer, max(1, m.round))", sums},
 	{"shared: own noise only in a blank release", "sdk/admm/round.go",
@@ -342,7 +383,7 @@ var mutations = []mutation{
 	{"curve: levels of a certificate not checked by the graph", "sdk/audit/audit.go",
 		"if !slices.Equal(found, want) {", "if len(found) != len(want) {", audits},
 	{"curve: the cost in a certificate not checked", "dpmech/curve.go",
-		"notBelow(have.Rho, want.Rho) && ", "", proofs},
+		"have.Rho >= want.Rho && notBelow(have.Rho, want.Rho) && ", "", proofs},
 	{"curve: levels of a certificate that rise", "dpmech/curve.go",
 		"p.Effective <= before.Effective", "p.Effective > 0", proofs},
 	{"curve: an epsilon with one digit less", "dpmech/curve.go",
@@ -385,10 +426,42 @@ var mutations = []mutation{
 	{"shared noise without the key of one neighbor", "sdk/admm/round.go",
 		"			return g.Alone(), nil\n		}\n		m.pairs = append", "			continue\n		}\n		m.pairs = append", missing},
 
+	{"partners: neighbors in their place", "sdk/fleet.go", "cfg.Partners = p.noise.Neighbors(client)",
+		"cfg.Partners = p.graph.Neighbors(client)", partners},
+	{"partners: what is left on the graph of messages", "sdk/fleet.go", "f.checkShared(p.noise)", "f.checkShared(p.graph)", partners},
+	{"partners: another graph in a certificate", "sdk/audit/audit.go", "			{\"partners\", s.Shared.Partners, want.Shared.Partners},\n", "",
+		partners},
+	{"partners: an offer that nobody has signed", "sdk/trust/secrets.go",
+		"if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil {",
+		"if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil && s.Kept == nil {", partners},
+	{"partners: a second key of one device", "sdk/trust/secrets.go", "case old.Round != o.Round || old.Value != o.Value:",
+		"case old.Round != o.Round:", suite{"./sdk/trust", "RelayedOffers"}},
+	{"partners: an offer that is told and not kept", "sdk/trust/secrets.go", "	s.Kept.Add(member, o)\n	s.Changed = true\n",
+		"	s.Kept.Add(member, o)\n", suite{"./sdk/trust", "RelayedOffers"}},
+	{"partners: a release before its keys", "sdk/admm/machine.go", "return m.cfg.Paired == nil ||", "return m.round == 0 ||", overlay},
+	{"partners: more keys missing than members may be absent", "sdk/admm/round.go",
+		"if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {", "if len(m.pairs) == 0 {", overlay},
+	{"partners: a key that is not used stays in memory", "sdk/admm/round.go", "		clear(m.pairs)\n		return g.Alone(), nil\n	}\n	return g, m.pairs",
+		"		return g.Alone(), nil\n	}\n	return g, m.pairs", overlay},
+	{"partners: noise is for neighbors in use alone", "sdk/admm/round.go", "		if p, ok := m.pair(peer); ok {",
+		"		if p, ok := m.pair(peer); ok && m.Quarantined(peer) == 0 {", overlay},
+	{"regular: an edge twice", "sdk/graph/regular.go", "one == two || linked[one] ||", "one == two ||", suite{"./sdk/graph", "Regular"}},
+	{"regular: no walk", "sdk/graph/regular.go", "for range 10 * len(edges) {", "for range 0 * len(edges) {", suite{"./sdk/graph", "Regular"}},
 	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
 	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
 		falling},
 	{"saddle: parameters of which a half matters", "sdk/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
+	{"input: a pipe is a file", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case info.Size() <= limit:",
+		suite{"./sdk/regular", "."}},
+	{"input: numbers beyond float32", "sdk/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
+		suite{"./sdk/task", "RecipeFaults"}},
+	{"short steps where variance is uneven", "sdk/suggest.go",
+		"share = 9", "share = 3", choices},
+	{"long steps where there is noise", "sdk/suggest.go",
+		"case tracking && p.NonPrivate:", "case tracking:", choices},
+	{"models apart at the end of a run without noise", "sdk/suggest.go",
+		"m.Estimator == EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
+
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }

@@ -41,6 +41,13 @@ type Config struct {
 	// with the lower number adds the noise. If any key is missing, the release has local noise only:
 	// [dpmech.Gaussian.Alone]. PairKey is nil exactly if Privacy shares no noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
+	// Partners, if not nil, are the numbers of those that the client shares noise with in place of its neighbors, ascending.
+	// It goes on sharing with each of them, whatever becomes of its edges. Of their keys as many may be missing as the
+	// [dpmech.Shared].Absent of Privacy says: with more, the release has local noise only.
+	Partners []int
+	// Paired, if not nil, reports whether the keys of a release have been agreed on. Until then the client waits with the first
+	// release that it makes since its start, if that shares noise.
+	Paired func(release int) bool
 
 	// Releases makes messages carry the released state, the same for all neighbors, in place of m_ij of eq. (9). Each end
 	// then stores both z_ij and z_ji and updates both, so the models have the same bits.
@@ -73,11 +80,9 @@ type Config struct {
 	// all neighbors than Robust times the median of their distances from it. Where nobody exceeds that, no bit changes. With
 	// b malicious ones of n neighbors, 2b < n+1, their influence is bounded by that of the honest ones. See sdk/ROBUST.md.
 	Robust float64
-	// Members, if not 0, is N, from which follows how far clip and noise can take a member; see [Influence].
+	// Members, if not 0, is N, from which follows how far clip and noise can take a member: the public bound, to which every
+	// release is cut back; see [Config.Impossible].
 	Members int
-
-	// Quarantine lets the machine drop a neighbor whose release cannot be right, see [Machine.Verdicts].
-	Quarantine bool
 }
 
 // fallbackLoss replaces a loss that is unavailable in a private run, where silence would reveal something about the data.
@@ -141,11 +146,16 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("admm: "+format, args...))
 		}
 	}
-	for i, j := range c.Neighbors {
-		refuse(j < 0 || int64(j) > math.MaxUint32, "neighbor %d, want a client number of 0..2^32-1", j)
-		refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own neighbor", j)
-		refuse(i > 0 && c.Neighbors[i-1] >= j, "neighbors %v are not in ascending order without repeats", c.Neighbors)
+	clients := func(what string, list []int) {
+		for i, j := range list {
+			refuse(j < 0 || int64(j) > math.MaxUint32, "%s %d, want a client number of 0..2^32-1", what, j)
+			refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own %s", j, what)
+			refuse(i > 0 && list[i-1] >= j, "%ss %v are not in ascending order without repeats", what, list)
+		}
 	}
+	clients("neighbor", c.Neighbors)
+	clients("partner", c.Partners)
+	refuse(c.Partners != nil && c.PairKey == nil, "Partners %v without PairKey: no noise is shared", c.Partners)
 	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
 	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)

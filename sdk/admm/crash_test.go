@@ -69,13 +69,11 @@ func TestOneFileLost(t *testing.T) {
 }
 
 // A neighbor that chooses where the centre of the next release is: at the edge of the grid, or as large as can be.
-// Nobody dies between the reservation of a release and its sending; who dies of a run that diverges dies before. And no
-// round is looked at twice.
+// Nobody dies of it, and no round is looked at twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
-	t.Logf("%d messages were aimed, %d releases are at the edge of their range, %d nodes ended before a reservation",
-		sum.aimed, sum.edge, sum.diverged)
-	if min(sum.edge, sum.diverged) < max(1, sum.crashes/10000) {
+	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
+	if sum.edge < max(1, sum.crashes/10000) {
 		t.Error("hardly anybody came to the edge: nothing was tested")
 	}
 }

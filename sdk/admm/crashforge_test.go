@@ -72,17 +72,19 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 			made.Vector[c] = float32(max(-limit, min(limit, value)))
 			continue
 		}
-		made.Grid[c] = int32(max(math.MinInt32, min(math.MaxInt32, math.RoundToEven(value/step)-float64(m.base[e.index*len(m.x)+c]))))
+		wide := 2 * m.cfg.lastStep() // a longer change is impossible, and ends the work with its sender
+		made.Grid[c] = int32(max(-wide, min(wide, math.RoundToEven(value/step)-float64(m.base[e.index*len(m.x)+c]))))
 	}
 	return made
 }
 
-// atEdge counts a release that was moved to the edge of its range, or may have been.
+// atEdge counts a release whose centre was moved to the edge of its range, or may have been.
 func (w *world) atEdge(n *node) {
 	m := n.m
 	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })
 	if m.onGrid(m.round) {
-		out = slices.ContainsFunc(m.grid, func(n int32) bool { return max(n, -n) == int32(m.lastStep()) })
+		edge := m.cfg.lastStep() - m.cfg.addition()/m.cfg.GridStep // where a centre may be
+		out = slices.ContainsFunc(m.grid, func(n int32) bool { return float64(max(n, -n)) >= edge })
 	}
 	if !out {
 		return

@@ -325,8 +325,7 @@ func (w *world) halt(n *node, err error) {
 	switch {
 	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"):
 		// the slot before was lost as well
-	case w.hostile() && strings.Contains(err.Error(), advice):
-		w.tally.diverged++
+	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
 	case w.lying(), w.losing():

@@ -106,7 +106,7 @@ type tally struct {
 
 	setBack, stopped int64 // files that lost something, and nodes that found it out when they started
 	// releases at the edge of the grid or of the range, nodes that ended before one, and messages made up for that
-	edge, diverged, aimed int64
+	edge, aimed int64
 }
 
 func (t *tally) add(o tally) {
@@ -123,7 +123,6 @@ func (t *tally) add(o tally) {
 	t.setBack += o.setBack
 	t.stopped += o.stopped
 	t.edge += o.edge
-	t.diverged += o.diverged
 	t.aimed += o.aimed
 }
 

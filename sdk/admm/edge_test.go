@@ -1,6 +1,7 @@
 package admm
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,8 +36,11 @@ type sighting struct {
 	steps   int32 // else, where the second release is on the grid
 }
 
+// farOut is how far out, in steps of the grid, a centre may be: its release never leaves the grid, and shows all of its noise.
+const farOut = gridLimit - 1 - (0.5+14)*256
+
 // attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a
-// sigma from the edge of the grid, and the update has the length of the clip and the sign of the data.
+// sigma from the edge of where it may be, and the update has the length of the clip and the sign of the data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -55,7 +59,7 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 		case r.Reserve == 2:
 			s.charged = true
 		case r.Released == 1:
-			const edge = gridLimit / 256
+			const edge = farOut / 256.0
 			z := m.z[0] - 2*(edge-0.5) // what the message makes of z is the centre
 			if err := m.Receive(Message{Kind: EdgeMessage, From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
 				t.Fatal(err)
@@ -146,15 +150,15 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 }
 
 // Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen,
-// alive or dead, charged or not, and the clamped release, has a law within the claim of the one round. The machine that
-// it replaces is shown to be caught: it died where this one clamps, and made the round again for nothing.
+// alive or dead, charged or not, and the release, has a law within the claim of the one round. The machine that it replaces
+// is shown to be caught: it died beyond an edge, and made the round again for nothing.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
 		attempts = 3000
 	}
 	const mu, alpha = 2 * 0.5 / 1.0, 0.01
-	last := int32(gridLimit - 1)
+	last := int32(farOut)
 	var seen [2][]sighting
 	var deaths [2][]int // how often it dies in one charged round, where it dies at the edge
 	for i, data := range []float64{1, -1} {
@@ -166,14 +170,14 @@ func TestCrashOracle(t *testing.T) {
 				t.Fatal("dead after the reservation")
 			}
 			seen[i] = append(seen[i], s)
-			if died++; s.steps != last {
+			if died++; s.steps <= last {
 				deaths[i] = append(deaths[i], died-1)
 				died = 0
 			} else {
 				clamped++
 			}
 		}
-		t.Logf("data %v: %d of %d releases are clamped", data, clamped, attempts)
+		t.Logf("data %v: %d of %d releases are beyond the edge", data, clamped, attempts)
 		if clamped < attempts/20 || clamped > attempts*2/3 {
 			t.Error("the edge was missed: nothing was tested")
 		}
@@ -200,19 +204,24 @@ func TestCrashOracle(t *testing.T) {
 	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
 }
 
-// A private run that diverges ends before it reserves the release, in the words of every run that does.
-func TestDivergesBeforeReserve(t *testing.T) {
-	for want, c := range map[string]struct {
+// What a neighbor sends takes the centre out of range, and ends nothing: the run is over in the end, within the bound, and
+// says when it was cut back.
+func TestNothingReceivedEnds(t *testing.T) {
+	for name, c := range map[string]struct {
 		change func(c *Config)
 		msg    Message
+		want   int // the release that is cut back
 	}{
-		"coordinate 0 of the model has become too large (4.194305e+06, on a grid of 0.00390625)": {func(*Config) {},
-			Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}},
-		"coordinate 0 of the model has become too large (1.5000001e+30)": {
-			func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 },
-			Message{Kind: Release, Vector: []float32{1e30}}},
-		"coordinate 0 of the message to 0 has become too large": {
-			func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 }, Message{Kind: EdgeMessage, Vector: []float32{-1e30}}},
+		"grid": {func(*Config) {}, Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}, 2},
+		"vector": {func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 },
+			Message{Kind: Release, Vector: []float32{1e30}}, 2},
+		"message": {func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 },
+			Message{Kind: EdgeMessage, Vector: []float32{-1e30}}, 0}, // it is the next message that is
+		"no noise": {func(c *Config) {
+			c.GridStep, c.Releases, c.Beta, c.NonPrivate, c.Noise, c.Privacy = 0, true, 6, true, nil, dpmech.Gaussian{}
+		}, Message{Kind: Release, Vector: []float32{1e24}}, 2},
+		"known bound": {func(c *Config) { c.Members, c.Releases, c.Beta = 2, true, 8 },
+			Message{Kind: Release, Grid: []int32{110}}, 2},
 	} {
 		noise := rng.New(3, rng.Address{Purpose: rng.Noise})
 		cfg := victim(&noise)
@@ -222,35 +231,27 @@ func TestDivergesBeforeReserve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for err == nil {
-			var r Ready
-			if r, err = m.Ready(); err != nil {
-				break
+		for m.round < cfg.Last() {
+			r, err := m.Ready()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
 			}
 			switch {
-			case r.Reserve == 2:
-				t.Fatalf("%s: release 2 was reserved", want)
 			case r.Released == 1:
 				m.x[0] = 0
 				c.msg.Round = 1
-				err = m.Receive(c.msg)
+				if err := m.Receive(c.msg); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
 			case len(r.Queries) > 0:
-				err = m.Answer(make([]float64, len(r.Queries))...)
+				if err := m.Answer(make([]float64, len(r.Queries))...); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-		if !strings.Contains(err.Error(), "admm: client 1, round 1: "+want) || !strings.HasSuffix(err.Error(), ": "+advice) {
-			t.Errorf("%v, want %q", err, want)
+		if out := m.Outgrown(); out != c.want || !m.Status().Complete {
+			t.Errorf("%s: cut back in release %d, want %d: %+v", name, out, c.want, m.Status())
 		}
-	}
-	noise := rng.New(3, rng.Address{Purpose: rng.Noise})
-	m, err := New(victim(&noise))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.peerZ = []float32{float32(math.Inf(-1))}
-	if err := m.edgesInRange(m.x); err == nil ||
-		!strings.Contains(err.Error(), "coordinate 0 of z with 0 has become too large (-Inf)") {
-		t.Errorf("an infinite z: %v", err)
 	}
 }
 
@@ -260,7 +261,7 @@ func TestDivergesBeforeReserve(t *testing.T) {
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }
-	made, clamped, diverged := 0, 0, 0
+	made, clamped, outgrown := 0, 0, 0
 	for n := range 4000 {
 		noise := rng.New(uint64(n), rng.Address{Purpose: rng.Noise})
 		cfg := victim(&noise)
@@ -281,11 +282,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 		for over := false; !over; {
 			r, err := m.Ready()
 			if err != nil {
-				diverged++
-				if granted || !strings.Contains(err.Error(), advice) {
-					t.Fatalf("run %d, %+v: after a reservation: %v, %v", n, cfg, granted, err)
-				}
-				break
+				t.Fatalf("run %d, %+v: after a reservation: %v, %v", n, cfg, granted, err)
 			}
 			granted = granted && r.Released == 0 || r.Reserve > 0
 			for _, msg := range r.Send {
@@ -297,20 +294,22 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 			case r.Released > 0:
 				made++
 				s := m.State()
-				if !s.finite() || beyond(s.X[:1], limit) >= 0 || cfg.GridStep > 0 && max(s.Grid[0], -s.Grid[0]) > int32(m.lastStep()) {
+				if !s.finite() || beyond(s.X[:1], limit) >= 0 || cfg.GridStep > 0 && max(s.Grid[0], -s.Grid[0]) > int32(m.cfg.lastStep()) {
 					t.Fatalf("run %d, %+v: keeps %+v", n, cfg, s)
 				}
-				if max(s.X[0], -s.X[0]) == limit || m.onGrid(m.round) && max(s.Grid[0], -s.Grid[0]) == int32(m.lastStep()) {
+				if max(s.X[0], -s.X[0]) == limit || m.onGrid(m.round) && max(s.Grid[0], -s.Grid[0]) == int32(m.cfg.lastStep()) {
 					clamped++
 				}
-				over = r.Released == 6
+				if over = r.Released == 6; over && m.Outgrown() > 0 {
+					outgrown++
+				}
 				msg := Message{Kind: m.payloadKind(), From: 0, To: 1, Round: m.round}
 				if cfg.Releases && m.onGrid(m.round) {
 					msg.Grid = []int32{int32(pick(0, 1, 1<<30, math.MaxInt32, math.MinInt32))}
 				} else {
 					msg.Vector = []float32{float32(pick(0, 1, -1, 1e15, 0.9e30, -1e30, 1e30))}
 				}
-				if err := m.Receive(msg); err != nil {
+				if err := m.Receive(msg); err != nil && !errors.Is(err, ErrQuarantine) {
 					t.Fatal(err)
 				}
 			case len(r.Queries) > 0:
@@ -324,8 +323,8 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d releases, %d of them clamped, %d runs diverged", made, clamped, diverged)
-	if min(clamped, diverged) < 100 {
+	t.Logf("%d releases, %d of them clamped, %d runs cut back", made, clamped, outgrown)
+	if min(clamped, outgrown) < 100 {
 		t.Error("hardly anything came to its limit: nothing was tested")
 	}
 }
@@ -347,7 +346,7 @@ func TestBeyond(t *testing.T) {
 		if small(v) {
 			quick++
 		}
-		for _, most := range []float32{runaway / (1 << 10), limit, math.MaxFloat32} {
+		for _, most := range []float32{1e24, limit, math.MaxFloat32} {
 			want := slices.IndexFunc(v, func(x float32) bool { return !(math.Abs(float64(x)) <= float64(most)) })
 			if got := beyond(v, most); got != want {
 				t.Fatalf("%v: %d is beyond %v, want %d", v, got, most, want)

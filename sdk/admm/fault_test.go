@@ -227,15 +227,19 @@ func TestNoiseSource(t *testing.T) {
 	}
 }
 
-// A step size that is far too large ends in an error that says so, not in a message full of infinities.
+// A step size that is far too large is reported, and makes no message full of infinities.
 func TestDivergence(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
 		c.Rounds, c.Beta = 500, 1e6
 	}))
 	net.loss = func(int, []float32, int) float64 { return 0.5 }
-	err := net.run()
-	if err == nil || !strings.Contains(err.Error(), "diverges") {
-		t.Errorf("error %v, want one about divergence", err)
+	if err := net.run(); err != nil || net.machines[1].Outgrown() == 0 {
+		t.Errorf("error %v, cut back in release %d, want some", err, net.machines[1].Outgrown())
+	}
+	for i, x := range net.models() {
+		if beyond(x, limit) >= 0 {
+			t.Errorf("client %d ends at %v", i, x)
+		}
 	}
 }
 
@@ -300,7 +304,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 func testRoundAllocates(t *testing.T, robust float64) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-		c.Rounds, c.Robust, c.Quarantine, c.Members = 100, robust, true, 2
+		c.Rounds, c.Robust, c.Members = 100, robust, 2
 	}))
 	round := func() {
 		for i, m := range net.machines {

@@ -55,6 +55,7 @@ type Machine struct {
 	early     int             // the last release, if a neighbor's end brings it forward; 0 otherwise
 	endings   map[int]int     // by edge: the release with which a neighbor has ended before this client's last one, or 0
 
+	outgrown       int // the first release that was cut back to the public bound; 0 for none
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
 
@@ -150,6 +151,7 @@ func New(cfg Config) (*Machine, error) {
 		copy(part(m.base, i, d), m.grid)
 	}
 	vec.Scale(m.z, float32(cfg.Rho))
+	clamp(m.z)
 	if cfg.Releases {
 		m.peerZ = slices.Clone(m.z)
 	}
@@ -178,8 +180,8 @@ func (m *Machine) start() {
 }
 
 // Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. Call it until there
-// is nothing to do, then wait for an input. After an error the machine cannot continue: the source of noise has failed,
-// or the model diverges, which a private run finds before it reserves a release.
+// is nothing to do, then wait for an input. After an error the machine cannot continue: the source of noise has failed, a neighbor
+// holds a release that this client does not know of, or the model of a client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -301,6 +303,10 @@ func (m *Machine) Status() Status {
 	return st
 }
 
+// Outgrown returns the first release since the machine was made that was cut back to the public bound, which no member that
+// learns reaches: the run diverges, or a neighbor drives it away. 0 if there is none.
+func (m *Machine) Outgrown() int { return m.outgrown }
+
 // Heard returns the highest release of a neighbor that was ever held; 0 if there is none, or no such neighbor.
 func (m *Machine) Heard(peer int) int {
 	if e := m.edge(peer); e != nil {
@@ -332,7 +338,7 @@ func (m *Machine) advance() error {
 				return nil
 			}
 		case m.due:
-			if !m.begun && !m.all(func(e *edge) bool { return e.probed }) {
+			if !m.begun && !(m.all(func(e *edge) bool { return e.probed }) && m.paired()) {
 				return nil
 			}
 			if !m.aimed {
@@ -370,6 +376,11 @@ func (m *Machine) all(fulfilled func(*edge) bool) bool {
 		}
 	}
 	return true
+}
+
+// paired reports whether the release in progress waits for no key.
+func (m *Machine) paired() bool {
+	return m.cfg.Paired == nil || !m.private() || m.cfg.Paired(m.round+1)
 }
 
 // private reports whether the release in progress gets noise, and costs something.

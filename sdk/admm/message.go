@@ -12,23 +12,26 @@ import (
 type Kind uint8
 
 const (
-	EdgeMessage Kind = 1 // m_ij of eq. (9) for one neighbor, in Vector
-	Done        Kind = 2 // the sender has all that it needs and is about to leave
-	Release     Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4 // the sender has just started: where it is, and what it holds of the receiver
-	Join        Kind = 5 // the sender replaces a lost device, and asks where the receiver stands
-	Stand       Kind = 6 // the answer to a Join, see [Machine.Standing]
-	Conflict    Kind = 7 // evidence: two different releases of one round that the receiver has signed
-	ProbeReply  Kind = 8 // the answer to a Probe; on the wire a Probe that is marked as resent
-	Start       Kind = 9 // the edge begins anew after this release, and this is where the sender then stands
+	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
+	Done        Kind = 2  // the sender has all that it needs and is about to leave
+	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
+	Probe       Kind = 4  // the sender has just started: where it is, and what it holds of the receiver
+	Join        Kind = 5  // the sender replaces a lost device, and asks where the receiver stands
+	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
+	Conflict    Kind = 7  // evidence: two different releases of one round that the receiver has signed
+	ProbeReply  Kind = 8  // the answer to a Probe; on the wire a Probe that is marked as resent
+	Start       Kind = 9  // the edge begins anew after this release, and this is where the sender then stands
+	Question    Kind = 10 // what has the receiver seen a member sign of a release, see trust.Gossip
+	// Relay passes on offers of members that share noise with others than their neighbors. It is for drivers alone.
+	Relay Kind = 11
 )
 
 var kindNames = [...]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start"}
+	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown one.
 func (k Kind) String() string {
-	if k < EdgeMessage || k > Start {
+	if k < EdgeMessage || k > Relay {
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
 	return kindNames[k]
@@ -62,13 +65,20 @@ type Message struct {
 
 // Signed holds what drivers sign and check of a message; see package signed. The machine ignores it.
 type Signed struct {
-	Own   []byte // the sender's signed release, of this round or its last one
-	Proof []byte // the receiver's signed release, which shows what the message says of it
+	Own []byte // the sender's signed release, of this round or its last one
+	// Proof: the receiver's signed release, which shows what the message says of it; of a Question one of the member asked of.
+	Proof []byte
 	// Other: of a Probe the sender's checkpoint, of a ProbeReply a signed.Earlier, of a Conflict the second release.
 	Other       []byte
 	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
-	Stops       []byte // of all but a Join and a Conflict: the stops that the sender knows of, one after the other
+	Stops       []byte // of all but a Join, a Conflict, a Question and a Relay: the stops that the sender knows of, one after the other
+	// Digests: of a Release those of the statements that it was made from, and what others told; of a Question and a Conflict
+	// which member it is about. See trust.Gossip.
+	Digests []byte
+	// Of a Relay: offers, one after the other, and whose offers the sender holds, two bits for each member: its latest device,
+	// counted from 1.
+	Relayed, Known []byte
 }
 
 // Payload returns what the message says of a release. It shares the message's slices.

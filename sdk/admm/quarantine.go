@@ -3,17 +3,16 @@ package admm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
-// Verdict is why the machine has put a neighbor in quarantine: no member that follows the method makes its release.
+// Verdict is why the machine has put a neighbor in quarantine: no honest member makes its release, see [Config.Impossible].
 type Verdict struct {
 	Message // the release as it was received
 	Why     string
 }
 
-// ImpossibleError refuses a release that no member sends that follows the method, whatever it has received.
+// ImpossibleError refuses a release that no honest member sends, whatever it has received.
 type ImpossibleError struct{ what string }
 
 func (e *ImpossibleError) Error() string { return e.what }
@@ -88,14 +87,10 @@ func (m *Machine) live() int {
 	return n
 }
 
-// judge puts neighbors in quarantine whose release of this round cannot be right, before it is taken in.
+// judge puts neighbors in quarantine whose release of this round is impossible, before it is taken in.
 func (m *Machine) judge() {
-	if !m.cfg.Quarantine {
+	if !m.cfg.Releases {
 		return
-	}
-	most := math.Inf(1)
-	if m.cfg.Releases {
-		most = 2 * m.farthest(m.round)
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
@@ -104,41 +99,11 @@ func (m *Machine) judge() {
 			continue
 		}
 		p := m.held(e, at)
-		if why := m.violation(i, p, most); why != "" {
-			m.verdicts = append(m.verdicts, Verdict{Message{Kind: m.payloadKind(), From: e.peer, Round: m.round,
-				Vector: slices.Clone(p.Vector), Grid: slices.Clone(p.Grid)}, why})
+		if err := m.cfg.Impossible(m.round, p); err != nil {
+			m.verdicts = append(m.verdicts, Verdict{Message{Kind: Release, From: e.peer, Round: m.round,
+				Vector: slices.Clone(p.Vector), Grid: slices.Clone(p.Grid)}, err.Error()})
 			m.Quarantine(e.peer)
 			m.cut[i] = m.round + 1
 		}
 	}
-}
-
-// runaway bounds what a client a thousand times smaller receives, in a run without other bounds.
-const runaway = limit / (1 << 10)
-
-// violation says why the release of a neighbor is impossible, or nothing. A point beyond the grid is: every member stays on
-// it (clamp, lastStep). In a private run both ends lie within farthest of the start, so they are at most twice that apart;
-// the distance from the start is not compared, as a third member may tow both. Where neither is known, a number next to the
-// limit is impossible while this client's are a millionth of it: a run that diverges does so together.
-func (m *Machine) violation(i int, p Payload, most float64) string {
-	base := part(m.base, i, len(m.x))
-	for c, change := range p.Grid {
-		to, last := int64(base[c])+int64(change), int64(m.lastStep())
-		if to < -last || to > last {
-			return fmt.Sprintf("coordinate %d of release %d is step %d of the grid, want %d to %d", c, m.round, to, -last, last)
-		}
-	}
-	if c := beyond(p.Vector, runaway); c >= 0 && math.IsInf(most, 1) && beyond(m.x, runaway/(1<<10)) < 0 &&
-		beyond(part(m.z, i, len(m.x)), runaway/(1<<10)) < 0 {
-		return fmt.Sprintf("coordinate %d of release %d is %v, and this client's numbers are below %.3g", c, m.round, p.Vector[c],
-			runaway/float64(1<<10))
-	}
-	if !m.cfg.Releases {
-		return ""
-	}
-	if distance := math.Sqrt(m.square(0, p, base, m.x)); distance > most {
-		return fmt.Sprintf("release %d is %.3g from this client's, and clip and noise take members at most %.3g apart", m.round,
-			distance, most)
-	}
-	return ""
 }

@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {
 		onAGrid(true)(i, c)
-		c.Quarantine, c.Members, c.Robust = i != bad, 4, 2
+		c.Members, c.Robust = 4, 2
 	})
 	net := newNetwork(t, cfgs)
 	var kept []State

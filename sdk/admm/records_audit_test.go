@@ -23,6 +23,8 @@ type recordGame struct {
 	members, dim, places int
 	form                 func(c *Config)
 	shared               bool // with member 0's last neighbor as a colluder
+	overlay              bool // who is the only one that the others talk to
+	single               bool // the adversary looks at member 0's releases alone
 	crash                bool // member 0 is restored from its state after a random release
 	lost                 int  // member 0 is lost after so many releases, and another device takes over; 0: it is not
 	loss                 func(world int, x []float32) float64
@@ -59,7 +61,9 @@ func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 	var edges [][2]int
 	for i := range g.members {
 		for j := range i {
-			edges = append(edges, [2]int{j, i})
+			if !g.overlay || i == g.members-1 {
+				edges = append(edges, [2]int{j, i})
+			}
 		}
 	}
 	p, places := g.privacy(), max(1, g.places)
@@ -73,6 +77,11 @@ func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 		c.Noise = &random
 		if g.shared {
 			c.PairKey = func(peer, release int) ([32]byte, bool) { return auditKey(seed, i, peer, release), true }
+		}
+		for j := range g.members {
+			if g.overlay && j != i {
+				c.Partners = append(c.Partners, j)
+			}
 		}
 		c.Releases, c.Probe = g.lost > 0, g.lost > 0
 		g.form(c)
@@ -151,7 +160,7 @@ func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 // weight returns the share of a member's release in the likelihood ratio: the column of member 0 in the inverse of the
 // covariance of what the adversary does not know.
 func (g recordGame) weight(member int) float64 {
-	if !g.shared {
+	if !g.shared || g.single {
 		return []float64{1, 0}[min(member, 1)]
 	}
 	s, w := 1.0, 2.0
@@ -243,6 +252,7 @@ func TestRecordAudit(t *testing.T) {
 		"takeover":              {recordGame{members: 3, dim: 1, form: tracking, loss: steep, lost: 2}, true},
 		"persons":               {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
 		"shared noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
+		"overlay":               {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},
 		"shared noise, hostile": {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
 	}
 	for name, c := range games {
@@ -277,6 +287,9 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 			}
 		})
 	}
+	shared := base
+	shared.shared, shared.overlay, shared.single = true, true, true
+	plant("an overlay of neighbors alone", shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
 	plant("clipped after the mean", base, func(m *Machine, rows []float32) {
 		m.cfg.Privacy.Clip = auditRadius * float64(m.cfg.units())
 		for h := m.cfg.units() - 1; h > 0; h-- { // d is 1

@@ -20,9 +20,8 @@ type Influence struct {
 	Aside bool
 
 	Still int // the release that shows that the neighbor's have less noise in them than a member's; 0 if none does
-	// Outside is the neighbor's first release that is farther from the start than clip and noise take a member; 0 if none is.
-	// If all members follow the method and none is clipped, that has a probability below 1e-9 in a run. It is found where
-	// messages carry releases, in a private run with one step size and one smoothing radius.
+	// Outside is the neighbor's first release that was outside of the public bound, and was cut back to it; 0 if none was. No
+	// honest member makes one. It is found where messages carry releases.
 	Outside int
 }
 
@@ -30,7 +29,7 @@ type Influence struct {
 func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside > 0:
-		return fmt.Sprintf("release %d is farther from the start than clip and noise take a member", in.Outside)
+		return fmt.Sprintf("release %d is farther from the start than any honest member goes", in.Outside)
 	case in.Still > 0:
 		return fmt.Sprintf("set aside, for its releases up to %d have less noise in them than a member's", in.Still)
 	case in.Aside:
@@ -80,32 +79,10 @@ func newRobust(cfg Config) *robust {
 	return r
 }
 
-// farthest returns how far from the start a release may lie, or infinity if nothing is known.
-//
-// A release moves a member by at most w = R + s*(sqrt(d)+12), with R the longest update (reach) and s^2 = sigma^2 +
-// (N-1)*sigma_pair^2, but for a probability of exp(-72): the norm of a Gaussian vector is concentrated. The mean of all
-// moves by no more. The disagreement of all N answers a push, in each mode of the graph, with at most twice its size
-// (TestAnswerToAPush): at most 2*sqrt(N) times the sum of the w. Rounding adds a grid step a coordinate and release.
-func (m *Machine) farthest(release int) float64 {
-	c := m.cfg
-	if c.Members == 0 || c.NonPrivate || len(c.Eta) > 1 || len(c.Mu) > 1 {
-		return math.Inf(1)
-	}
-	root := math.Sqrt(float64(len(m.x)))
-	own, pair := c.Privacy.Alone().Sigma, c.Privacy.Shared.Sigma
-	s := math.Sqrt(float64(own*own) + float64(float64(c.Members-1)*float64(pair*pair)))
-	spread := float64(float64(c.Data(release)) * (c.reach() + float64(s*(root+12))))
-	grid := float64(float64(float64(release)*c.GridStep) * root)
-	if c.Consensus != nil { // half a step for each flow
-		grid = float64(grid * float64(max(2, c.Members)) / 2)
-	}
-	return float64(1+float64(2*math.Sqrt(float64(c.Members)))) * (spread + grid)
-}
-
-// look compares a neighbor's release with the start, and with the one before. It excludes the neighbor for good if one
+// look compares a neighbor's release with the one before. It excludes the neighbor for good if one
 // release is still, or if all of them together have too little noise: bits of evidence, which start at c = start, never fall
 // below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With h the failures of all pairs of members come to 2^-20 in a run.
-func (m *Machine) look(i int, xj []float32, steps []int32) {
+func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
 		start := bits.Len(uint(m.cfg.Rounds))
@@ -120,9 +97,6 @@ func (m *Machine) look(i int, xj []float32, steps []int32) {
 				seen.Still = m.round
 			}
 		}
-	}
-	if seen.Outside == 0 && math.Sqrt(m.square(0, Payload{Vector: xj}, nil, m.cfg.X0)) > m.farthest(m.round) {
-		seen.Outside = m.round
 	}
 }
 

@@ -50,6 +50,7 @@ func (m *Machine) penalty() {
 	if m.robust != nil {
 		m.bound()
 	}
+	clamp(m.p)
 }
 
 // nextStage is called when the estimator has all answers of a stage: a full table, or an estimate for a local step. In a
@@ -59,6 +60,7 @@ func (m *Machine) nextStage() {
 		v := m.est.Estimate()
 		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
 		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
+		clamp(m.phi)
 		vec.Axpy(m.s, 1, v)
 	}
 	if m.stage == m.cfg.Tau {
@@ -73,18 +75,17 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, and checks all that is public before a release is reserved.
+// aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without neighbors
+// ends where its own steps diverge. What neighbors have sent ends nobody: release keeps to the public bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
 	if !m.flows() {
 		vec.Axpy(m.centre, -float32(m.gain()), m.p)
 	}
-	err := m.inRange(m.centre, m.onGrid(m.round+1))
-	if err == nil {
-		err = m.edgesInRange(m.centre)
+	if len(m.edges) == 0 {
+		m.fail(m.inRange(m.centre, m.onGrid(m.round+1)))
 	}
-	m.fail(err)
 }
 
 // fail ends the machine, unless err is nil.
@@ -106,32 +107,9 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 		return nil
 	}
 	for i, x := range x {
-		if !(math.Abs(m.quantize(x)) <= m.lastStep()) {
+		if !(math.Abs(m.quantize(x)) <= m.cfg.lastStep()) {
 			return fmt.Errorf("coordinate %d of the model has become too large (%v, on a grid of %v): %s", i, x, m.cfg.GridStep,
 				advice)
-		}
-	}
-	return nil
-}
-
-// edgesInRange returns an error if a z is not finite, or if a message that carries the model x would be too large.
-func (m *Machine) edgesInRange(x []float32) error {
-	for _, z := range [][]float32{m.z, m.peerZ} {
-		if i := beyond(z, math.MaxFloat32); i >= 0 {
-			return fmt.Errorf("coordinate %d of z with %d has become too large (%v): %s", i%len(x), m.edges[i/len(x)].peer, z[i],
-				advice)
-		}
-	}
-	if m.cfg.Releases || small(x) && small(m.z) { // rho is 1e9 at most
-		return nil
-	}
-	scale := -float32(2 * m.cfg.Rho)
-	for i := range m.edges {
-		for c, z := range part(m.z, i, len(x)) {
-			if msg := z + float32(scale*x[c]); !(msg >= -limit && msg <= limit) {
-				return fmt.Errorf("coordinate %d of the message to %d has become too large (%v): %s", c, m.edges[i].peer, msg,
-					advice)
-			}
 		}
 	}
 	return nil
@@ -165,12 +143,17 @@ func (m *Machine) commit() {
 // release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
 //
 // A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
-// private release fails only if noise is unavailable, before the update is read. Its sum with the centre is clamped, and so
-// are the messages: functions of the release. Then x, messages and mean are within limit, z and peerZ are finite by aim, and
-// the estimator's memory is finite after every stage: the state can be encoded whatever was drawn. A run that is not
-// private ends with an error when its update takes it out of range.
+// private release fails only if noise is unavailable, before the update is read. The centre is cut back so far within the
+// public bound that noise has room, which neighbors look for; the sum is cut back to the bound, and messages and z are
+// clamped: functions of the release. Then all of these are within limit, and the
+// estimator's memory is finite after every stage: the state can be encoded whatever was drawn. A client without neighbors
+// and noise ends with an error when its update takes it out of range.
 func (m *Machine) release() error {
-	k := m.round
+	k, bound := m.round, m.cfg.boundOf(m.round+1)
+	inner := bound
+	if m.private() {
+		inner = bound.less(m.cfg.addition())
+	}
 	if m.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
 		if m.private() {
@@ -182,12 +165,16 @@ func (m *Machine) release() error {
 				steps[i] = int32(max(-gridLimit, min(gridLimit, flow)))
 			}
 		}
-		last := m.lastStep()
+		outside := false
 		for i, n := range steps {
-			at := int32(max(-last, min(last, m.quantize(m.centre[i])+float64(n))))
+			from := m.quantize(m.centre[i])
+			centre := inner.onGrid(m.cfg.startAt(i), from)
+			at := int32(bound.onGrid(m.cfg.startAt(i), centre+float64(n)))
+			outside = outside || float64(at) != from+float64(n)
 			steps[i], m.grid[i] = at-m.grid[i], at
 			m.x[i] = m.dequantize(at)
 		}
+		m.outgrow(outside)
 		return nil
 	}
 	if m.private() {
@@ -195,16 +182,16 @@ func (m *Machine) release() error {
 			return err
 		}
 	}
+	if len(m.edges) == 0 && !m.private() {
+		copy(m.x, m.centre)
+		vec.Axpy(m.x, 1, m.s)
+		return m.inRange(m.x, false)
+	}
+	outside := m.cfg.keepIn(inner, m.centre, m.x)
 	copy(m.x, m.centre)
 	vec.Axpy(m.x, 1, m.s)
-	if m.private() {
-		clamp(m.x)
-		return nil
-	}
-	if err := m.inRange(m.x, false); err != nil {
-		return err
-	}
-	return m.edgesInRange(m.x)
+	m.outgrow(m.cfg.keepIn(bound, m.x, m.centre) || outside)
+	return nil
 }
 
 // noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
@@ -214,21 +201,43 @@ func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if m.cfg.PairKey == nil {
 		return g, nil
 	}
+	if m.pairs = m.pairs[:0]; m.cfg.Partners != nil {
+		return m.overlay(g)
+	}
 	if len(m.edges)-m.live() > g.Shared.Absent {
 		return g.Alone(), nil
 	}
-	m.pairs = m.pairs[:0]
 	for i := range m.edges {
 		if m.gone(i) {
 			continue
 		}
-		peer := m.edges[i].peer
-		key, ok := m.cfg.PairKey(peer, m.round+1)
+		p, ok := m.pair(m.edges[i].peer)
 		if !ok {
 			clear(m.pairs)
 			return g.Alone(), nil
 		}
-		m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
+		m.pairs = append(m.pairs, p)
+	}
+	return g, m.pairs
+}
+
+// pair is the noise of the release in progress that is shared with another client. It is false if its key is missing.
+func (m *Machine) pair(peer int) (p dpmech.Pair, ok bool) {
+	p.Key, ok = m.cfg.PairKey(peer, m.round+1)
+	p.Subtract = m.client() > peer
+	return p, ok
+}
+
+// overlay is noise where others than the neighbors may share it. A key that is missing is an edge that is lost at this end.
+func (m *Machine) overlay(g dpmech.Gaussian) (dpmech.Gaussian, []dpmech.Pair) {
+	for _, peer := range m.cfg.Partners {
+		if p, ok := m.pair(peer); ok {
+			m.pairs = append(m.pairs, p)
+		}
+	}
+	if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {
+		clear(m.pairs)
+		return g.Alone(), nil
 	}
 	return g, m.pairs
 }
@@ -236,13 +245,10 @@ func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 // gridLimit bounds coordinates on the grid, so that no change between two of them overflows.
 const gridLimit = 1 << 30
 
-// lastStep returns the number of the outermost point of the grid.
-func (m *Machine) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/m.cfg.GridStep)) }
-
 // quantize returns the number of the point of the grid that is nearest to x.
 func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
-// clamp moves what is out of range to its edge.
+// clamp moves what is out of range to its edge: at both ends of an edge alike.
 func clamp(x []float32) {
 	if small(x) {
 		return
@@ -289,8 +295,8 @@ func (m *Machine) message(dst, z, x []float32) {
 // updateZ takes in the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. Where they carry
 // releases, it forms m_ji from z_ji as the neighbor does, and updates z_ji as well.
 func (m *Machine) updateZ() {
-	flows := m.flows()
-	mij, mji, fromGrid := m.p, m.phi, m.s // free between two rounds
+	flows, bound := m.flows(), m.cfg.boundOf(m.round)
+	mij, mji, kept := m.p, m.phi, m.s // free between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
@@ -307,14 +313,8 @@ func (m *Machine) updateZ() {
 			halve(z, in.Vector)
 			continue
 		}
-		xj, peerZ, base := in.Vector, part(m.peerZ, i, len(m.x)), part(m.base, i, len(m.x))
-		if len(in.Grid) > 0 {
-			xj = fromGrid
-			for c, change := range in.Grid {
-				base[c] += change
-				xj[c] = m.dequantize(base[c])
-			}
-		}
+		peerZ, base := part(m.peerZ, i, len(m.x)), part(m.base, i, len(m.x))
+		xj := m.taken(i, in, base, bound, kept)
 		if flows {
 			if len(in.Grid) == 0 {
 				base = nil
@@ -323,17 +323,35 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		if m.robust != nil {
-			m.look(i, xj, in.Grid)
+			m.look(i, in.Grid)
 		}
 		m.message(mji, peerZ, xj)
 		m.message(mij, z, m.x)
 		halve(z, mji)
 		halve(peerZ, mij)
-		if m.robust != nil { // a neighbor that jumps ever farther does not end this client
-			clamp(z)
-			clamp(peerZ)
-		}
+		clamp(z)
+		clamp(peerZ)
 	}
+}
+
+// taken returns where a neighbor stands after a release, in the bound, and moves base, its place on the grid. room is for
+// the result.
+func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
+	outside := false
+	if len(in.Grid) == 0 {
+		copy(room, in.Vector)
+		outside = m.cfg.keepIn(bound, room, m.x)
+	}
+	for c, change := range in.Grid {
+		to := float64(base[c]) + float64(change)
+		base[c] = int32(bound.onGrid(m.cfg.startAt(c), to))
+		outside = outside || float64(base[c]) != to
+		room[c] = m.dequantize(base[c])
+	}
+	if outside && m.robust != nil && m.robust.seen[i].Outside == 0 {
+		m.robust.seen[i].Outside = m.round
+	}
+	return room
 }
 
 // compare measures the consensus error once a round. No bit of the run depends on it.

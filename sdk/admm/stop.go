@@ -23,14 +23,14 @@ func (m *Machine) Stop(last int) int {
 	if m.stop == 0 || last < m.stop {
 		m.stop = last
 	}
-	if last = max(last, m.cfg.Data(m.begunRound())); last < m.cfg.rounds() {
+	if last = max(last, m.cfg.Data(m.Begun())); last < m.cfg.rounds() {
 		m.cfg.End = last
 	}
 	return m.cfg.rounds()
 }
 
-// begunRound returns the number of the release in progress, or of the last one if none has begun.
-func (m *Machine) begunRound() int {
+// Begun returns the number of the release in progress, or of the last one if none has begun.
+func (m *Machine) Begun() int {
 	if m.local || m.due {
 		return m.round + 1
 	}

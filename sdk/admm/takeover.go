@@ -3,7 +3,6 @@ package admm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -61,7 +60,7 @@ func (m *Machine) between(e *edge) bool {
 	case since == 0:
 		return e.epoch > 0
 	default:
-		return m.begunRound() <= since && !m.startShown(e)
+		return m.Begun() <= since && !m.startShown(e)
 	}
 }
 
@@ -127,31 +126,23 @@ func (m *Machine) CheckStanding(s *Message) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
 		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
 	}
-	if err := m.checkPlace(s.Round, s.Payload()); err != nil {
-		return err
-	}
-	return m.near(s.Round, s.Payload(), m.cfg.X0, m.farthest(s.Round))
+	return m.checkPlace(s.Round, s.Payload())
 }
 
-// checkPlace refuses what a model after a release cannot look like.
+// checkPlace refuses a model after a release that no honest member has.
 func (m *Machine) checkPlace(round int, at Payload) error {
 	if err := m.checkForm(round, at, -1); err != nil {
 		return err
 	}
+	b := m.cfg.boundOf(round)
 	for c, n := range at.Grid {
-		if last := m.lastStep(); float64(n) < -last || float64(n) > last {
+		if low, high := b.steps(m.cfg.startAt(c)); n < low || n > high {
 			return impossible("admm: coordinate %d of the model after release %d is step %d of the grid, want "+
-				"%.0f to %.0f", c, round, n, -last, last)
+				"%d to %d", c, round, n, low, high)
 		}
 	}
-	return nil
-}
-
-// near refuses a model whose distance from another one, nil for zeros, is above most.
-func (m *Machine) near(round int, at Payload, from []float32, most float64) error {
-	if distance := math.Sqrt(m.square(0, at, nil, from)); distance > most {
-		return impossible("admm: the model after release %d is %.3g away, and clip and noise take members at "+
-			"most %.3g apart", round, distance, most)
+	if len(at.Vector) > 0 {
+		return m.cfg.Impossible(round, at)
 	}
 	return nil
 }
@@ -168,9 +159,9 @@ func (m *Machine) stand(neighbors []Message) {
 	}
 	out := &m.out[m.round%2]
 	if m.grid != nil {
-		last := m.lastStep()
+		b := m.cfg.boundOf(m.round)
 		for c, x := range m.x {
-			m.grid[c] = int32(max(-last, min(last, m.quantize(x))))
+			m.grid[c] = int32(b.onGrid(m.cfg.startAt(c), m.quantize(x)))
 		}
 	}
 	if m.onGrid(m.round) {
@@ -209,12 +200,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}
 	at := msg.Payload()
-	err := m.checkPlace(msg.Round, at)
-	if err == nil {
-		// a replacement, at a median of models in a ball, is within sqrt(2) of its radius from the start
-		err = m.near(msg.Round, at, m.x, 3*m.farthest(max(m.round, msg.Round)))
-	}
-	if err != nil {
+	if err := m.checkPlace(msg.Round, at); err != nil {
 		return err
 	}
 	since := m.since[e.index]
@@ -227,7 +213,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Round > since && msg.Epoch == 0: // it answers a device that has taken this client's place
 		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
-		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.begunRound()}
+		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.Begun()}
 	}
 	e.joining = 0
 	if msg.Epoch > e.epoch {
@@ -270,6 +256,7 @@ func (m *Machine) begin(e *edge) {
 	for c, x := range m.x {
 		z[c] = float32(m.cfg.Rho/2) * (x + z[c])
 	}
+	clamp(z)
 	copy(part(m.peerZ, e.index, d), z)
 	clear(part(m.flow, e.index, d))
 	e.heard = max(e.heard, m.round)

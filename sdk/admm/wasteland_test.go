@@ -54,7 +54,7 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 	kind, mixing, cooldown, rounds := w.chance.IntN(4), w.chance.IntN(3), w.chance.IntN(4), 2+w.chance.IntN(12)
 	w.cfgs = configs(n, edges, func(i int, c *Config) {
 		c.Probe, c.Releases, c.Rounds, c.Mixing, c.Cooldown, c.Average = true, true, rounds, mixing, cooldown, true
-		c.Members, c.Quarantine = members, members > 0
+		c.Members = members
 		if kind > 0 {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
 		}

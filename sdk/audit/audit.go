@@ -153,6 +153,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 			{"effective_sigma", s.Shared.Effective, want.Shared.Effective},
 			{"colluders", s.Shared.Colluders, want.Shared.Colluders},
 			{"absent", s.Shared.Absent, want.Shared.Absent},
+			{"partners", s.Shared.Partners, want.Shared.Partners},
 		} {
 			if f.found != f.want {
 				x.differ(where+".shared."+f.name, f.found, f.want)
@@ -165,11 +166,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 // curve compares what the certificate says is left of shared noise with what the fleet's graph leaves.
 func (x *auditor) curve() error {
 	p := x.fleet.Privacy
-	g, err := x.fleet.Graph()
-	if err != nil {
-		return err
-	}
-	want, err := p.Levels(g)
+	want, err := x.fleet.Levels()
 	if err != nil {
 		return err
 	}

@@ -141,11 +141,7 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 			t.Fatal(err)
 		}
 	}
-	g, err := w.fleet.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	levels, err := w.fleet.Privacy.Levels(g)
+	levels, err := w.fleet.Levels()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func recipes() []*task.Recipe {
 			Columns: []task.Column{{Name: "age"}, {Name: "ward \"3\"", Categories: []string{"", "north", "süd"}}},
 			Label:   "outcome", Classes: []string{"no", "yes", "?"}, Subset: true,
 			Standardize: &task.Standardizer{Mean: []float64{0.1, 1.0 / 3, math.Copysign(0, -1), 5e-324},
-				Std: []float64{0, math.MaxFloat64, 1e-7, 3}},
+				Std: []float64{0, math.MaxFloat32, 1e-7, 3}},
 			PCA: &task.PCA{
 				Mean: []float64{1, 2, 3, -4e21}, Scale: math.Sqrt(2),
 				Components: [][]float64{{math.Sqrt(0.5), 0, 0, -math.Sqrt(0.5)}, {0, 1, 0, 0}},
@@ -202,8 +202,8 @@ func TestTaskFaults(t *testing.T) {
 		one(`[0.1, `, `[`, `standardize has 3 means and 4 deviations, want one for each of 4 columns`),
 		one(`[0.1, `, `["0.1", `,
 			`standardize.mean: found string, want a number`),
-		one(`[0, 1.79`, `[-1, 1.79`, `standardize has a number that is not finite, or a negative deviation`),
-		one(`[0, 1.79`, `[0, 1e999, 1.79`,
+		one(`[0, 3.40`, `[-1, 3.40`, `standardize.std[0] is -1, want 0, or a deviation of at least`),
+		one(`[0, 3.40`, `[0, 1e999, 3.40`,
 			`standardize.std: found number 1e999, want a number`),
 		one(`"std"`, `"stds"`,
 			`unknown field "stds"`),
@@ -211,7 +211,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`[0, 1, 0, 0]`, `[0, 1, 0]`, `pca.components[1] has 3 numbers, want one for each of 4 columns`),
 		one(`[0, 1, 0, 0]`, `7`,
 			`pca.components: found number, want an array`),
-		one(`"scale": 1.4142135623730951`, `"scale": 0`, `pca.scale is 0, want a positive number`),
+		one(`"scale": 1.4142135623730951`, `"scale": 0`, `pca.scale is 0, want 1.2e-38..3.4e+38`),
 		one(`"bias": true`, `"bias": "yes"`,
 			`bias: found string, want true or false`),
 		one(`"model": "perceptron"`, `"model": "softmax"`,
@@ -226,7 +226,7 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []change{
-		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two finite numbers"),
+		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two numbers that float32 holds"),
 		one(`"low": -0.1`, `"low": "x"`,
 			`target.low: found string, want a number`),
 		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none beside target"),
@@ -240,7 +240,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"indicator"`, `"drop"`, `missing.fill has 3 numbers, want 0`).and("missing.columns[0]"),
 		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names of columns in their order`),
 		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),
-		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill has a number that is not finite"),
+		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill[2] is 1e+39, want a number of size at most 3.4e+38"),
 	} {
 		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
 	}

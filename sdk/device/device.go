@@ -286,16 +286,18 @@ func (d *Device) released(round int, _ []float32) {
 	}
 }
 
-// waiting says which neighbors are missing, and what is known of the connections with them.
+// waiting says which neighbors or partners are missing, and what is known of the connections with them.
 func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()
 	}
 	var missing []string
+	far := slices.Clone(neighbors) // whose keys are missing
 	for _, peer := range d.link.Peers() {
 		if !slices.Contains(neighbors, peer.Name) {
 			continue
 		}
+		far = slices.DeleteFunc(far, func(name string) bool { return name == peer.Name })
 		state := "not connected"
 		if peer.Connected {
 			state = "connected"
@@ -307,6 +309,9 @@ func (d *Device) waiting(round int, neighbors []string) {
 			state += ": " + peer.Err.Error()
 		}
 		missing = append(missing, fmt.Sprintf("%q (%s)", peer.Name, state))
+	}
+	for _, name := range far {
+		missing = append(missing, fmt.Sprintf("%q (no neighbor has passed on its key)", name))
 	}
 	if d.Recover && round == 0 && len(missing) > 0 {
 		d.say("taking over: waiting for %s", strings.Join(missing, ", "))

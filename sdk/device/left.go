@@ -113,11 +113,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
-		g, err := f.Graph()
-		if err != nil {
-			return nil, err
-		}
-		levels, err := p.Levels(g)
+		levels, err := f.Levels()
 		if err != nil {
 			return nil, err
 		}

@@ -36,8 +36,8 @@ type weakestOf struct {
 // electric networks", 1984) a conductance only falls when a part of the network is taken away, so the most colluders are
 // the worst. If all choices of them take about a second, the result is Exact: for 1 colluder in sparse graphs of up to
 // 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up to 50. Otherwise it is
-// the better of two bounds: that of the spectrum, which is close if every node has many neighbors, and that of a tree. The
-// table in sdk/DEFAULTS.md shows what a bound costs.
+// the better of two bounds: that of the spectrum, which is close if every node has many neighbors, and that of a tree.
+// sdk/DEFAULTS.md says what a bound costs.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+

@@ -141,6 +141,8 @@ func TestParseKinds(t *testing.T) {
 		{"grid:1x5", 5, func(i, j int) bool { return j == i+1 }},
 		{"grid:5x1", 5, func(i, j int) bool { return j == i+1 }},
 		{"er:1", 6, func(i, j int) bool { return true }},
+		{"regular:5", 6, func(i, j int) bool { return true }},
+		{"regular:2", 3, func(i, j int) bool { return true }},
 		{"ring", 1, nil},
 		{"path", 1, nil},
 		{"star", 1, nil},

@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-const legal = "ring, complete, star, path, grid:RxC, er:P or file:F"
+const legal = "ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"
 
 const mostEdges = 1 << 30 // bytes of a file of edges
 
-const erDraws = 100 // of an Erdos-Renyi graph, until one is connected
+const erDraws = 100 // of a random graph, until one is connected
 
 // Parse returns the graph on n nodes that spec describes:
 //
@@ -28,9 +28,10 @@ const erDraws = 100 // of an Erdos-Renyi graph, until one is connected
 //	path       0-1-...-(n-1)
 //	grid:RxC   R rows of C nodes, node r*C+c linked to those left, right, above and below it; R*C must be n
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
+//	regular:K  each node with K others, 2 <= K < n, drawn from seed until connected; K is even if n is odd
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
-// On one node, every kind but a larger grid is that node alone. Seed matters to er only. Errors name the lines of a
+// On one node, every kind but a larger grid and regular is that node alone. Seed matters to er and regular only. Errors name the lines of a
 // file.
 func Parse(spec string, n int, seed uint64) (*Graph, error) {
 	g, err := parse(spec, n, seed)
@@ -50,7 +51,7 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 		if hasArg {
 			return nil, fmt.Errorf("found %.40q after %s, wanted nothing", ":"+arg, kind)
 		}
-	case "grid", "er", "file":
+	case "grid", "er", "regular", "file":
 		if arg == "" {
 			return nil, fmt.Errorf("found no value after %s, wanted %s", kind, legal)
 		}
@@ -81,6 +82,8 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 		return grid(arg, n)
 	case "er":
 		return erdosRenyi(arg, n, seed)
+	case "regular":
+		return regularGraph(arg, n, seed)
 	case "file":
 		f, err := regular.Open(arg, os.O_RDONLY, 0, mostEdges)
 		if err != nil {

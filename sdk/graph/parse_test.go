@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,7 +18,14 @@ func TestParseRefuses(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"", 4, "wanted ring, complete, star, path, grid:RxC, er:P or file:F"},
+		{"regular", 4, "found no value after regular"},
+		{"regular:1", 4, `found "1" neighbors for each of 4 nodes, wanted 2 to 3`},
+		{"regular:4", 4, `found "4" neighbors for each of 4 nodes`},
+		{"regular:3", 5, "an even number if the number of nodes is odd"},
+		{"regular:x", 4, `found "x" neighbors`},
+		{"regular:2", 1, `found "2" neighbors for each of 1 nodes`},
+		{"regular:90000", 100000, "edges, wanted at most"},
+		{"", 4, "wanted ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"},
 		{"rign", 4, `"rign": found an unknown kind, wanted ring, complete`},
 		{"Ring", 4, "unknown kind"},
 		{"ring:3", 4, `found ":3" after ring, wanted nothing`},
@@ -77,6 +85,51 @@ func TestErdosRenyiSeeds(t *testing.T) {
 	want := [][2]int{{0, 3}, {1, 3}, {1, 4}, {1, 5}, {2, 3}, {2, 4}, {2, 5}, {3, 4}, {3, 5}}
 	if got := mustParse(t, "er:0.5", 6, 7).Edges(); !slices.Equal(got, want) {
 		t.Errorf("er:0.5 on 6 nodes with seed 7: %v, want %v", got, want)
+	}
+}
+
+// A regular graph has as many neighbors everywhere, is a function of its seed, and has no eigenvalue near that of the constant
+// vector: Friedman's theorem puts the second one of nearly all of them at k - 2*sqrt(k-1) or above, less a little.
+func TestRegular(t *testing.T) {
+	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
+		n, k := c[0], c[1]
+		spec := fmt.Sprintf("regular:%d", k)
+		a, b, other := mustParse(t, spec, n, 1), mustParse(t, spec, n, 1), mustParse(t, spec, n, 2)
+		checkShape(t, a)
+		for i := range n {
+			if got := len(a.Neighbors(i)); got != k {
+				t.Errorf("%s on %d nodes: node %d has %d neighbors", spec, n, i, got)
+			}
+		}
+		if !slices.Equal(a.Edges(), b.Edges()) || n > 5 && slices.Equal(a.Edges(), other.Edges()) {
+			t.Errorf("%s on %d nodes: the seed does not decide", spec, n)
+		}
+		if want := float64(k) - 2*math.Sqrt(float64(k-1)) - 0.15*float64(k); k > 2 && a.Lambda2() < want {
+			t.Errorf("%s on %d nodes: second eigenvalue %v, want %v or more", spec, n, a.Lambda2(), want)
+		}
+	}
+	// These edges are the same on every processor and in every version.
+	want := [][2]int{{0, 1}, {0, 2}, {0, 4}, {1, 3}, {1, 4}, {2, 3}, {2, 5}, {3, 5}, {4, 5}}
+	if got := mustParse(t, "regular:3", 6, 7).Edges(); !slices.Equal(got, want) {
+		t.Errorf("regular:3 on 6 nodes with seed 7: %v, want %v", got, want)
+	}
+}
+
+// All regular graphs of few nodes come about equally often: on six nodes with three
+// neighbors each there are 10 complete bipartite graphs, with one of which the walk begins, and 60 prisms.
+func TestRegularFrequencies(t *testing.T) {
+	seen := map[string]int{}
+	const draws = 14000
+	for seed := range uint64(draws) {
+		seen[fmt.Sprint(mustParse(t, "regular:3", 6, seed).Edges())]++
+	}
+	if len(seen) != 70 {
+		t.Errorf("%d graphs, want 70", len(seen))
+	}
+	for edges, n := range seen { // 200 each, with a standard deviation of 14
+		if n < 120 || n > 280 {
+			t.Errorf("%s: %d of %d draws, want about 200", edges, n, draws)
+		}
 	}
 }
 

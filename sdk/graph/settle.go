@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -18,6 +19,7 @@ type Course struct {
 	Mixing   int // after each of them
 	Cooldown int
 	Shared   float64 // standard deviation of the noise that two neighbors share, in units of a node's own
+	Partners *Graph  // whose edges share it, in place of the network's own; nil for these
 
 	Chebyshev *Chebyshev // what mixing and cool-down are made of; nil for the method's own steps
 }
@@ -59,6 +61,7 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 	x := make([]float64, g.N()*width)
 	dual, lap, shared := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
 	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
+	partners := cmp.Or(course.Partners, g)
 	flow := make([]float64, len(x))                            // the sum of a node's flows
 	round := func(noisy bool, carry, weight float64) float64 { // returns the mean square of the models' steps
 		clear(lap)
@@ -70,10 +73,15 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 				lap[i+c] += diff
 				lap[j+c] -= diff
 			}
-			for c := 0; noisy && course.Shared > 0 && c < width; c++ {
-				w := course.Shared * noise.Normal()
-				shared[i+c] += w
-				shared[j+c] -= w
+		}
+		if noisy && course.Shared > 0 {
+			for _, e := range partners.edges {
+				i, j := e[0]*width, e[1]*width
+				for c := range width {
+					w := course.Shared * noise.Normal()
+					shared[i+c] += w
+					shared[j+c] -= w
+				}
 			}
 		}
 		var sum float64
@@ -93,7 +101,11 @@ func (g *Graph) Settle(a, rho float64, course Course, share float64, seed uint64
 		}
 		return sum / float64(len(x))
 	}
-	most := max(100, int(settleWork/float64(width*(g.N()+len(g.edges)))))
+	edges := len(g.edges)
+	if course.Shared > 0 && course.Partners != nil {
+		edges += len(partners.edges)
+	}
+	most := max(100, int(settleWork/float64(width*(g.N()+edges))))
 	learning := min(course.Rounds, max(1, most/2/(1+course.Mixing)))
 	var before float64
 	logs, last := make([]float64, 1+course.Mixing), make([]float64, 1+course.Mixing)

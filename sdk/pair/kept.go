@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Kept is what a device keeps of a run's secrets: its own private key, and what its neighbors offer.
+// Kept is what a device keeps of a run's secrets: its own private key, and what others offer.
 type Kept struct {
 	Fleet   [32]byte // hash of the fleet
 	Member  string
@@ -20,7 +20,7 @@ type Kept struct {
 	From    int    // the first release that uses Private
 	Public  [32]byte
 	Private *ecdh.PrivateKey              // nil once the device has made the last release that uses it
-	Peers   map[string][]signed.Statement // offers by the neighbors' names, in ascending order of Round; no signatures
+	Peers   map[string][]signed.Statement // offers by their members' names, in ascending order of Round
 }
 
 // Offer returns what the device offers its neighbors, without a signature.
@@ -42,10 +42,9 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	return s, false
 }
 
-// Add takes in what a neighbor offers, in place of offers that begin as late or later. The two latest are kept: a
-// neighbor's new device begins up to three releases ahead.
+// Add takes in what another member offers, in place of offers that begin as late or later. The two latest are kept: a
+// member's new device begins up to three releases ahead.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
-	o = signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.Round, Value: o.Value}
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
 		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })
 	list = append(list, o)

@@ -107,21 +107,21 @@ func (r *Relayed) Append(dst []byte) []byte {
 // MarshalText returns what [Relayed.Append] writes, in hexadecimal digits.
 func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads what MarshalText wrote of a [Stop].
 func (r *Relayed) UnmarshalText(text []byte) (err error) {
-	*r, err = fromHex(text, ParseRelayed)
+	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b, Stop) })
 	return err
 }
 
-// ParseRelayed reads what [Relayed.Append] wrote of a [Stop], the one kind that is relayed. It does not check the signature.
-func ParseRelayed(b []byte) (Relayed, error) {
+// ParseRelayed reads what [Relayed.Append] wrote of a [Stop] or an [Offer], as kind says. It does not check the signature.
+func ParseRelayed(b []byte, kind Kind) (Relayed, error) {
 	if len(b) != RelayedSize {
-		return Relayed{}, fmt.Errorf("signed: relayed stop: found %d bytes, want %d", len(b), RelayedSize)
+		return Relayed{}, fmt.Errorf("signed: relayed %v: found %d bytes, want %d", kind, len(b), RelayedSize)
 	}
 	member := binary.BigEndian.Uint32(b)
 	if member > math.MaxInt32 {
-		return Relayed{}, fmt.Errorf("signed: relayed stop: found member %d, want 0..%d", member, math.MaxInt32)
+		return Relayed{}, fmt.Errorf("signed: relayed %v: found member %d, want 0..%d", kind, member, math.MaxInt32)
 	}
-	s, err := Parse(b[4:], Stop)
+	s, err := Parse(b[4:], kind)
 	return Relayed{int(member), s}, err
 }

@@ -74,8 +74,13 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// MaxStops is how many stops may travel together.
-const MaxStops = 8
+// MaxStops and MaxOffers are how many stops and offers may travel together, and MaxDigests how many bytes of digests of
+// statements.
+const (
+	MaxStops   = 8
+	MaxOffers  = 8
+	MaxDigests = 6 << 10
+)
 
 const incarnationBits = 48
 
@@ -200,10 +205,12 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 // ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, are two different releases of one round and epoch.
+// Contradicts reports whether r and o, both verified in one scope, are two different statements of one release and epoch.
+// Signatures may differ, as a new key signs again what an old one has signed.
 func (r *Statement) Contradicts(o *Statement) bool {
-	return r.Kind == Release && o.Kind == Release && r.Epoch == o.Epoch && r.Round == o.Round && r.Round > 0 &&
-		r.Value != o.Value
+	a, b := *r, *o
+	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
+	return a.Kind == Release && b.Kind == Release && a.Epoch == b.Epoch && a.Round == b.Round && a.Round > 0 && a != b
 }
 
 // Countersign returns the signature by which a neighbor says that it holds the release, and so all those before it in

@@ -157,7 +157,7 @@ func TestRelayed(t *testing.T) {
 	r := Relayed{Member: math.MaxInt32, Statement: Statement{Kind: Stop, Round: 40}}
 	r.Sign(key, scope)
 	b := r.Append([]byte("x"))[1:]
-	back, err := ParseRelayed(b)
+	back, err := ParseRelayed(b, Stop)
 	if err != nil || back != r || len(b) != RelayedSize || back.Verify(scope, public(key)) != nil {
 		t.Fatalf("%+v, %v", back, err)
 	}
@@ -167,17 +167,17 @@ func TestRelayed(t *testing.T) {
 	high := bytes.Clone(b)
 	high[0] = 0xff
 	for _, bad := range [][]byte{nil, b[1:], append(bytes.Clone(b), 0), high} {
-		if s, err := ParseRelayed(bad); err == nil {
+		if s, err := ParseRelayed(bad, Stop); err == nil {
 			t.Errorf("%x: %+v", bad, s)
 		}
 	}
 	r.Kind = Offer
-	if _, err := ParseRelayed(r.Append(nil)); err == nil {
+	if _, err := ParseRelayed(r.Append(nil), Stop); err == nil {
 		t.Error("an offer was read as a stop")
 	}
 }
 
-// Only two releases of one round and epoch contradict each other.
+// Only two releases of one round and epoch contradict each other, by all that is signed.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a
@@ -185,8 +185,12 @@ func TestContradicts(t *testing.T) {
 	if !a.Contradicts(&b) || !b.Contradicts(&a) {
 		t.Error("two digests of one round are no contradiction")
 	}
-	same := a
-	same.Prev[0]++
+	other, resigned := a, a
+	other.Prev[0]++ // of another past
+	resigned.Signature[0]++
+	if !a.Contradicts(&other) || a.Contradicts(&resigned) {
+		t.Error("bodies are not what is compared")
+	}
 	newer, later, start := b, b, b
 	newer.Epoch++
 	later.Round++
@@ -198,7 +202,7 @@ func TestContradicts(t *testing.T) {
 	if offer.Contradicts(&another) || a.Contradicts(&another) {
 		t.Error("statements contradict each other that are no releases")
 	}
-	if a.Contradicts(&same) || a.Contradicts(&newer) || a.Contradicts(&later) || zero.Contradicts(&start) {
+	if a.Contradicts(&newer) || a.Contradicts(&later) || zero.Contradicts(&start) {
 		t.Error("a contradiction where there is none")
 	}
 }

@@ -374,7 +374,7 @@ func (set *Set) transform() (err error) {
 			return err
 		}
 		if r.Standardize.Scale != nil {
-			set.fitted("scale of columns, declared as public knowledge: %v", s.Scale) // sorted by name
+			set.fitted("scale of columns, declared as public knowledge: %s", s.scaleText())
 		}
 		set.fitted("standardisation fitted on the training split")
 	}

@@ -1,9 +1,10 @@
 package task
 
 import (
+	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"strings"
 )
 
 // Bounds of what a column may be multiplied by.
@@ -57,9 +58,18 @@ func (s Spec) scales(r *Recipe) ([]float64, error) {
 	return scale, nil
 }
 
-// declared reports a scale in a file that no declaration makes.
+// scaleText lists the columns of Scale for people.
+func (s Spec) scaleText() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {
+		all = append(all, fmt.Sprintf("%s %v", name, s.Scale[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// declared reports whether a declaration can have made the scale of a file.
 func (s *Standardizer) declared() bool {
 	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
-		return math.IsNaN(by) || !inScale(by)
+		return !inScale(by)
 	})
 }

@@ -38,7 +38,7 @@ func TestScale(t *testing.T) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(set.Fitted, func(s string) bool { return strings.Contains(s, "map[age:2 ward:0.25]") }) {
+	if !slices.ContainsFunc(set.Fitted, func(s string) bool { return strings.Contains(s, "public knowledge: age 2, ward 0.25") }) {
 		t.Errorf("not declared: %q", set.Fitted)
 	}
 	// The recipe has it, and gives the same bits; without a declaration it has none.

@@ -71,9 +71,15 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
 		return false, fmt.Errorf("trust: release %d is not the one that the sender has signed", m.Round)
 	}
+	if err := l.Gossip.check(m); err != nil {
+		return false, err
+	}
 	took, err := l.Theirs(peer, m.Signed.Own)
 	if err != nil {
 		return false, err
+	}
+	if before := peer.Taken(r.Round - 1); before != nil && before.Statement.Epoch == r.Epoch && r.Prev != before.Statement.ID(peer.Scope) {
+		return false, Fork{fmt.Errorf("trust: signed release %d does not continue the release %d that was taken in", r.Round, r.Round-1)}
 	}
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }

@@ -62,7 +62,8 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double reads evidence of a double: of the neighbor with a number, or of this member, which is -1.
+// Double reads evidence of a double: of the member with a number, which is a neighbor unless releases are compared, or of
+// this member, which is -1.
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
@@ -80,6 +81,9 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	case err == nil:
 		return -1, e, fmt.Errorf("trust: evidence of a double: signed releases %d and %d do not contradict each other", first.Round,
 			second.Round)
+	}
+	if about := l.Gossip.about(m); two && about >= 0 && verify(l.Gossip.scopes[about], l.Gossip.members[about]) == nil {
+		return about, signed.NewEvidence(l.Gossip.members[about], &first, &second), nil
 	}
 	for j, peer := range l.Peers {
 		if two && verify(peer.Scope, peer.Name) == nil {

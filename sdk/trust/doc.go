@@ -5,6 +5,6 @@
 //
 // Whatever a neighbor says of this member's releases it proves with this member's own statement ([Log.Proof]), and what it
 // says of itself with its own ([Log.Stands]). Two statements that cannot both be right are a [Contradiction]: evidence that
-// anybody can check who has the public key. [Stops] are the early-stop requests that count, and [Secrets] what a member
-// agrees on with its neighbors to share noise.
+// anybody can check who has the public key. [Gossip] finds such statements where different neighbors hold them. [Stops] are
+// the early-stop requests that count, and [Secrets] what a member agrees on with others to share noise.
 package trust

@@ -18,6 +18,7 @@ type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
 	Keys   func(member string) []ed25519.PublicKey
 	Name   string
+	Run    string
 	Scope  signed.Scope
 	Ledger *state.Ledger // may be nil
 	Heads  *state.Heads  // nil: what neighbors have signed is forgotten with the run
@@ -32,6 +33,7 @@ type Log struct {
 	Own         signed.Chain
 	Seen        *signed.Statement // the newest that may be seen: its release is stored and marked
 	Peers       map[int]*Peer
+	Gossip      *Gossip // nil unless releases are compared
 }
 
 // Peer is what is held of one neighbor.
@@ -48,6 +50,8 @@ type Peer struct {
 	Ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
 	Times       int
 	Request     uint64 // the last takeover in which a device of its name has asked where this node stands
+
+	taken [2]Used // its last releases, by number mod 2, if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -79,7 +83,7 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 
 // NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
-	l := &Log{Name: name, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
+	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}
 	for j, name := range names {
 		l.Peers[j] = &Peer{Name: name, Scope: signed.NewScope(run, fleet, name)}
@@ -181,6 +185,9 @@ func (l *Log) Attach(m *admm.Message) {
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release, admm.Start:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
+		if m.Kind == admm.Release {
+			m.Signed.Digests = l.Gossip.Of(m.Round)
+		}
 		return
 	case admm.Probe:
 		m.Signed.Own = Encoded(l.Own.Last())

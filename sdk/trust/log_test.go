@@ -101,6 +101,37 @@ func TestReleasesThatCannotBe(t *testing.T) {
 	}
 }
 
+// A release continues the one that was taken in before, also if its sender has shown so many later ones that the chain does
+// not hold that one any more.
+func TestNoWayBackToOneStory(t *testing.T) {
+	a, b := members()
+	a2, _ := members()
+	for _, l := range []*trust.Log{a, a2, b} {
+		l.Compare("trial-7", [32]byte{1}, []string{"a", "b", "c"}, map[string]int{"b": 1}[l.Name])
+	}
+	first := released(a, 1, 1, 1)
+	if _, err := b.Release(b.Peers[0], first); err != nil {
+		t.Fatal(err)
+	}
+	b.Peers[0].Take(first)
+	for round := 9; round <= 15; round += 2 {
+		s := signed.Statement{Kind: signed.Release, Round: round, Prev: [32]byte{byte(round)}}
+		s.Sign(a.Key, a.Scope)
+		_, _ = b.Theirs(b.Peers[0], s.Append(nil)) // it is signed, and of the future
+	}
+	if b.Peers[0].Held.Of(1) != nil {
+		t.Fatal("the chain holds release 1")
+	}
+	released(a2, 1, 1, 5) // what another neighbor was told
+	var fork trust.Fork
+	if _, err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
+		t.Errorf("release 2 of the other story: %v", err)
+	}
+	if _, err := b.Release(b.Peers[0], released(a, 1, 2, 2)); err != nil {
+		t.Errorf("release 2 of the same story: %v", err)
+	}
+}
+
 // A neighbor that starts is shown a later state of the ledger that it names, and otherwise the checkpoint of another one.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()

@@ -25,6 +25,11 @@ var Heartbeat = []byte{0xa0}
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
+// IsQuestion reports whether a frame is one of kind [admm.Question], by its first bytes. The rest may be wrong.
+func IsQuestion(frame []byte) bool {
+	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
+}
+
 // maxRound is the highest round number that a frame takes.
 const maxRound = math.MaxInt32
 
@@ -32,17 +37,17 @@ const maxRound = math.MaxInt32
 const MaxDim = 1 << 28
 
 // maxField bounds, in bytes, each field of [admm.Signed] but Other, and maxSigned those of one frame together but for
-// the offer and stops.
+// the offer, stops, digests and what is relayed.
 const (
 	maxField  = 256
 	maxSigned = 2*signed.Size + signed.MaxEarlier
 )
 
 // frameRoom is what a frame takes beside the numbers of its vector or grid.
-const frameRoom = 74 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
+const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound, in bytes, of every frame of dimension dim, in 1..MaxDim, and of every [Hello]: four
-// bytes a coordinate, four for each block of 65,536 coordinates and 2946 for all else.
+// bytes a coordinate, four for each block of 65,536 coordinates and 9095 for all else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 // frame is a frame as it is encoded.
@@ -61,6 +66,9 @@ type frame struct {
 	Countersign []byte  `cbor:"16,keyasint,omitempty"`
 	Offer       []byte  `cbor:"17,keyasint,omitempty"`
 	Stops       []byte  `cbor:"18,keyasint,omitempty"`
+	Digests     []byte  `cbor:"19,keyasint,omitempty"`
+	Relayed     []byte  `cbor:"20,keyasint,omitempty"`
+	Known       []byte  `cbor:"21,keyasint,omitempty"`
 }
 
 // fields is a set of those fields of a frame that not every kind has.
@@ -78,6 +86,9 @@ const (
 	hasCountersign
 	hasOffer
 	hasStops
+	hasDigests
+	hasRelayed
+	hasKnown
 
 	hasPayload = hasVector | hasGrid
 	hasProbe   = hasOwn | hasProof | hasOther | hasOffer | hasStops
@@ -85,7 +96,7 @@ const (
 
 // fieldNames are the names of the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"offer", "stops"}
+	"offer", "stops", "digests", "relayed", "known"}
 
 // name returns the name of the first of some fields.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -94,13 +105,15 @@ func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s)
 var rules = [...]struct{ must, may fields }{
 	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
+	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops | hasDigests},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
 	admm.Join:        {hasDevice, 0},
 	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasOther | hasStops},
-	admm.Conflict:    {hasProof | hasOther, hasResent},
+	admm.Conflict:    {hasProof | hasOther, hasResent | hasDigests},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
 	admm.Start:       {hasDevice, hasPayload | hasOwn | hasOffer | hasStops},
+	admm.Question:    {hasDigests, hasProof},
+	admm.Relay:       {hasKnown, hasRelayed},
 }
 
 // check reports what of a frame is outside its limits or does not go with its kind. kind is the message's.
@@ -131,7 +144,7 @@ func (f *frame) check(kind admm.Kind) error {
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
-		len(f.Stops) > 0} {
+		len(f.Stops) > 0, len(f.Digests) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -152,14 +165,20 @@ func (f *frame) checkSigned() error {
 		}
 		total += len(b)
 	}
-	switch n, stops := len(f.Offer), len(f.Stops); {
+	switch n, stops, relayed := len(f.Offer), len(f.Stops), len(f.Relayed); {
 	case total > maxSigned:
 		return fmt.Errorf("own, proof, other and countersign: found %d bytes, wanted at most %d together", total,
 			maxSigned)
 	case n != 0 && n != signed.Size:
 		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.Size)
+	case len(f.Digests) > signed.MaxDigests:
+		return fmt.Errorf("digests: found %d bytes, wanted at most %d", len(f.Digests), signed.MaxDigests)
 	case stops%signed.RelayedSize != 0 || stops > signed.MaxStops*signed.RelayedSize:
 		return fmt.Errorf("stops: found %d bytes, wanted %d for each of at most %d", stops, signed.RelayedSize, signed.MaxStops)
+	case relayed%signed.RelayedSize != 0 || relayed > signed.MaxOffers*signed.RelayedSize:
+		return fmt.Errorf("relayed: found %d bytes, wanted %d for each of at most %d", relayed, signed.RelayedSize, signed.MaxOffers)
+	case len(f.Known) > maxField:
+		return fmt.Errorf("known: found %d bytes, wanted at most %d", len(f.Known), maxField)
 	}
 	return nil
 }
@@ -197,8 +216,8 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 // frame returns a message as a frame, whose vector or grid is good until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
-	case m.Kind < admm.EdgeMessage || m.Kind > admm.Start:
-		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Start)
+	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
+		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
 	case m.Kind == admm.ProbeReply && m.Resent:
 		return nil, fmt.Errorf("resent: found it, wanted none with kind %s", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
@@ -214,7 +233,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	s := &m.Signed
 	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent,
 		Own: s.Own, Proof: s.Proof, Other: s.Other, Countersign: s.Countersign, Offer: s.Offer,
-		Stops: s.Stops}
+		Stops: s.Stops, Digests: s.Digests, Relayed: s.Relayed, Known: s.Known}
 	if m.Kind == admm.ProbeReply {
 		f.Kind, f.Resent = uint64(admm.Probe), true
 	}
@@ -254,8 +273,8 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	kind := admm.Kind(f.Kind)
 	switch {
-	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Start) || kind == admm.ProbeReply:
-		return fmt.Errorf("kind: found %d, wanted %d..%d or %d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start)
+	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Relay) || kind == admm.ProbeReply:
+		return fmt.Errorf("kind: found %d, wanted %d..%d or %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start, admm.Relay)
 	case kind == admm.Probe && f.Resent:
 		kind = admm.ProbeReply
 	}
@@ -265,7 +284,7 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	*m = admm.Message{Kind: kind, Round: int(f.Round), Resent: f.Resent && kind != admm.ProbeReply,
 		Vector: m.Vector[:0], Grid: m.Grid[:0],
 		Signed: admm.Signed{Own: f.Own, Proof: f.Proof, Other: f.Other, Countersign: f.Countersign,
-			Offer: f.Offer, Stops: f.Stops}}
+			Offer: f.Offer, Stops: f.Stops, Digests: f.Digests, Relayed: f.Relayed, Known: f.Known}}
 	if f.Held != nil {
 		m.Held = int(*f.Held)
 	}

@@ -248,9 +248,16 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 			Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(256, 1), Offer: b(191, 5), Stops: b(8*195, 6)}},
 		{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: b(196, 8), Other: b(196, 9)}},
 		{Kind: admm.Release, Round: 5, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(196, 1), Stops: b(195, 2)}},
+		{Kind: admm.Release, Round: 5, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1},
+			Signed: admm.Signed{Own: b(256, 1), Stops: b(8*195, 2), Digests: b(6144, 3)}},
+		{Kind: admm.Question, Round: 5, Signed: admm.Signed{Digests: b(16, 3)}},
+		{Kind: admm.Question, Round: 5, Signed: admm.Signed{Proof: b(191, 3), Digests: b(16, 3)}},
+		{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: b(196, 8), Other: b(196, 9), Digests: b(16, 3)}},
 		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2), Stops: b(8*195, 2)}},
 		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
 			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(191, 5), Stops: b(8*195, 6)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Known: b(1, 2)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Relayed: b(8*195, 6), Known: b(256, 7)}},
 		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)

@@ -13,6 +13,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 func checkError(t *testing.T, name string, err error, want string) {
@@ -99,7 +100,7 @@ var malformedFrames = []struct {
 	{"bignum", pairs(1, raw{0xc2, 0x41, 0x01}, 2, 2, 3, 0), "cbor: CBOR tag isn't allowed"},
 	{"duplicate key", pairs(1, 1, 2, 2, 3, 0, 2, 2), "cbor: found duplicate map key 2 at map element index 3"},
 	{"duplicate vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "cbor: found duplicate map key 5 at map element index 4"},
-	{"key 19", pairs(1, 1, 2, 2, 3, 0, 19, 1), "cbor: found unknown field at map element index 3"},
+	{"key 22", pairs(1, 1, 2, 2, 3, 0, 22, 1), "cbor: found unknown field at map element index 3"},
 	{"stops a number", pairs(1, 1, 2, 2, 3, 0, 18, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.18 of type []uint8"},
 	{"key 11", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 0), "cbor: found unknown field at map element index 4"},
 	{"stops empty", pairs(1, 1, 2, 2, 3, 0, 18, []byte{}), "wanted deterministic CBOR"},
@@ -142,10 +143,15 @@ var malformedFrames = []struct {
 	{"version in a tag", pairs(1, raw{0xd8, 85, 1}, 2, 2, 3, 0), "cbor: CBOR tag isn't allowed"},
 	{"version overlong", pairs(1, raw{0x18, 1}, 2, 2, 3, 0),
 		"wanted deterministic CBOR"},
-	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7 or 9"},
-	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7 or 9"},
-	{"kind 10", pairs(1, 1, 2, 10, 3, 0), "kind: found 10, wanted 1..7 or 9"},
-	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7 or 9"}, // 5 in the lowest byte
+	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7 or 9..11"},
+	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7 or 9..11"},
+	{"kind 12", pairs(1, 1, 2, 12, 3, 0), "kind: found 12, wanted 1..7 or 9..11"},
+	{"relay without known", pairs(1, 1, 2, 11, 3, 0), "known: found nothing, wanted it with kind relay"},
+	{"relay with half an offer", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, signed.RelayedSize-1), 21, []byte{1}), "relayed: found 194 bytes, wanted 195 for each of at most 8"},
+	{"relay with nine offers", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, 9*signed.RelayedSize), 21, []byte{1}), "relayed: found 1755 bytes"},
+	{"relay of too many members", pairs(1, 1, 2, 11, 3, 0, 21, make([]byte, 257)), "known: found 257 bytes, wanted at most 256"},
+	{"release with offers", pairs(1, 1, 2, 3, 3, 0, 20, make([]byte, signed.RelayedSize)), "relayed: found it, wanted none with kind release"},
+	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7 or 9..11"}, // 5 in the lowest byte
 	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: found nothing, wanted it with kind join"},
 	{"join with a negative incarnation", pairs(1, 1, 2, 5, 3, 0, 10, -1),
 		"cbor: cannot unmarshal negative integer into Go struct field wire.frame.10 of type uint64"},
@@ -259,8 +265,8 @@ var malformedFrames = []struct {
 		"wanted deterministic CBOR"},
 	{"held with release", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 9, 1), "held: found it, wanted none with kind release"},
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found it, wanted none with kind done"},
-	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 3000)...),
-		"found 3007 bytes, wanted at most 2958 for dimension 2"},
+	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 9200)...),
+		"found 9207 bytes, wanted at most 9107 for dimension 2"},
 	{"vector in a tag", pairs(1, 1, 2, 1, 3, 0, 5, cbor.Tag{Number: 85, Content: vector(1, 2)}), "cbor: CBOR tag isn't allowed"},
 	{"key 6", pairs(1, 1, 2, 2, 3, 0, 6, 1), "cbor: found unknown field at map element index 3"},
 	{"other order", pairs(1, 1, 3, 0, 2, 2), "wanted deterministic CBOR"},
@@ -307,6 +313,7 @@ var frameFields = []struct {
 	{16, "countersign", []byte{5}, func(m *admm.Message) { m.Signed.Countersign = []byte{5} }},
 	{17, "offer", make([]byte, 191), func(m *admm.Message) { m.Signed.Offer = make([]byte, 191) }},
 	{18, "stops", make([]byte, 195), func(m *admm.Message) { m.Signed.Stops = make([]byte, 195) }},
+	{19, "digests", []byte{6}, func(m *admm.Message) { m.Signed.Digests = []byte{6} }},
 }
 
 // Each kind has the fields that the table in FORMAT.md lists, in both directions, and no others.
@@ -318,16 +325,17 @@ func TestFieldsOfKinds(t *testing.T) {
 	}{
 		{admm.EdgeMessage, 1, []int{5}, []int{4, 12, 18}},
 		{admm.Done, 2, nil, []int{4, 13, 16, 18}},
-		{admm.Release, 3, []int{5}, []int{4, 12, 18}},
-		{admm.Release, 3, []int{7}, []int{4, 12, 18}},
+		{admm.Release, 3, []int{5}, []int{4, 12, 18, 19}},
+		{admm.Release, 3, []int{7}, []int{4, 12, 18, 19}},
 		{admm.Probe, 4, []int{9, 10}, []int{12, 13, 14, 17, 18}},
 		{admm.ProbeReply, 4, []int{4, 9, 10}, []int{12, 13, 14, 17, 18}},
 		{admm.Join, 5, []int{10}, nil},
 		{admm.Stand, 6, []int{5, 9, 10}, []int{12, 13, 14, 18}},
 		{admm.Stand, 6, []int{7, 9, 10}, []int{12, 13, 14, 18}},
-		{admm.Conflict, 7, []int{13, 14}, []int{4}},
+		{admm.Conflict, 7, []int{13, 14}, []int{4, 19}},
 		{admm.Start, 9, []int{5, 10}, []int{12, 17, 18}},
 		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
+		{admm.Question, 10, []int{19}, []int{13}},
 	} {
 		// try decodes and encodes a frame of exactly these fields, and expects an error that contains want, or none for "".
 		try := func(keys []int, want string, decodeOnly bool) {
@@ -400,6 +408,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		{Kind: admm.Stand, Round: 300, Held: 301, Epoch: 0x1000, Vector: anyFinite(50, 1)},
 		{Kind: admm.Stand, Round: 300, Held: 301, Grid: withOutliers(40), Signed: admm.Signed{Own: make([]byte, 196),
 			Proof: make([]byte, 196), Stops: make([]byte, 195)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Known: make([]byte, 8), Relayed: make([]byte, 195)}},
 		{Kind: admm.Start, Round: 300, Epoch: 0x1000, Grid: withOutliers(40)},
 		{Kind: admm.Start, Round: 300, Vector: anyFinite(50, 1), Signed: admm.Signed{Own: make([]byte, 196),
 			Offer: make([]byte, 191)}},

@@ -2,29 +2,23 @@ package nats
 
 import (
 	"crypto/ed25519"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	client "github.com/nats-io/nats.go"
 
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
 const (
 	// defaultMaxAge is how long the broker keeps a frame unless [Config.MaxAge] says otherwise.
 	defaultMaxAge = 7 * 24 * time.Hour
 
-	// window is how many frames of one member may wait for another, at the broker and again before Recv.
-	window = endpoint.Window
-
-	// maxPiece is the longest piece of a frame in one envelope, in bytes.
-	maxPiece = 256 << 10
+	// maxPiece is the longest piece of a frame in one message, in bytes.
+	maxPiece = sealed.MaxPiece
 
 	// spare is what a broker's longest message has room for around a piece.
 	spare = 1 << 10
@@ -113,18 +107,16 @@ var defaultTiming = timing{
 // validate reports every fault of a configuration at once.
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "nats: config: "}
-	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
-	if c.Run == "" {
-		faults.Add("Run is empty")
-	}
+	common := c.sealed()
+	common.Check(&faults)
 	if len(c.URLs) == 0 {
-		faults.Add("URLs is empty, want " + forms)
+		faults.Add("URLs is empty, want %s", schemes.Forms())
 	}
 	for i, s := range c.URLs {
 		if err := CheckURL(s); err != nil {
 			faults.Add("URLs[%d]: %w", i, err)
-		} else if _, web, path := split(s); i > 0 && (web != c.web() || path != c.path()) {
-			faults.Add("URLs[%d]: %q and %q, want websockets with one path or none", i, redacted(c.URLs[0]), redacted(s))
+		} else if _, web, path := sealed.Split(s); i > 0 && (web != c.web() || path != c.path()) {
+			faults.Add("URLs[%d]: %q and %q, want websockets with one path or none", i, sealed.Redacted(c.URLs[0]), sealed.Redacted(s))
 		}
 	}
 	if c.Proxy != nil {
@@ -138,59 +130,27 @@ func (c *Config) validate() error {
 	if c.MaxBytes < 0 {
 		faults.Add("MaxBytes is %d, want 0 or more", c.MaxBytes)
 	}
-	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
 	return faults.Err()
 }
 
-// checkKey returns what is wrong with a key to which frames are to be sealed.
-func checkKey(key ed25519.PublicKey) error {
-	_, err := endpoint.ExchangePublic(key)
-	return err
+// sealed is what the end of a node's edges needs.
+func (c *Config) sealed() sealed.Config {
+	return sealed.Config{
+		Prefix: "nats", Name: c.Name, Key: c.Key, Peers: c.Peers, Run: c.Run, Fleet: c.Fleet, Hello: c.Hello,
+		CheckHello: c.CheckHello, MaxFrame: c.MaxFrame, Logger: c.Logger,
+		RepeatMin: c.timing.repeatMin, RepeatMax: c.timing.repeatMax,
+	}
 }
 
-// forms are those of a URL.
-const forms = "tls://host:port or wss://host:port/path, or without TLS nats:// or ws://"
+// schemes are those of URLs.
+var schemes = sealed.Schemes{Prefix: "nats", Plain: "nats"}
 
 // CheckURL returns what is wrong with a URL that is meant for [Config.URLs], nil if nothing. The error contains no
 // password.
-func CheckURL(s string) error {
-	u, err := url.Parse(s)
-	if err != nil {
-		// The error of Parse quotes all of it.
-		return errors.New("nats: not a URL, want " + forms)
-	}
-	_, web, path := split(s)
-	known := web || u.Scheme == "tls" || u.Scheme == "nats"
-	if !known || u.Hostname() == "" || u.Opaque+u.Fragment+u.RawQuery != "" || path != "" && !web {
-		return fmt.Errorf("nats: URL %q, want %s", u.Redacted(), forms)
-	}
-	return nil
-}
-
-// split returns of a good URL its parts, whether it is a websocket's, and its path without slashes around it.
-func split(s string) (u *url.URL, web bool, path string) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return new(url.URL), false, ""
-	}
-	return u, u.Scheme == "wss" || u.Scheme == "ws", strings.Trim(u.EscapedPath(), "/")
-}
+func CheckURL(s string) error { return schemes.Check(s) }
 
 // web reports whether the servers are reached by websockets.
-func (c *Config) web() bool { _, web, _ := split(c.URLs[0]); return web }
+func (c *Config) web() bool { _, web, _ := sealed.Split(c.URLs[0]); return web }
 
 // path is where a proxy before the broker has it.
-func (c *Config) path() string { _, _, path := split(c.URLs[0]); return path }
-
-// secure reports whether all that is sent goes over TLS.
-func secure(s string) bool { u, _, _ := split(s); return u.Scheme == "tls" || u.Scheme == "wss" }
-
-// exposed reports whether a URL leads to another machine without TLS.
-func exposed(s string) bool {
-	u, _, _ := split(s)
-	ip := net.ParseIP(u.Hostname())
-	return !secure(s) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
-}
-
-// redacted returns a URL without its password.
-func redacted(s string) string { u, _, _ := split(s); return u.Redacted() }
+func (c *Config) path() string { _, _, path := sealed.Split(c.URLs[0]); return path }

@@ -1,26 +1,19 @@
 package nats
 
 import (
-	"crypto/ed25519"
+	"context"
 	"fmt"
+	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
-
-// member returns the secret key of a member of tests.
-func member(name string) ed25519.PrivateKey {
-	seed := make([]byte, ed25519.SeedSize)
-	copy(seed, name)
-	return ed25519.NewKeyFromSeed(seed)
-}
-
-func public(name string) ed25519.PublicKey { return member(name).Public().(ed25519.PublicKey) }
 
 // quick is a timing for machines that are near.
 var quick = timing{
@@ -35,7 +28,7 @@ type broker struct {
 	options server.Options
 	server  *server.Server
 	estate  *estate
-	tunnel  *tunnel // the way to its websockets, if it is set
+	tunnel  *brokertest.Tunnel // the way to its websockets, if it is set
 }
 
 // newBroker starts a server with JetStream on disk.
@@ -44,7 +37,7 @@ func newBroker(t testing.TB) *broker {
 	b := &broker{t: t, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 	}}
-	b.start()
+	b.Start()
 	u, err := url.Parse(b.server.ClientURL())
 	if err != nil {
 		t.Fatal(err)
@@ -52,11 +45,11 @@ func newBroker(t testing.TB) *broker {
 	if b.options.Port, err = strconv.Atoi(u.Port()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.stop)
+	t.Cleanup(b.Stop)
 	return b
 }
 
-func (b *broker) start() {
+func (b *broker) Start() {
 	b.t.Helper()
 	if b.estate != nil {
 		b.estate.start(b.t)
@@ -74,7 +67,7 @@ func (b *broker) start() {
 	b.server = s
 }
 
-func (b *broker) stop() {
+func (b *broker) Stop() {
 	if b.estate != nil {
 		b.estate.kill()
 		return
@@ -95,19 +88,44 @@ func (b *broker) url() string {
 
 // config is what a member of a run needs to talk to others.
 func (b *broker) config(run, name string, peers ...string) Config {
-	cfg := Config{Name: name, Key: member(name), Run: run, URLs: []string{b.url()}, timing: quick}
-	for _, p := range peers {
-		if p != name {
-			cfg.Peers = append(cfg.Peers, Peer{Name: p, Keys: []ed25519.PublicKey{public(p)}})
-		}
-	}
+	return b.of(brokertest.Setup{Run: run, Name: name, Peers: peers})
+}
+
+// of is the configuration of an end.
+func (b *broker) of(s brokertest.Setup) Config {
+	cfg := Config{Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run, URLs: []string{b.url()}, Fleet: s.Fleet,
+		Hello: s.Hello, CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger, timing: quick}
 	if b.estate != nil {
 		cfg.Options = b.estate.options()
 	}
 	if b.tunnel != nil {
-		cfg.Proxy = b.tunnel.url("joe:" + secret)
+		cfg.Proxy = b.tunnel.URL("joe:" + secret)
+	}
+	if s.Way != nil {
+		cfg.Options = append(cfg.Options, client.SetCustomDialer(way{s.Way, newDialer(context.Background(), &cfg)}))
 	}
 	return cfg
+}
+
+// way dials for the client, through a proxy if there is one, over a network that can be cut.
+type way struct {
+	*brokertest.Way
+	dialer *dialer
+}
+
+func (w way) Dial(network, address string) (net.Conn, error) {
+	w.dialer.Direct = w.DialContext
+	return w.dialer.Dial(network, address)
+}
+
+// End opens an end.
+func (b *broker) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
+
+// HangUp ends the connections through the tunnel.
+func (b *broker) HangUp() {
+	if b.tunnel != nil {
+		b.tunnel.HangUp()
+	}
 }
 
 // open starts a member.
@@ -119,23 +137,4 @@ func open(t testing.TB, cfg Config) *Transport {
 	}
 	t.Cleanup(func() { _ = tr.Close() })
 	return tr
-}
-
-// scale is how many faults to make: a few, or what an environment variable says.
-func scale(t testing.TB, variable string, few int) int {
-	t.Helper()
-	s := os.Getenv(variable)
-	if s == "" {
-		return few
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
-}
-
-// dialing has a client dial in a way of the test.
-func dialing(d client.CustomDialer) []client.Option {
-	return []client.Option{client.SetCustomDialer(d)}
 }

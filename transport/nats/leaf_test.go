@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
+
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -62,38 +64,36 @@ func ports(t *testing.T, n int) (all []string) {
 // The way between the two is cut twice: the bits of the quiet run. The configurations are those of the README.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
-	e.stop() // only its certificate is needed
-	free, p := ports(t, 4), newTunnel(t)
+	e.Stop() // only its certificate is needed
+	free, p := ports(t, 4), brokertest.NewTunnel(t)
 	hub := &broker{t: t, options: *configuration(t, "hub.conf", "/var/lib/nats", t.TempDir(), "port: 443", "port: "+free[0],
 		"port: 7422", "port: "+free[1], "server.pem", e.estate.path("cert.pem"), "server.key", e.estate.path("key.pem"))}
 	hub.options.Port, _ = strconv.Atoi(free[2])
 	site := &broker{t: t, options: *configuration(t, "site.conf", "4222", free[3], "broker.example:443", "127.0.0.1:"+free[0],
-		"ca.pem", e.estate.path("cert.pem"), "http://proxy.example:3128", p.url("").String())}
-	hub.start()
-	t.Cleanup(hub.stop)
-	site.start()
-	t.Cleanup(site.stop)
+		"ca.pem", e.estate.path("cert.pem"), "http://proxy.example:3128", p.URL("").String())}
+	hub.Start()
+	t.Cleanup(hub.Stop)
+	site.Start()
+	t.Cleanup(site.Stop)
 
-	n := ring8("leaf", true, 8)
-	want, _ := quiet(t, n)
+	n := brokertest.Ring("leaf", 8, true, 8)
+	want, _ := n.Quiet(t)
 	var all []transport.Transport
 	for i, name := range n.Fleet.Members {
 		at := []*broker{hub, site}[i%2]
-		cfg := at.memberConfig(n.Fleet, name)
+		cfg := at.of(n.Setup(name))
 		cfg.timing.answer = time.Second // what is lost on the way is asked for again
 		all = append(all, open(t, cfg))
 	}
 	for _, at := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond} {
-		defer time.AfterFunc(at, p.hangUp).Stop()
+		defer time.AfterFunc(at, p.HangUp).Stop()
 	}
-	got, _, err := n.Run(long(t), all)
+	got, _, err := n.Run(brokertest.Long(t), all, nil)
 	if err != nil || got != want {
 		t.Errorf("other releases than in memory, %v", err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.asked) == 0 || p.asked[0] != "127.0.0.1:"+free[0] {
-		t.Errorf("the proxy was asked for %q", p.asked)
+	if asked := p.Asked(); len(asked) == 0 || asked[0] != "127.0.0.1:"+free[0] {
+		t.Errorf("the proxy was asked for %q", asked)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestTinyproxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-		eventually(t, "tinyproxy listens", func() bool {
+		brokertest.Eventually(t, "tinyproxy listens", func() bool {
 			conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 			if err == nil {
 				conn.Close()
@@ -128,13 +128,13 @@ func TestTinyproxy(t *testing.T) {
 	}
 	member := func(name, other, proxy, who string) Config {
 		cfg := b.config("run", name, other)
-		cfg.URLs, cfg.Proxy = []string{web}, proxyURL(proxy, who)
+		cfg.URLs, cfg.Proxy = []string{web}, brokertest.ProxyURL(proxy, who)
 		return cfg
 	}
 	plain := start("")
 	a, c := open(t, member("a", "c", plain, "")), open(t, member("c", "a", plain, ""))
-	send(t, a, "c", []byte("one"))
-	receive(t, c, "a", []byte("one"))
+	brokertest.Send(t, a, "c", []byte("one"))
+	brokertest.Receive(t, c, "a", []byte("one"))
 	for _, test := range []struct{ conf, who, want string }{
 		{"BasicAuth joe " + secret + "\n", "", "407"},
 		{"BasicAuth joe " + secret + "\n", "joe:" + secret, ""},

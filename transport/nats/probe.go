@@ -10,6 +10,9 @@ import (
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
 // Answer is what a broker has said, see [Probe].
@@ -41,8 +44,8 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.cancel()
-	defer context.AfterFunc(ctx, t.cancel)()
+	defer t.Close()
+	defer context.AfterFunc(ctx, func() { _ = t.Close() })()
 	began, a := time.Now(), &Answer{}
 	err = t.ask(ctx, a)
 	if a.Took = time.Since(began); err != nil {
@@ -65,7 +68,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		return err
 	}
 	defer conn.Close()
-	a.Where = redacted(conn.ConnectedUrl())
+	a.Where = sealed.Redacted(conn.ConnectedUrl())
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return err
@@ -80,13 +83,13 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		return fmt.Errorf("stream %s: %w", l.want.Name, err)
 	}
 	a.Stream = stream != nil
-	for _, p := range t.sorted {
-		answer := PeerAnswer{Name: p.name}
+	for _, p := range t.Peers() {
+		answer := PeerAnswer{Name: p.Name}
 		if stream != nil {
-			if answer.Here, err = t.readHello(ctx, stream, p); err != nil {
-				return fmt.Errorf("hello of %q: %w", p.name, err)
+			if answer.Here, err = t.readHello(ctx, stream, p.Name); err != nil {
+				return fmt.Errorf("hello of %q: %w", p.Name, err)
 			}
-			answer.Refused = p.status.Refused
+			answer.Refused = t.peer(p.Name).Refused
 		}
 		a.Peers = append(a.Peers, answer)
 	}
@@ -94,10 +97,10 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 }
 
 // readHello takes the last hello of a peer, and returns when it was stored.
-func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, p *peer) (at time.Time, err error) {
+func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer string) (at time.Time, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
-		InactiveThreshold: time.Minute, FilterSubjects: []string{subject(&p.in, "hello")},
+		InactiveThreshold: time.Minute, FilterSubjects: []string{subject(t.cfg.Run, peer, t.cfg.Name, "hello")},
 	})
 	if err != nil {
 		return at, err
@@ -111,9 +114,19 @@ func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, p *p
 		if err != nil {
 			return at, err
 		}
-		if t.take(m.Subject(), m.Data(), true); !p.status.Heard.IsZero() { // it is authentic
+		if t.take(m, true); !t.peer(peer).Heard.IsZero() { // it is authentic
 			at = meta.Timestamp
 		}
 	}
 	return at, nil
+}
+
+// peer returns the state of a peer.
+func (t *Transport) peer(name string) (s transport.PeerStatus) {
+	for _, s = range t.Peers() {
+		if s.Name == name {
+			break
+		}
+	}
+	return s
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
+
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
@@ -109,8 +111,8 @@ func newEstate(t *testing.T) *broker {
 	write("user.creds", creds, err)
 
 	b := &broker{t: t, options: server.Options{Port: e.port}, estate: e}
-	b.start()
-	t.Cleanup(b.stop)
+	b.Start()
+	t.Cleanup(b.Stop)
 	return b
 }
 
@@ -196,6 +198,6 @@ func TestKilledServer(t *testing.T) {
 			t.Errorf("%s, and let in", what)
 		}
 	}
-	b.stop()
-	faults(t, scale(t, "SPADE_KILLS", 12), newEstate)
+	b.Stop()
+	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newEstate(t) })
 }

@@ -15,122 +15,27 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
 )
 
 const (
-	nowhere = "broker.invalid" // a name that only the proxy of a test can look up
-	secret  = "s3cr3t"         // a password
+	nowhere = brokertest.Nowhere
+	secret  = "s3cr3t" // a password
 
 	excepted = "direct.invalid" // a name that no proxy of the environment is used for
 )
-
-// tunnel is an HTTP proxy that knows CONNECT alone, and how to find nowhere.
-type tunnel struct {
-	net.Listener
-	mu    sync.Mutex // of what follows
-	fault func(c net.Conn, head *http.Request) bool
-	asked []string
-	conns map[net.Conn]bool
-}
-
-func newTunnel(t testing.TB) *tunnel {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &tunnel{Listener: l, conns: make(map[net.Conn]bool)}
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() { p.serve(c) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); p.hangUp(); work.Wait() })
-	return p
-}
-
-// url is where the proxy is. who is "user:password", or empty.
-func (p *tunnel) url(who string) *url.URL { return proxyURL(p.Addr().String(), who) }
-
-func proxyURL(address, who string) *url.URL {
-	u := &url.URL{Scheme: "http", Host: address}
-	if name, password, ok := strings.Cut(who, ":"); ok {
-		u.User = url.UserPassword(name, password)
-	}
-	return u
-}
-
-// hold keeps a connection as long as it is open, to hang it up.
-func (p *tunnel) hold(c net.Conn, open bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.conns[c] = open; !open {
-		delete(p.conns, c)
-	}
-}
-
-// hangUp ends all connections in the middle.
-func (p *tunnel) hangUp() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		c.Close()
-	}
-}
-
-// breaks has the proxy do something else than to answer; nil mends it.
-func (p *tunnel) breaks(fault func(c net.Conn, head *http.Request) bool) {
-	p.mu.Lock()
-	p.fault = fault
-	p.mu.Unlock()
-	p.hangUp()
-}
-
-func (p *tunnel) serve(c net.Conn) {
-	p.hold(c, true)
-	defer p.hold(c, false)
-	defer c.Close()
-	r := bufio.NewReader(c)
-	head, err := http.ReadRequest(r)
-	if err != nil || head.Method != http.MethodConnect {
-		return
-	}
-	p.mu.Lock()
-	p.asked = append(p.asked, head.Host)
-	fault := p.fault
-	p.mu.Unlock()
-	if fault != nil && fault(c, head) {
-		return
-	}
-	far, err := net.Dial("tcp", strings.Replace(head.Host, nowhere, "127.0.0.1", 1))
-	if err != nil {
-		io.WriteString(c, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
-		return
-	}
-	p.hold(far, true)
-	defer p.hold(far, false)
-	defer far.Close()
-	io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
-	go func() { _, _ = io.Copy(far, r); far.Close() }()
-	_, _ = io.Copy(c, far)
-}
 
 // newFar is an estate whose websockets are reached through a proxy.
 func newFar(t *testing.T) *broker {
 	t.Helper()
 	b := newEstate(t)
-	b.tunnel = newTunnel(t)
+	b.tunnel = brokertest.NewTunnel(t)
 	return b
 }
 
@@ -139,21 +44,19 @@ func newFar(t *testing.T) *broker {
 func TestProxy(t *testing.T) {
 	b := newFar(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
-	send(t, a, "c", []byte("one"))
-	receive(t, c, "a", []byte("one"))
-	through := b.tunnel.url("").String()
+	brokertest.Send(t, a, "c", []byte("one"))
+	brokertest.Receive(t, c, "a", []byte("one"))
+	through := b.tunnel.URL("").String()
 	if s := a.Peers()[0]; !s.Connected || s.Where != b.url() || s.Proxy != through || s.Lost != 0 || s.LostBy != nil {
 		t.Errorf("state %+v", s)
 	}
-	b.tunnel.hangUp()
-	eventually(t, "the loss is noticed", func() bool { return a.Peers()[0].Lost == 1 })
-	eventually(t, "the node is connected again", func() bool { return a.Peers()[0].Connected })
+	b.tunnel.HangUp()
+	brokertest.Eventually(t, "the loss is noticed", func() bool { return a.Peers()[0].Lost == 1 })
+	brokertest.Eventually(t, "the node is connected again", func() bool { return a.Peers()[0].Connected })
 	if s := a.Peers()[0]; s.Lost != 1 || s.LostBy == nil || s.Proxy != through {
 		t.Errorf("state %+v", s)
 	}
-	b.tunnel.mu.Lock()
-	defer b.tunnel.mu.Unlock()
-	for _, host := range b.tunnel.asked {
+	for _, host := range b.tunnel.Asked() {
 		if want := nowhere + ":" + strconv.Itoa(b.options.Port+1); host != want {
 			t.Errorf("the proxy is asked for %q, want %q", host, want)
 		}
@@ -162,7 +65,7 @@ func TestProxy(t *testing.T) {
 
 // The crash suite over websockets, through a proxy that hangs up now and then: the bits of the quiet run.
 func TestKillsBehindProxy(t *testing.T) {
-	faults(t, scale(t, "SPADE_KILLS", 12), newFar)
+	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
 // Whatever a proxy does wrong, the node says it in one clear error, without credentials, and goes on trying until the
@@ -179,7 +82,7 @@ func TestBrokenProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := newEstate(t) // another authority
-	own.stop()
+	own.Stop()
 	other, err := tls.LoadX509KeyPair(own.estate.path("cert.pem"), own.estate.path("key.pem"))
 	if err != nil {
 		t.Fatal(err)
@@ -228,15 +131,15 @@ func TestBrokenProxy(t *testing.T) {
 		}), []string{"invalid websocket connection, behind the " + named}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p.breaks(test.fault)
-			var log buffer
+			p.Breaks(test.fault)
+			var log brokertest.Buffer
 			cfg := b.config("run", "a", "c")
 			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			if strings.HasPrefix(test.name, "nothing") {
 				cfg.timing.connect = time.Second / 2
 			}
 			tr := open(t, cfg)
-			eventually(t, "the fault is told", func() bool {
+			brokertest.Eventually(t, "the fault is told", func() bool {
 				err := tr.Peers()[0].Err
 				for _, want := range test.want {
 					if err == nil || !strings.Contains(err.Error(), want) {
@@ -248,8 +151,8 @@ func TestBrokenProxy(t *testing.T) {
 			if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || !strings.Contains(a.Err.Error(), test.want[0]) {
 				t.Errorf("a probe says %+v, %v", a, err)
 			}
-			p.breaks(nil)
-			eventually(t, "the node is connected", func() bool { return tr.Peers()[0].Connected })
+			p.Breaks(nil)
+			brokertest.Eventually(t, "the node is connected", func() bool { return tr.Peers()[0].Connected })
 			for _, word := range []string{secret, base64.StdEncoding.EncodeToString([]byte("joe:" + secret))} {
 				if strings.Contains(log.String(), word) {
 					t.Errorf("%s in the log:\n%s", word, &log)
@@ -266,7 +169,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 		"wss://" + excepted: "",
 		"tls://" + nowhere:  "",
 	} {
-		cfg := Config{Name: "a", Key: member("a"), Run: "run", URLs: []string{url}, timing: quick}
+		cfg := Config{Name: "a", Key: brokertest.Member("a"), Run: "run", URLs: []string{url}, timing: quick}
 		a, err := Probe(t.Context(), cfg)
 		if err != nil || a.Err == nil || a.Proxy != want || strings.Contains(a.Err.Error(), secret) {
 			t.Errorf("%s: %+v, %v", url, a, err)
@@ -280,8 +183,8 @@ func TestPath(t *testing.T) {
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 		Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true},
 	}}
-	b.start()
-	defer b.stop()
+	b.Start()
+	defer b.Stop()
 	inner, err := url.Parse(b.server.WebsocketURL())
 	if err != nil {
 		t.Fatal(err)
@@ -301,8 +204,8 @@ func TestPath(t *testing.T) {
 		return cfg
 	}
 	a, c := open(t, member("a", "c")), open(t, member("c", "a"))
-	send(t, a, "c", []byte("one"))
-	receive(t, c, "a", []byte("one"))
+	brokertest.Send(t, a, "c", []byte("one"))
+	brokertest.Receive(t, c, "a", []byte("one"))
 	for _, urls := range [][]string{{"tls://a/path"}, {"wss://a/x", "wss://b/y"}, {"wss://a", "tls://b"}, {"http://a"}, {"wss://"}} {
 		cfg := b.config("run", "a", "c")
 		cfg.URLs = urls
@@ -315,8 +218,8 @@ func TestPath(t *testing.T) {
 // A probe says what a broker has of the peers, and changes nothing.
 func TestProbe(t *testing.T) {
 	b := newBroker(t)
-	n := ring8("run", false, 2)
-	cfg := b.memberConfig(n.Fleet, "a")
+	n := brokertest.Ring("run", 8, false, 2)
+	cfg := b.of(n.Setup("a"))
 	ask := func() *Answer {
 		t.Helper()
 		a, err := Probe(t.Context(), cfg)
@@ -328,10 +231,10 @@ func TestProbe(t *testing.T) {
 	if a := ask(); a.Stream || len(a.Peers) != 3 || !a.Peers[0].Here.IsZero() || a.Where != b.url() {
 		t.Errorf("nobody was here: %+v", a)
 	}
-	friend := open(t, b.memberConfig(n.Fleet, "b"))
-	other := ring8("run", false, 3)
-	open(t, b.memberConfig(other.Fleet, "h"))
-	eventually(t, "both are there", func() bool {
+	friend := open(t, b.of(n.Setup("b")))
+	other := brokertest.Ring("run", 8, false, 3)
+	open(t, b.of(other.Setup("h")))
+	brokertest.Eventually(t, "both are there", func() bool {
 		p := ask().Peers
 		return !p[0].Here.IsZero() && !p[2].Here.IsZero()
 	})
@@ -342,11 +245,11 @@ func TestProbe(t *testing.T) {
 	if s := friend.Peers()[0]; s.Received > 0 {
 		t.Errorf("a probe was heard: %+v", s)
 	}
-	b.stop()
+	b.Stop()
 	if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || a.Refused {
 		t.Errorf("no broker: %+v, %v", a, err)
 	}
-	b.start()
+	b.Start()
 }
 
 // A broker refuses a certificate when, for the client, TLS 1.3 has begun, and is gone when the client speaks: the reason is
@@ -375,7 +278,7 @@ func TestRefusedCertificate(t *testing.T) {
 	}()
 	pool := x509.NewCertPool()
 	pool.AddCert(front.Certificate())
-	cfg := Config{Name: "a", Key: member("a"), Run: "run", URLs: []string{"tls://" + l.Addr().String()}, timing: quick,
+	cfg := Config{Name: "a", Key: brokertest.Member("a"), Run: "run", URLs: []string{"tls://" + l.Addr().String()}, timing: quick,
 		Options: []client.Option{client.Secure(&tls.Config{RootCAs: pool}),
 			client.TokenHandler(func() string { <-gone; return "" })}} // asked for after TLS
 	a, err := Probe(t.Context(), cfg)

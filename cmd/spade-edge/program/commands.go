@@ -1,5 +1,5 @@
 // Package program is the program spade-edge over any transport. A main package says with [Program] how its nodes connect, as
-// spade-edge does over websockets and spade-edge-nats at a broker.
+// spade-edge does over websockets, spade-edge-nats and spade-edge-mqtt at a broker.
 //
 // "spade-edge help" lists the commands and topics; "spade-edge help exit-codes" has the exit codes. With -json, one JSON
 // object goes to standard output and everything else to standard error.

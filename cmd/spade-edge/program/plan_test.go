@@ -303,7 +303,7 @@ func traffic(p *setup.Problem, t *testing.T) (sent int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := setup.Meter(p.Fleet.Dim)
+	meter := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))
 	network.OnSend = func(msg admm.Message) {
 		n, err := meter(&msg)
 		if err != nil {

@@ -21,10 +21,10 @@ func TestWrongSharing(t *testing.T) {
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger.json")
 	all := []mistake{
-		{cli.ExitUsage, `-colluders 2: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 2 -graph ring")},
-		{cli.ExitUsage, "want more neighbors (-graph), or fewer that may collude or vanish", strings.Fields("-colluders 2 -graph ring")},
-		{cli.ExitUsage, `-colluders 1: all neighbors of "node-1" (1)`, strings.Fields("-colluders 1 -graph star")},
-		{cli.ExitUsage, `-colluders 0: all neighbors of "node-0" (0)`, strings.Fields("-colluders 0 -nodes 1")},
+		{cli.ExitUsage, `-colluders 2: all that "node-0" shares noise with (2) may be among them`, strings.Fields("-colluders 2 -graph ring -partners 0")},
+		{cli.ExitUsage, "want more of them (-partners or -graph), or fewer that may collude or vanish", strings.Fields("-colluders 7 -graph ring")},
+		{cli.ExitUsage, `-colluders 1: all that "node-1" shares noise with (1)`, strings.Fields("-colluders 1 -graph star -partners 0")},
+		{cli.ExitUsage, `-colluders 0: all that "node-0" shares noise with (0)`, strings.Fields("-colluders 0 -nodes 1")},
 		{cli.ExitUsage, "-colluders is -1, want a whole number, 0..", strings.Fields("-colluders -1")},
 		{cli.ExitUsage, "-mixing is -1, want a whole number, 0..65536", strings.Fields("-mixing -1")},
 		{cli.ExitUsage, "-robust is 0.5, want 0 (no bound), or 1..1e6", strings.Fields("-robust 0.5")},
@@ -33,8 +33,12 @@ func TestWrongSharing(t *testing.T) {
 		{cli.ExitUsage, "-pair-sigma without -colluders", strings.Fields("-pair-sigma 1 -sigma 1")},
 		{cli.ExitUsage, "-limit-all without -colluders", strings.Fields("-limit-all 9")},
 		{cli.ExitUsage, "-absent without -colluders", strings.Fields("-absent 1")},
+		{cli.ExitUsage, "-partners without -colluders", strings.Fields("-partners 2")},
+		{cli.ExitUsage, "-partners is 1, want 0 (neighbors share), or a whole number, 2..1023", strings.Fields("-colluders 1 -partners 1")},
+		{cli.ExitUsage, "-partners is 8, want a regular graph of 8 members", strings.Fields("-colluders 1 -partners 8")},
 		{cli.ExitUsage, "-absent is -1, want a whole number, 0..", strings.Fields("-colluders 1 -absent -1")},
-		{cli.ExitUsage, `-colluders 1 and -absent 1: all neighbors of "node-0" (2) may be among them`, strings.Fields("-colluders 1 -absent 1 -graph ring")},
+		{cli.ExitUsage, `-colluders 1 and -absent 1: all that "node-0" shares noise with (2) may be among them`,
+			strings.Fields("-colluders 1 -absent 1 -partners 2")},
 		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
 		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
 		{cli.ExitUsage, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
@@ -163,7 +167,8 @@ func TestSharingFleet(t *testing.T) {
 	if a.Rounds != 15 || a.Privacy.AgainstAll == nil || a.Privacy.EpsilonGDP != made.Privacy.EpsilonGDP || a.Privacy.AgainstAll.EpsilonGDP != made.Privacy.AgainstAll.EpsilonGDP {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
-	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") {
+	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
+		!strings.Contains(text, " with any 1 other member at delta ") {
 		t.Errorf("progress:\n%s", text)
 	}
 	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", "; allowed: 8 against whoever sees all releases, together with "+

@@ -61,7 +61,7 @@ var linkTroubles = map[string]provocation{
 	"suspect ... set aside, for its releases up to ... have less noise in them than a member's": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Aside: true, Still: 9})
 	},
-	"suspect ... release ... is farther from the start than clip and noise take a member": func(*testing.T, *bench) (int, string) {
+	"suspect ... release ... is farther from the start than any honest member goes": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Outside: 3})
 	},
 	"a key file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {

@@ -43,7 +43,7 @@ func parse(args []string, log io.Writer) (*options, error) {
 	fl.Float64Var(&o.spec.TestFraction, "test-fraction", 0.2, "`share` of samples to test on")
 	partition := fl.String("partition", "iid", "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 	fl.IntVar(&o.nodes, "nodes", 50, "number of clients")
-	fl.StringVar(&o.graph, "graph", "er:0.3", "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
+	fl.StringVar(&o.graph, "graph", "er:0.3", "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 	fl.IntVar(&o.rounds, "rounds", 50, "rounds of learning")
 	fl.Float64Var(&o.epsilon, "epsilon", 8, "privacy budget of each client for the whole run")
 	fl.Float64Var(&o.delta, "delta", 1e-5, "at which epsilon is stated")

@@ -166,7 +166,7 @@ class Fleet:
         """
         if isinstance(scorer, str):
             raise TypeError(f"scorer is {scorer!r}, want a list: the program and its arguments")
-        if not {"hosts", "port", "nats"} & settings.keys():
+        if not {"hosts", "port", "nats", "mqtt"} & settings.keys():
             settings["hosts"] = ",".join(_free(len(names)))
         flags = []
         for key, value in settings.items():

@@ -27,7 +27,7 @@ func About(command string) string { return text("usage/" + command) }
 
 // about is [About] with the program's name in place of spade-edge.
 func (p *Program) about(command string) string {
-	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge", p.Name).Replace(About(command))
+	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge-mqtt", "spade-edge-mqtt", "spade-edge", p.Name).Replace(About(command))
 }
 
 // TopicNames returns the topics in the order of their names.

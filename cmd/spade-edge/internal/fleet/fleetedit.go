@@ -174,7 +174,19 @@ func (e *fleetEdit) reshare() error {
 	if err != nil {
 		return err
 	}
-	p.EffectiveSigma, err = p.Effective(g)
+	if n := g.N(); p.Partners > 0 {
+		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all others, as before or by now
+			p.Partners = n - 1
+		}
+		p.Partners -= n * p.Partners % 2
+		if p.Partners < 2 {
+			p.Partners = 0
+		}
+	}
+	noise, err := p.NoiseGraph(g, e.file.Fleet.Method.Seed)
+	if err == nil {
+		p.EffectiveSigma, err = p.Effective(noise)
+	}
 	return setup.AsUsage(err)
 }
 

@@ -128,6 +128,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 	known := sdk.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
 	p := &known.Privacy
 	p.Sigma, p.PairSigma, p.EffectiveSigma, p.EpsilonLimit = 0, 0, 0, epsilon
+	p.Partners = none(p.Partners)
 	known.Method.Mixing, known.Method.Cooldown = none(f.Method.Mixing), none(f.Method.Cooldown)
 	if f.Privacy.PairSigma > 0 {
 		g, err := graphOf(*f)

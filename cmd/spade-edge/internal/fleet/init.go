@@ -28,8 +28,9 @@ type initOptions struct {
 	setup.Options
 	dir, runID, nodeNames, membersFile, x0 string
 	n, port, dim, samples, stop            int
-	hosts, nats                            string
-	stream                                 []string // a program and its arguments
+	hosts                                  string
+	broker                                 map[string]string // by its kind; one at most
+	stream                                 []string          // a program and its arguments
 	deal                                   bool
 	records                                []int // of each node, with -unit record
 
@@ -70,6 +71,9 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, o) })
 }
 
+// brokers are the kinds of them.
+var brokers = []string{"nats", "mqtt"}
+
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
 	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
@@ -77,8 +81,11 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
 	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
 		"separated by commas, in the order of the nodes")
-	c.StringVar(&o.nats, "nats", "", "nodes meet at the broker tls://host:port, and "+
-		"need no addresses; run them with spade-edge-nats")
+	o.broker = map[string]string{}
+	for _, kind := range brokers {
+		c.Func(kind, "nodes meet at the "+strings.ToUpper(kind)+" broker `tls://host:port`, and need no addresses; run them with "+
+			"spade-edge-"+kind, func(address string) error { o.broker[kind] = address; return nil })
+	}
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
 	c.StringVar(&o.x0, "x0", "", "the parameters that all nodes start from: a `file` .npy of float32, or .json that export wrote, or "+
@@ -181,7 +188,8 @@ func folderName(name string) bool {
 }
 
 func (o *initOptions) checkPlaces(f *cli.Faults) {
-	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"]) > 1, "-hosts, -port and -nats exclude each other")
+	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"], o.Given["mqtt"]) > 1,
+		"-hosts, -port, -nats and -mqtt exclude each other")
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
 		if len(hosts) != len(o.Names) {
@@ -195,9 +203,13 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 				f.Add("%w", err)
 			}
 		}
-	case o.Given["nats"]:
-		if err := broker.Check(o.nats); err != nil {
-			f.Add("-nats %w", err)
+	case len(o.broker) > 0:
+		for _, kind := range brokers {
+			if address, given := o.broker[kind]; given {
+				if err := broker.Check(kind, address); err != nil {
+					f.Add("-%s %w", kind, err)
+				}
+			}
 		}
 		for i := range o.members {
 			o.members[i].Addresses = nil // nobody is dialed
@@ -205,7 +217,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"nobody in %s has an address: want lines of keygen -address, or -hosts, or -nats", o.membersFile)
+			"nobody in %s has an address: want lines of keygen -address, or -hosts, -nats or -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))

@@ -110,8 +110,8 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		m.Keys = append(m.Keys, key)
 	}
 	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number), Average: o.Average}
-	if o.Given["nats"] {
-		form.Transport = map[string]string{"nats": o.nats}
+	if len(o.broker) > 0 {
+		form.Transport = o.broker
 	}
 	if o.Given["table"] {
 		form.Table = o.Table
@@ -205,7 +205,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		t.Row("start", "%s", line)
 	}
 	for _, n := range r.Nodes {
-		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.nats))
+		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.broker["nats"], o.broker["mqtt"]))
 	}
 	m := r.fleet.Method
 	if m.Cooldown > 0 {
@@ -219,8 +219,8 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "
-	if o.Given["nats"] {
-		run, check, first = "spade-edge-nats run", "; there: spade-edge-nats check node.json", ""
+	for kind := range o.broker {
+		run, check, first = "spade-edge-"+kind+" run", "; there: spade-edge-"+kind+" check node.json", ""
 	}
 	if o.Given["members"] {
 		t.Row("next", "bring fleet.json and each node's node.json beside its key%s", check)

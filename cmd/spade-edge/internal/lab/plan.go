@@ -113,7 +113,11 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		calm = g.Settle(r.RoundGain, m.Rho, p.Course(), leftover, o.Asked.Method.Seed)
+		course, err := p.Course()
+		if err != nil {
+			return nil, err
+		}
+		calm = g.Settle(r.RoundGain, m.Rho, course, leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}
@@ -147,6 +151,9 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if !o.Asked.Privacy.NonPrivate {
 		r.Privacy = p.Privacy([]string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()
+		if r.Privacy.Partners > 0 {
+			r.BytesKeys = setup.KeyBytes(o.Nodes)
+		}
 	}
 	return r, nil
 }

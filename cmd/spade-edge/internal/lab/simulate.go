@@ -113,9 +113,9 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		return nil, nil, err
 	}
 	r := p.NewResult(true)
-	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim) }
+	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim, len(p.Fleet.Members)) }
 	// A simulation can do without the last words, which are all of one length.
-	done, err := setup.Meter(p.Fleet.Dim)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
+	done, err := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
 	}

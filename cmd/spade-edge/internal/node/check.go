@@ -205,7 +205,8 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	}
 	if r.Saddle > 0 {
 		c.warn("start", "zeros, a saddle of this model: %d parameters change a loss together, and neither half of them does, as in "+
-			"hidden layers; little or nothing is learned from there. init -x0 normal:0.1 makes another start", r.Saddle)
+			"hidden layers; little or nothing is learned from there. init -x0 normal:0.1 makes another start (found with this node's "+
+			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
 }

@@ -21,7 +21,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
 	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
-	without := c.String("without", "", "go on without neighbors that are silent for good: their `names`, with commas")
+	without := c.String("without", "", "go on without neighbors that are silent for good, or others whose keys never come: their `names`, with commas")
 	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
 		"least 2m (default what the node file says, or wait)")
 	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
@@ -107,7 +107,17 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	text := fmt.Sprintf("epsilon %s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), p.Delta)
+	with := ""
+	switch {
+	case p.PairSigma == 0:
+	case p.Colluders == 0:
+		with = " against outsiders"
+	case p.Colluders == 1:
+		with = " with any 1 other member"
+	default:
+		with = fmt.Sprintf(" with any %d other members", p.Colluders)
+	}
+	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), with, p.Delta)
 	if p.Unit == sdk.UnitRecord {
 		text += " " + p.Each()
 	}

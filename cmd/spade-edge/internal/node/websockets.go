@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -18,8 +19,9 @@ import (
 var Websockets = &cli.Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
-		if node.Transport != nil {
-			return errNATS
+		if kind := broker.Kind(node); kind != "" {
+			return fmt.Errorf("transport is %s, which this build does not have; take spade-edge-%[1]s: go build "+
+				"./cmd/spade-edge-%[1]s in transport/%[1]s", kind)
 		}
 		return nil
 	},
@@ -90,6 +92,3 @@ func LinkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Conf
 		Hello: f.Hello(node.Name), CheckHello: f.CheckHello(node.Name),
 	}
 }
-
-var errNATS = errors.New("transport is nats, which this build does not have; " +
-	"take spade-edge-nats: go build ./cmd/spade-edge-nats in transport/nats")

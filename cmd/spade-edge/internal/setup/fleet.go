@@ -71,7 +71,7 @@ func (p *Problem) features() (columns, uneven bool) {
 
 // sharingConflicts reports what is wrong with the flags of noise that neighbors share.
 func (o *Options) sharingConflicts(f *cli.Faults) {
-	for _, name := range []string{"pair-sigma", "limit-all", "absent"} {
+	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
 			"-%s without -colluders, want both: only -colluders makes neighbors share noise, and says against whom -epsilon "+
 				"holds", name)
@@ -86,22 +86,27 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	}
 }
 
-// shareNoise makes neighbors share noise if that is asked for. It refuses a graph in which all neighbors of a member may
-// collude or vanish.
+// shareNoise makes members share noise if that is asked for. It refuses a graph in which all that share noise with a member
+// may collude or vanish.
 func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 	o := &p.Opt
 	if !o.Given["colluders"] {
 		return nil
 	}
+	noise, err := p.widest()
+	if err != nil {
+		return AsUsage(err)
+	}
+	known.Graph = p.Graph
 	lonely := 0
 	for i := range members {
-		if len(p.Graph.Neighbors(i)) < len(p.Graph.Neighbors(lonely)) {
+		if len(noise.Neighbors(i)) < len(noise.Neighbors(lonely)) {
 			lonely = i
 		}
 	}
 	switch pr := &o.Asked.Privacy; {
 	case o.Collude < 0:
-		most, err := sdk.MostColluders(p.Graph, pr.Absent)
+		most, err := sdk.MostColluders(*known)
 		if err != nil {
 			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
 		}
@@ -114,36 +119,50 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 		known.Privacy.Colluders = o.Asked.Privacy.Colluders
 	}
 	pr := o.Asked.Privacy
-	if n := len(p.Graph.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+	if n := len(noise.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
 		flags := fmt.Sprintf("-colluders %d", pr.Colluders)
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.Usage("%s: all neighbors of %q (%d) may be among them, and nothing would be left of the noise "+
-			"that it shares; want more neighbors (-graph), or fewer that may collude or vanish", flags, members[lonely], n)
+		return cli.Usage("%s: all that %q shares noise with (%d) may be among them, and nothing would be left of that noise; want "+
+			"more of them (-partners or -graph), or fewer that may collude or vanish", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // by hand: what is left of it follows from the graph
-		var err error
-		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(p.Graph); err != nil {
+		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {
 			return cli.AsUsageError(err)
 		}
 	}
-	known.Graph = p.Graph
 	return nil
 }
 
+// widest returns who shares noise with whom, or may: all with all where that is open.
+func (p *Problem) widest() (*graph.Graph, error) {
+	o, n := &p.Opt, p.Graph.N()
+	pr := o.Asked.Privacy
+	if !o.Given["partners"] && !o.Given["sigma"] && n > 3 {
+		pr.Partners = n - 1
+		if all, err := pr.NoiseGraph(p.Graph, o.Asked.Method.Seed); err == nil { // a fleet may have too many members
+			return all, nil
+		}
+		pr.Partners = 0
+	}
+	return pr.NoiseGraph(p.Graph, o.Asked.Method.Seed)
+}
+
 // Course returns what the network goes through.
-func (p *Problem) Course() graph.Course {
+func (p *Problem) Course() (graph.Course, error) {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := graph.Course{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 	if m.Consensus == sdk.ConsensusChebyshev && p.Graph.N() > 1 {
 		chebyshev := p.Graph.Chebyshev()
 		c.Chebyshev = &chebyshev
 	}
+	var err error
 	if pr.PairSigma > 0 {
 		c.Shared = pr.PairSigma / pr.Sigma
+		c.Partners, err = pr.NoiseGraph(p.Graph, m.Seed)
 	}
-	return c
+	return c, err
 }
 
 // CoversAll refuses a run that costs more against all other members together than the fleet allows.

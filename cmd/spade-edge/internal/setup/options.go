@@ -63,9 +63,6 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if k.Method.Consensus == sdk.ConsensusADMM && (o.Given["consensus"] || o.Asked.Wire.Payload == sdk.PayloadMessage) {
 		k.Method.Consensus = -1
 	}
-	if o.Given["shrink"] && k.Method.Shrink == 0 {
-		k.Method.Shrink = -1
-	}
 	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
 		k.Method.Directions = zoest.Walsh
 	}
@@ -75,6 +72,16 @@ func (o *Options) Known(dim int, samples []int) sdk.Known {
 	if o.Given["mixing"] && k.Method.Mixing == 0 {
 		k.Method.Mixing = -1
 	}
+	if o.Given["partners"] && k.Privacy.Partners == 0 {
+		k.Privacy.Partners = -1
+	}
+	asked := sdk.Fleet{Method: k.Method}
+	for _, s := range sdk.Settings() { // a zero that is given
+		if x, ok := s.In(&asked).(*float64); ok && o.Given[s.Flag] && *x == 0 && strings.HasPrefix(s.Name, "method.") && s.Flag != "robust" {
+			*x = -1
+		}
+	}
+	k.Method = asked.Method
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
@@ -251,7 +258,7 @@ func (o *Options) RegisterModel(c *cli.Cmdline) {
 
 // RegisterRun adds the flags of a run.
 func (o *Options) RegisterRun(c *cli.Cmdline) {
-	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P or file:F")
+	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 
 	o.SettingFlags(c)
 	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes a sample, same results)")

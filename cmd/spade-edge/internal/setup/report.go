@@ -11,8 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -57,11 +59,24 @@ type Report struct {
 	BytesSent  int64       `json:"bytes_sent"`  // by all
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
 	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
+	// at most, over an edge in either way before the first release: the keys of all members, where others than neighbors share noise
+	BytesKeys int64 `json:"bytes_keys,omitempty"`
+
+	// BytesBroker is what one node sends in a round over a broker, its round's mixing included, down to the headers of TCP
+	// and IP; as much comes in.
+	BytesBroker int64 `json:"bytes_round_broker"`
 
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
 	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+}
+
+// KeyBytes bounds what crosses an edge in one way until both ends hold the offers of all members and nothing is lost: at worst
+// a frame for each offer, and one in answer to each. Every frame says whose offers its sender holds.
+func KeyBytes(members int) int64 {
+	const head = 24
+	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
 // Multiply fills in the figures that are products of others. queries are those of a client in a round.
@@ -77,6 +92,8 @@ func (r *Report) Multiply(queries int64) error {
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
 	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
+	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead +
+		int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
 	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	return nil
 }
@@ -111,6 +128,12 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
+		if r.BytesKeys > 0 {
+			t.Row("keys", "of all members, so that each can share noise with %d others: at most %s over each edge and way", r.Privacy.Partners,
+				cli.BytesText(r.BytesKeys))
+		}
+		t.Row("broker", "over one, a round takes a node %s up and as much down, on the line: %.3g s of airtime each way at 10 kbit/s",
+			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}
 	r.Privacy.write(t, r.Rounds, "")
 	if r.Forecast != nil {
@@ -186,11 +209,19 @@ type frames struct {
 // sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
 const sampled = 100_000
 
-var blank [signed.Size]byte
+var blank [signed.MaxDigests]byte
 
-// Meter returns a function that encodes a message of so many coordinates, as a node with a key sends it, what is signed
-// left blank, and returns the length of its frame in bytes. It is for one goroutine.
-func Meter(dim int) func(*admm.Message) (int, error) {
+// besides returns how many bytes of a frame do not depend on the dimension: what is signed, and digests of others' releases.
+func besides(kind admm.Kind, members int) (own, digests []byte) {
+	if kind == admm.Release {
+		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
+	}
+	return blank[:signed.Size], digests
+}
+
+// Meter returns a function that encodes a message of so many coordinates, as one of so many nodes with a key sends it, what
+// is signed left blank, and returns the length of its frame in bytes. It is for one goroutine.
+func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
 	return func(msg *admm.Message) (int, error) {
@@ -199,9 +230,9 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 		}
 		sent := *msg
 		if msg.Kind == admm.Done {
-			sent.Signed.Proof, sent.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
+			sent.Signed.Proof, sent.Signed.Countersign = blank[:signed.Size], blank[:ed25519.SignatureSize]
 		} else {
-			sent.Signed.Own = blank[:]
+			sent.Signed.Own, sent.Signed.Digests = besides(msg.Kind, members)
 		}
 		frame, err = codec.Append(frame[:0], &sent)
 		return len(frame), err
@@ -212,14 +243,16 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 // standard deviations of what releases on the grid carry, in units of the noise.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, err error) {
 	d := min(f.Dim, sampled)
-	meter := Meter(d)
+	meter := Meter(d, len(f.Members))
 	length := func(msg admm.Message) int64 {
 		msg.Round = f.Method.Rounds
 		encoded, e := meter(&msg)
 		err = cmp.Or(err, e)
 		n := float64(encoded)
 		if msg.Kind != admm.Done && f.Dim > d {
-			n = signed.Size + (n-signed.Size)*float64(f.Dim)/float64(d)
+			own, digests := besides(msg.Kind, len(f.Members))
+			fixed := float64(len(own) + len(digests))
+			n = fixed + (n-fixed)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))
 	}

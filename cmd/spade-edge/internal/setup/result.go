@@ -85,6 +85,7 @@ type Privacy struct {
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
 	Colluders      int      `json:"colluders,omitempty"`
+	Partners       int      `json:"partners,omitempty"`
 	Clip           float64  `json:"clip"`
 	ConditionalOn  []string `json:"conditional_on"`
 
@@ -114,7 +115,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 
 // levels returns those of the fleet. That they can be computed is known: its effective sigma was.
 func (p *Problem) levels() []dpmech.Level {
-	levels, _ := p.Fleet.Privacy.Levels(p.Graph)
+	levels, _ := p.Fleet.Levels()
 	return levels
 }
 
@@ -124,10 +125,10 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.levels(), conditional)
 }
 
-// NewPrivacy says what a spend amounts to. levels are those of [sdk.Privacy.Levels].
+// NewPrivacy says what a spend amounts to. levels are those of [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
-		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Clip: p.Clip,
+		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...),
 		line:          dpmech.CurveOf(spent, p.Shared(), levels, p.Delta, dpmech.GDP)}
 	if out.line.Others > 0 {
@@ -267,8 +268,12 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 	if p.PairSigma == 0 {
 		t.Row("", "noise %.4g on %s %.4g, in each of %d releases", p.Sigma, what, p.Clip, releases)
 	} else {
-		t.Row("", "noise %.4g of its own and %.4g shared with each neighbor, on %s %.4g, in each of %d releases: as good as "+
-			"%.4g against %s, and %.4g against %s", p.Sigma, p.PairSigma, what, p.Clip, releases, p.EffectiveSigma,
+		with := "each neighbor"
+		if p.Partners > 0 {
+			with = fmt.Sprintf("each of %d other members", p.Partners)
+		}
+		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as "+
+			"%.4g against %s, and %.4g against %s", p.Sigma, p.PairSigma, with, what, p.Clip, releases, p.EffectiveSigma,
 			p.Adversary, p.Sigma, dpmech.AllOthers)
 	}
 	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))

@@ -36,9 +36,9 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 		return client.NkeyOptionFromSeed(n.NKey)
 	})
 	add("user_file", n.User, "user of a broker", func() (client.Option, error) {
-		_, _, err := readUser(n.User)
+		_, _, err := broker.ReadUser(n.User)
 		return client.UserInfoHandler(func() (string, string) {
-			user, password, _ := readUser(n.User) // the broker refuses none
+			user, password, _ := broker.ReadUser(n.User) // the broker refuses none
 			return user, password
 		}), err
 	})
@@ -73,18 +73,6 @@ func load(option client.Option) error {
 	}
 	_, err := o.RootCAsCB()
 	return err
-}
-
-func readUser(path string) (user, password string, err error) {
-	text, err := fleetfile.ReadSecret(path, "user of a broker")
-	if err != nil {
-		return "", "", err
-	}
-	user, password, found := strings.Cut(text, ":")
-	if !found || user == "" || strings.ContainsAny(text, "\r\n") {
-		return "", "", fmt.Errorf("user of a broker %s: want one line user:password", path)
-	}
-	return user, password, nil
 }
 
 func readToken(path string) (string, error) {

@@ -25,7 +25,7 @@ var overNATS = program.Program{
 			return nil, err
 		}
 		cfg.Logger = log
-		log.Info("meeting", "broker", broker.Of(d.File).URL, "stream", nats.Stream(cfg.Run),
+		log.Info("meeting", "broker", of(d.File).URL, "stream", nats.Stream(cfg.Run),
 			"publishing on", nats.Subjects(cfg.Run, cfg.Name))
 		return nats.New(cfg)
 	},
@@ -34,23 +34,29 @@ var overNATS = program.Program{
 
 func main() { overNATS.Main() }
 
+// of returns a node's broker, or nil if it has none.
+func of(node *fleetfile.Node) *broker.NATS {
+	n, _ := node.Transport.(*broker.NATS)
+	return n
+}
+
 // accept says whether a node meets its neighbors at a broker, with credentials that can be read.
 func accept(node *fleetfile.Node) error {
-	if broker.Of(node) == nil {
+	if of(node) == nil {
 		return errors.New(`transport is missing, want {"nats": "tls://host:port"}; ` +
 			"spade-edge runs a node over websockets")
 	}
-	_, err := credentials(broker.Of(node))
+	_, err := credentials(of(node))
 	return err
 }
 
 // config is what a node needs to meet its neighbors.
 func config(d *device.Device) (nats.Config, error) {
 	f, name := d.Fleet.Fleet, d.File.Name
-	options, err := credentials(broker.Of(d.File))
+	options, err := credentials(of(d.File))
 	return nats.Config{
 		Name: name, Key: d.Key, Peers: d.Fleet.Peers(name), Run: f.Run, Fleet: f.Hash(),
-		URLs: []string{broker.Of(d.File).URL}, Proxy: d.Proxy, Options: options, MaxFrame: wire.MaxFrame(f.Dim),
+		URLs: []string{of(d.File).URL}, Proxy: d.Proxy, Options: options, MaxFrame: wire.MaxFrame(f.Dim),
 		Hello: f.Hello(name), CheckHello: f.CheckHello(name),
 	}, err
 }
@@ -76,7 +82,7 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 	case a.Refused:
 		met.Code = 1
 	case a.Err != nil:
-		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", broker.Of(d.File).URL, through, a.Err)
+		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", of(d.File).URL, through, a.Err)
 	case a.Stream:
 		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v, and has a stream of the run", a.Where, through,
 			a.Took.Round(100*time.Microsecond))

@@ -1,4 +1,4 @@
-package nats
+package sealed
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,8 @@ import (
 type ring struct {
 	places [window]place
 	uses   uint64
-	timing *timing
+
+	repeatMin, repeatMax time.Duration
 }
 
 // place is one of the places of an edge at the broker.
@@ -36,21 +37,27 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
+// again returns, of a frame that is in its place already, the gap that begins when it has been stored there once more, and
+// 0 of any other.
+func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
+	if p := &r.places[n]; p.used > 0 && p.sum == sum {
+		return min(max(2*p.gap, r.repeatMin), r.repeatMax)
+	}
+	return 0
+}
+
 // stored notes that the broker has a frame, or has it again.
 func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	r.uses++
 	p := &r.places[n]
-	gap := r.timing.repeatMin
-	if p.used > 0 && p.sum == sum {
-		gap = min(2*p.gap, r.timing.repeatMax)
-	}
+	gap := max(r.again(n, sum), r.repeatMin)
 	*p = place{sum: sum, used: r.uses, at: now, gap: gap}
 }
 
 // heard notes that the peer is awake.
 func (r *ring) heard() {
 	for i := range r.places {
-		r.places[i].gap = min(r.places[i].gap, r.timing.repeatMin)
+		r.places[i].gap = min(r.places[i].gap, r.repeatMin)
 	}
 }
 

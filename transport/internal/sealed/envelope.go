@@ -1,4 +1,4 @@
-package nats
+package sealed
 
 import (
 	"crypto/aes"
@@ -53,20 +53,20 @@ const (
 
 // The domains separate the hashes and signatures of this package from all others made with the same keys.
 const (
-	domainTag  = "spade-edge nats 1 tag"
-	domainEdge = "spade-edge nats 1 envelope"
-	domainSign = "spade-edge nats 1 signature"
-	domainWrap = "spade-edge nats 1 content key"
+	domainTag  = "spade-edge broker 1 tag"
+	domainEdge = "spade-edge broker 1 envelope"
+	domainSign = "spade-edge broker 1 signature"
+	domainWrap = "spade-edge broker 1 content key"
 )
 
 // Reasons to refuse an envelope. Only the last two are about the peer; the broker may have caused the others.
 var (
-	errForm      = errors.New("it is no envelope")
-	errRun       = errors.New("it belongs to another run")
-	errCrossed   = errors.New("it was sent from or to another member, and has been moved here")
-	errSignature = errors.New("its signature is not the sender's: altered on the way, or not from the sender at all")
-	errSealed    = errors.New("it is sealed for another key than this node's")
-	errFleet     = errors.New("the sender has another fleet")
+	ErrForm      = errors.New("it is no envelope")
+	ErrRun       = errors.New("it belongs to another run")
+	ErrCrossed   = errors.New("it was sent from or to another member, and has been moved here")
+	ErrSignature = errors.New("its signature is not the sender's: altered on the way, or not from the sender at all")
+	ErrSealed    = errors.New("it is sealed for another key than this node's")
+	ErrFleet     = errors.New("the sender has another fleet")
 )
 
 // tag is a name as the broker may see it: the first bytes of a hash that also covers the run.
@@ -205,9 +205,9 @@ type envelope struct {
 func parse(b []byte) (*envelope, error) {
 	if len(b) < offWrapped || b[0] != version {
 		if len(b) > 0 && b[0] != version {
-			return nil, fmt.Errorf("%w: its version is %d, want %d", errForm, b[0], version)
+			return nil, fmt.Errorf("%w: its version is %d, want %d", ErrForm, b[0], version)
 		}
-		return nil, fmt.Errorf("%w: it has %d bytes", errForm, len(b))
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrForm, len(b))
 	}
 	v := &envelope{run: b[2:18], from: b[18:26], to: b[26:34], keys: int(b[90])}
 	v.kind = b[1]
@@ -218,19 +218,19 @@ func parse(b []byte) (*envelope, error) {
 	end := offWrapped + v.keys*lenWrapped
 	switch {
 	case v.kind != kindHello && v.kind != kindFrame:
-		return nil, fmt.Errorf("%w: its kind is %d, want %d or %d", errForm, v.kind, kindHello, kindFrame)
+		return nil, fmt.Errorf("%w: its kind is %d, want %d or %d", ErrForm, v.kind, kindHello, kindFrame)
 	case v.keys < 1 || v.keys > maxKeys:
-		return nil, fmt.Errorf("%w: it is for %d keys, want 1 or 2", errForm, v.keys)
+		return nil, fmt.Errorf("%w: it is for %d keys, want 1 or 2", ErrForm, v.keys)
 	case length > endpoint.LargestMaxFrame:
-		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", errForm, length, endpoint.LargestMaxFrame)
+		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", ErrForm, length, endpoint.LargestMaxFrame)
 	case v.index >= v.total || v.total > max(1, int(length)) ||
 		(v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
-		return nil, fmt.Errorf("%w: piece %d of %d of a frame of %d bytes", errForm, v.index, v.total, length)
+		return nil, fmt.Errorf("%w: piece %d of %d of a frame of %d bytes", ErrForm, v.index, v.total, length)
 	}
 	v.length = int(length)
 	from, to := v.piece()
 	if want := end + to - from + tagSize + ed25519.SignatureSize; len(b) != want {
-		return nil, fmt.Errorf("%w: it has %d bytes, want %d", errForm, len(b), want)
+		return nil, fmt.Errorf("%w: it has %d bytes, want %d", ErrForm, len(b), want)
 	}
 	v.beforeKeys, v.ephemera = b[:offWrapped], b[offKeys:offWrapped]
 	v.head, v.sealed, v.signature = b[:end], b[end:len(b)-ed25519.SignatureSize], b[len(b)-ed25519.SignatureSize:]
@@ -242,9 +242,9 @@ func parse(b []byte) (*envelope, error) {
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):
-		return errRun
+		return ErrRun
 	case string(v.from) != string(e.fromTag) || string(v.to) != string(e.toTag):
-		return errCrossed
+		return ErrCrossed
 	}
 	sum := digest(e.bound(v.head), v.sealed)
 	for _, k := range pins {
@@ -252,18 +252,18 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 			return nil
 		}
 	}
-	return errSignature
+	return ErrSignature
 }
 
 // open returns the piece of a verified envelope. The envelope is of no more use then: the piece uses its memory.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
 	if err != nil {
-		return nil, errSealed
+		return nil, ErrSealed
 	}
 	wrap, err := wrapping(e.bound(v.beforeKeys), own, once, own.PublicKey())
 	if err != nil {
-		return nil, errSealed
+		return nil, ErrSealed
 	}
 	for i := range v.keys {
 		at := offWrapped + i*lenWrapped
@@ -273,13 +273,13 @@ func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 		}
 		body, err := gcm(content)
 		if err != nil {
-			return nil, errSealed
+			return nil, ErrSealed
 		}
 		piece, err := body.Open(v.sealed[:0], noNonce, v.sealed, e.bound(v.head))
 		if err != nil {
-			return nil, errSealed
+			return nil, ErrSealed
 		}
 		return piece, nil
 	}
-	return nil, errSealed
+	return nil, ErrSealed
 }

@@ -1,4 +1,4 @@
-package nats
+package sealed
 
 import (
 	"bytes"
@@ -104,7 +104,7 @@ func TestSealOpen(t *testing.T) {
 					t.Errorf("for %v, opened by %s: %v", keys, key, err)
 				}
 			}
-			if _, err := unseal(b, e, "a", "stranger"); !errors.Is(err, errSealed) {
+			if _, err := unseal(b, e, "a", "stranger"); !errors.Is(err, ErrSealed) {
 				t.Errorf("opened by a stranger: %v", err)
 			}
 		}
@@ -150,11 +150,11 @@ func TestMovedEnvelopes(t *testing.T) {
 		sender string
 		want   error
 	}{
-		{"another run", newEdge("other", "a", "b"), "a", errRun},
-		{"another sender", newEdge("run", "c", "b"), "c", errCrossed},
-		{"another receiver", newEdge("run", "a", "c"), "a", errCrossed},
-		{"the way back", newEdge("run", "b", "a"), "b", errCrossed},
-		{"another key", e, "c", errSignature},
+		{"another run", newEdge("other", "a", "b"), "a", ErrRun},
+		{"another sender", newEdge("run", "c", "b"), "c", ErrCrossed},
+		{"another receiver", newEdge("run", "a", "c"), "a", ErrCrossed},
+		{"the way back", newEdge("run", "b", "a"), "b", ErrCrossed},
+		{"another key", e, "c", ErrSignature},
 	} {
 		if _, err := unseal(b, c.e, c.sender, "b"); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
@@ -163,7 +163,7 @@ func TestMovedEnvelopes(t *testing.T) {
 	// The tags are not all that it is bound to.
 	forged := newEdge("run", "a", "b")
 	forged.run = "run with the same tag"
-	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, errSignature) {
+	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, ErrSignature) {
 		t.Errorf("a run with the same tag: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestStolenEnvelope(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(v.signature, ed25519.Sign(member("thief"), digest(theft.bound(v.head), v.sealed)))
-	if _, err := unseal(b, theft, "thief", "b"); !errors.Is(err, errSealed) {
+	if _, err := unseal(b, theft, "thief", "b"); !errors.Is(err, ErrSealed) {
 		t.Errorf("a frame that the thief cannot read: %v", err)
 	}
 }
@@ -303,4 +303,15 @@ func FuzzParse(f *testing.F) {
 			a.add(v.header, piece)
 		}
 	})
+}
+
+// How many pieces a frame has, up to the most, on machines of 32 bits too.
+func TestPieceCount(t *testing.T) {
+	for _, c := range []struct{ length, size, want int }{{0, MaxPiece, 1}, {1, MaxPiece, 1}, {MaxPiece, MaxPiece, 1},
+		{MaxPiece + 1, MaxPiece, 2}, {endpoint.LargestMaxFrame, MaxPiece, 4096}, {maxPieces, 1, maxPieces}, {maxPieces + 1, 1, 0},
+		{1, 0, 0}, {1, -5, 0}} {
+		if n, err := Pieces(c.length, c.size); n != c.want || (err == nil) != (c.want > 0) {
+			t.Errorf("%d bytes in pieces of %d: %d, %v, want %d", c.length, c.size, n, err, c.want)
+		}
+	}
 }

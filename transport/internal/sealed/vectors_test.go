@@ -1,4 +1,4 @@
-package nats
+package sealed
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 // Wycheproof's edge cases of AES-GCM through what seals frames: those with the lengths that frames have, nonces of 12
 // bytes and tags of 16.
 func TestVectorsOfGCM(t *testing.T) {
-	text, err := os.ReadFile("../../../shared/vectors/wycheproof_aes_gcm.json")
+	text, err := os.ReadFile("../../../../shared/vectors/wycheproof_aes_gcm.json")
 	if err != nil {
 		t.Skip("no vectors in ../shared/vectors beside the project")
 	}

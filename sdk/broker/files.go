@@ -1,0 +1,54 @@
+package broker
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// ReadUser returns the user and the password in a file with one line user:password, which only its owner may read.
+func ReadUser(path string) (user, password string, err error) {
+	text, err := fleetfile.ReadSecret(path, "user of a broker")
+	if err != nil {
+		return "", "", err
+	}
+	user, password, found := strings.Cut(text, ":")
+	if !found || user == "" || strings.ContainsAny(text, "\r\n") {
+		return "", "", fmt.Errorf("user of a broker %s: want one line user:password", path)
+	}
+	return user, password, nil
+}
+
+// Config returns a configuration of TLS with what the files have now. Only the owner may read the certificate's key. All
+// errors are reported, each with the field of the node file.
+func (t *TLS) Config() (*tls.Config, error) {
+	cfg := new(tls.Config)
+	var errs []error
+	if t.CertificateKey != "" {
+		_, err := fleetfile.ReadSecret(t.CertificateKey, "key of a certificate")
+		if err == nil {
+			var pair tls.Certificate
+			pair, err = tls.LoadX509KeyPair(t.Certificate, t.CertificateKey)
+			cfg.Certificates = []tls.Certificate{pair}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("transport.certificate_key_file: %w", err))
+		}
+	}
+	if t.CA != "" {
+		cfg.RootCAs = x509.NewCertPool()
+		text, err := os.ReadFile(t.CA)
+		if err == nil && !cfg.RootCAs.AppendCertsFromPEM(text) {
+			err = fmt.Errorf("%s: no certificate in it, want PEM", t.CA)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("transport.ca_file: %w", err))
+		}
+	}
+	return cfg, errors.Join(errs...)
+}

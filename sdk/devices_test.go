@@ -1,0 +1,25 @@
+package sdk
+
+import (
+	"bytes"
+	"testing"
+)
+
+// Whose offers a neighbor holds is read as it is written, and nothing else is read.
+func FuzzDevices(f *testing.F) {
+	f.Add([]byte{0xe4, 1}, 5)
+	f.Add([]byte{0xe4, 4}, 5)
+	f.Add([]byte{}, 1)
+	f.Fuzz(func(t *testing.T, b []byte, members int) {
+		if members < 1 || members > maxPartnered {
+			return
+		}
+		devices, err := unpackDevices(b, members)
+		if err != nil {
+			return
+		}
+		if len(devices) != members || !bytes.Equal(packDevices(devices), b) {
+			t.Errorf("%x for %d members is %v", b, members, devices)
+		}
+	})
+}

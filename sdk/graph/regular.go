@@ -1,0 +1,86 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"weak"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// drawn is the regular graph that was drawn last, while it is in use: a fleet's is asked for whenever the fleet is checked.
+var drawn struct {
+	sync.Mutex
+	n, k  int
+	seed  uint64
+	graph weak.Pointer[Graph]
+}
+
+func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
+	k, err := strconv.Atoi(arg)
+	if err != nil || k < 2 || k >= n || n%2 == 1 && k%2 == 1 {
+		return nil, fmt.Errorf("found %.40q neighbors for each of %d nodes, wanted 2 to %d, and an even number if the number of nodes is "+
+			"odd", arg, n, n-1)
+	}
+	if err := checkSize(n, int64(n)*int64(k)/2); err != nil {
+		return nil, err
+	}
+	drawn.Lock()
+	defer drawn.Unlock()
+	if g := drawn.graph.Value(); g != nil && drawn.n == n && drawn.k == k && drawn.seed == seed {
+		return g, nil
+	}
+	for round := range uint32(erDraws) {
+		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // not the draws of er
+		g, err := build(n, regularEdges(&s, n, k), nil)
+		if err == nil {
+			drawn.n, drawn.k, drawn.seed, drawn.graph = n, k, seed, weak.Make(g)
+		}
+		if !errors.Is(err, errDisconnected) {
+			return g, err
+		}
+	}
+	return nil, fmt.Errorf("none of %d draws was connected", erDraws)
+}
+
+// regularEdges starts from a ring in which each node is linked to those nearest to it, and exchanges the ends of two edges,
+// if that repeats no edge, ten times as often as there are edges: a walk that comes near the uniform law on regular graphs
+// (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer network", Combinatorics, Probability and
+// Computing 16, 2007).
+func regularEdges(s *rng.Stream, n, k int) (edges [][2]int) {
+	for i := range n {
+		for away := 1; away <= k/2; away++ {
+			edges = append(edges, [2]int{i, (i + away) % n})
+		}
+		if k%2 == 1 && i < n/2 {
+			edges = append(edges, [2]int{i, i + n/2})
+		}
+	}
+	if k == n-1 { // all pairs: nothing can be exchanged
+		return edges
+	}
+	linked := make(map[[2]int]bool, len(edges))
+	pair := func(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
+	for _, e := range edges {
+		linked[pair(e[0], e[1])] = true
+	}
+	for range 10 * len(edges) {
+		i, j := s.IntN(len(edges)), s.IntN(len(edges))
+		e, f := edges[i], edges[j]
+		if s.IntN(2) == 1 {
+			slices.Reverse(f[:])
+		}
+		one, two := pair(e[0], f[1]), pair(f[0], e[1])
+		if i == j || e[0] == f[1] || f[0] == e[1] || one == two || linked[one] || linked[two] {
+			continue
+		}
+		delete(linked, pair(e[0], e[1]))
+		delete(linked, pair(f[0], f[1]))
+		linked[one], linked[two] = true, true
+		edges[i], edges[j] = one, two
+	}
+	return edges
+}

@@ -1,0 +1,212 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
+)
+
+// Where members share noise with others than their neighbors ([Privacy].Partners), each learns every member's offer. The
+// offer names its fleet and member under the member's own signature, so a neighbor that passes it on can withhold it, and
+// cannot alter it or use it: the secret of two members follows from a private key of one of them.
+//
+// A node tells a neighbor whose offers it holds, and sends up to [signed.MaxOffers] that the neighbor has not said to hold: when
+// the neighbor starts, when it has learned one itself, in answer to offers and to a neighbor that holds more or less, and at a
+// tick. Between two ticks it sends none twice.
+//
+// A node makes its first release with noise once it has the offers of all its partners. Only [Config].Without gives up one that
+// is no neighbor: members in between might withhold its offer, so its silence shows nothing. From then on the node shares noise
+// with each of them in all releases, whoever is gone. It could not know of those that are far away, and noise that nobody
+// subtracts protects it no less: see PROOF.md in dpmech, part 3, section 4.
+
+// relays is what a node knows of the offers that its neighbors hold. It belongs to the goroutine of Run.
+type relays struct {
+	partners []int
+	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor has said to hold, as trust.Secrets.Holds
+	sent     map[int][]uint8 // the same, of what it was sent since the last tick
+	asked    map[int]bool    // neighbors that were told since what this node holds
+	process  map[int]uint64  // of a neighbor, by its last probe
+	doubles  map[int]bool    // members that have signed two offers, which was logged
+}
+
+func newRelays(partners []int) *relays {
+	return &relays{partners: partners, theirs: map[int][]uint8{}, sent: map[int][]uint8{}, asked: map[int]bool{},
+		process: map[int]uint64{}, doubles: map[int]bool{}}
+}
+
+// missing returns the partners of whom the node waits for an offer.
+func (n *Node) missing() (list []int) {
+	if n.relays == nil || n.secrets.Kept == nil {
+		return nil
+	}
+	for _, j := range n.relays.partners {
+		name := n.cfg.Fleet.Members[j]
+		given := n.cases[j] != nil || slices.Contains(n.cfg.Without, name)
+		if device, _ := n.secrets.Holds(n.claims, name); device == 0 && !given {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// paired is [admm.Config].Paired: only the first release of a device waits for offers.
+func (n *Node) paired(release int) bool {
+	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
+}
+
+// awaitKeys adds to the names of those that hold the round up partners whose offers do.
+func (n *Node) awaitKeys(names []string) []string {
+	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
+		return names
+	}
+	for _, j := range n.missing() {
+		if name := n.cfg.Fleet.Members[j]; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// relay tells a neighbor whose offers this node holds, with some that the neighbor lacks. Unless that is an answer to offers,
+// it sends nothing where both hold the same, as far as is known.
+func (r *run) relay(to int, answer bool) {
+	members := r.cfg.Fleet.Members
+	if r.cases[to] != nil || r.secrets.Kept == nil {
+		return
+	}
+	if r.relays.sent[to] == nil {
+		r.relays.sent[to] = make([]uint8, len(members))
+	}
+	theirs, sent := r.relays.theirs[to], r.relays.sent[to]
+	mine, lacks := make([]uint8, len(members)), false
+	m := &admm.Message{Kind: admm.Relay}
+	for i, name := range members {
+		device, offer := r.secrets.Holds(r.claims, name)
+		held := uint8(0)
+		if theirs != nil {
+			held = theirs[i]
+		}
+		lacks = lacks || device == 0 || device < held
+		if mine[i] = device; device > max(held, sent[i]) && len(m.Signed.Relayed) < signed.MaxOffers*signed.RelayedSize {
+			one := signed.Relayed{Member: i, Statement: offer}
+			m.Signed.Relayed, sent[i] = one.Append(m.Signed.Relayed), device
+		}
+	}
+	if len(m.Signed.Relayed) == 0 && !answer && (!lacks || r.relays.asked[to]) {
+		return
+	}
+	r.relays.asked[to] = true
+	m.Signed.Known = packDevices(mine)
+	_ = r.post(to, m) // it is within its limits
+}
+
+// relayTo serves a neighbor that has started or has answered this node, and passes on its own offer if that is new.
+func (r *run) relayTo(m *admm.Message, fresh bool) {
+	switch m.Kind {
+	case admm.Probe:
+		now := signed.PackDevice(m.Epoch, m.Incarnation)
+		if before, known := r.relays.process[m.From]; known && before != now { // it may have forgotten what it held
+			delete(r.relays.theirs, m.From)
+			delete(r.relays.sent, m.From)
+			delete(r.relays.asked, m.From)
+		}
+		r.relays.process[m.From] = now
+		r.relay(m.From, false)
+	case admm.ProbeReply:
+		r.relay(m.From, false)
+	}
+	if fresh {
+		r.relayOn(m.From)
+	}
+}
+
+// relayOn passes on what has been learned from a neighbor.
+func (r *run) relayOn(from int) {
+	for _, j := range r.neighbors {
+		if j != from {
+			r.relay(j, false)
+		}
+	}
+}
+
+// takeRelay takes what a neighbor passes on.
+func (r *run) takeRelay(m *admm.Message) error {
+	members := r.cfg.Fleet.Members
+	if r.relays == nil || r.outbox[m.From] == nil {
+		return errors.New("sdk: the sender passes on offers, and neighbors alone share noise in this fleet, or it is no neighbor")
+	}
+	theirs, err := unpackDevices(m.Signed.Known, len(members))
+	if err != nil || r.secrets.Kept == nil {
+		return err
+	}
+	r.relays.theirs[m.From] = theirs
+	learned := false
+	for b := range slices.Chunk(m.Signed.Relayed, signed.RelayedSize) {
+		o, wrong := signed.ParseRelayed(b, signed.Offer)
+		switch {
+		case wrong == nil && o.Member >= len(members):
+			wrong = fmt.Errorf("sdk: an offer is by member %d, want 0..%d", o.Member, len(members)-1)
+		case wrong == nil:
+			var fresh bool
+			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
+			learned = learned || fresh
+		}
+		if errors.As(wrong, new(trust.Fork)) { // which is not the sender's fault
+			if !r.relays.doubles[o.Member] {
+				r.relays.doubles[o.Member] = true
+				r.log.Error("a second key of one device", "member", members[o.Member], "err", wrong)
+			}
+			continue
+		}
+		err = errors.Join(err, wrong)
+	}
+	if learned {
+		delete(r.relays.asked, m.From)
+		r.relayOn(m.From)
+	}
+	r.relay(m.From, len(m.Signed.Relayed) > 0)
+	return err
+}
+
+// relayAgain sends again, at a tick, what may have been lost, and asks for what is missing if the node stands still.
+func (r *run) relayAgain(still bool) {
+	if r.relays == nil || r.joining != nil {
+		return
+	}
+	if clear(r.relays.sent); still {
+		clear(r.relays.asked)
+	}
+	for _, j := range r.neighbors {
+		r.relay(j, false)
+	}
+}
+
+// packDevices returns two bits for each member, the first member in the lowest bits of the first byte.
+func packDevices(devices []uint8) []byte {
+	b := make([]byte, (len(devices)+3)/4)
+	for i, d := range devices {
+		b[i/4] |= d << (i % 4 * 2)
+	}
+	return b
+}
+
+// unpackDevices reads what packDevices wrote for so many members, and nothing else.
+func unpackDevices(b []byte, members int) ([]uint8, error) {
+	if len(b) != (members+3)/4 {
+		return nil, fmt.Errorf("sdk: the sender says whose offers it holds in %d bytes, want %d", len(b), (members+3)/4)
+	}
+	devices := make([]uint8, 4*len(b))
+	for i := range devices {
+		devices[i] = b[i/4] >> (i % 4 * 2) & 3
+	}
+	for _, d := range devices[members:] {
+		if d != 0 {
+			return nil, fmt.Errorf("sdk: the sender says that it holds offers of more than %d members", members)
+		}
+	}
+	return devices[:members], nil
+}

@@ -1,0 +1,558 @@
+package trust_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
+)
+
+// world is a fleet that makes releases in step. Members 0..bad-1 of an order by chance are bad.
+type world struct {
+	t       testing.TB
+	rnd     *rand.Rand
+	g       *graph.Graph
+	names   []string
+	logs    []*trust.Log
+	bad     []bool
+	cut     map[[2]int]bool // edges that were dropped, both ways
+	split   int             // the release from which the bad have two stories; 0 for never
+	queue   []parcel
+	proof   []map[int]bool // by member: against whom there is evidence
+	asked   int
+	behind  bool            // questions take a round for an edge
+	stories []map[bool]last // of the bad: what each of their two stories has signed last
+}
+
+type parcel struct {
+	from, to int
+	m        *admm.Message
+}
+
+type last struct{ statement signed.Statement }
+
+var worldFleet = [32]byte{7}
+
+func worldKey(name string) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-len(name)), name...))
+}
+
+func newWorld(t testing.TB, seed uint64, g *graph.Graph, bad int) *world {
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), g: g, cut: map[[2]int]bool{}, bad: make([]bool, g.N())}
+	for i := range g.N() {
+		w.names = append(w.names, fmt.Sprintf("m%d", i))
+		w.proof = append(w.proof, map[int]bool{})
+		w.stories = append(w.stories, map[bool]last{})
+	}
+	for i := range g.N() {
+		w.logs = append(w.logs, w.device(i))
+	}
+	for _, i := range w.rnd.Perm(g.N())[:bad] {
+		w.bad[i] = true
+	}
+	return w
+}
+
+// device returns the log of a member that has just started.
+func (w *world) device(i int) *trust.Log {
+	names := map[int]string{}
+	for _, j := range w.g.Neighbors(i) {
+		names[j] = w.names[j]
+	}
+	l := trust.NewLog("worlds", worldFleet, w.names[i], names)
+	l.Key = worldKey(w.names[i])
+	l.Keys = func(name string) []ed25519.PublicKey {
+		return []ed25519.PublicKey{worldKey(name).Public().(ed25519.PublicKey)}
+	}
+	l.Compare("worlds", worldFleet, w.names, i)
+	for of := range w.proof[i] {
+		l.Gossip.Convict(of, admm.MaxTakeovers)
+	}
+	return l
+}
+
+func (w *world) open(i, j int) bool { return !w.cut[[2]int{min(i, j), max(i, j)}] }
+
+// hops returns how far apart honest members are over edges in use between honest members; -1 if there is no way.
+func (w *world) hops(a, b int) int {
+	away := make([]int, w.g.N())
+	away[a] = 1
+	for queue := []int{a}; len(queue) > 0; queue = queue[1:] {
+		for _, j := range w.g.Neighbors(queue[0]) {
+			if away[j] == 0 && !w.bad[j] && w.open(queue[0], j) {
+				away[j] = away[queue[0]] + 1
+				queue = append(queue, j)
+			}
+		}
+	}
+	return away[b] - 1
+}
+
+// second reports which of its two stories a bad member tells a neighbor.
+func (w *world) second(i, to int) bool { return (i*31+to*17)%3 == 1 }
+
+// say puts questions on their way.
+func (w *world) say(from int, list []trust.Question) {
+	w.asked += len(list)
+	for i := range list {
+		for _, j := range w.g.Neighbors(from) {
+			if w.open(from, j) {
+				w.queue = append(w.queue, parcel{from, j, list[i].Message()})
+			}
+		}
+	}
+}
+
+// learn takes in evidence, which the node shows to all.
+func (w *world) learn(at int, e *signed.Evidence) {
+	of := slices.Index(w.names, e.Member)
+	if !w.bad[of] {
+		w.t.Fatalf("evidence against member %d, which is honest: %+v", of, e)
+	}
+	if err := e.Verify("worlds", worldFleet, w.logs[at].Keys(e.Member)); err != nil {
+		w.t.Fatal(err)
+	}
+	if !w.logs[at].Gossip.Convict(of, e.First.Epoch) {
+		return
+	}
+	w.proof[at][of] = true
+	for _, j := range w.g.Neighbors(at) {
+		if w.open(at, j) && j != of {
+			w.queue = append(w.queue, parcel{at, j, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{
+				Proof: e.First.Append(nil), Other: e.Second.Append(nil), Digests: trust.About(of, e.First.Epoch)}}})
+		}
+	}
+}
+
+// deliver hands over what is on its way; with behind only what was there before.
+func (w *world) deliver() {
+	for left := len(w.queue); len(w.queue) > 0 && (left > 0 || !w.behind); left-- {
+		p := w.queue[0]
+		w.queue = w.queue[1:]
+		if w.bad[p.to] { // answers nothing, and may ask what it likes
+			continue
+		}
+		p.m.From = p.from
+		l := w.logs[p.to]
+		if p.m.Kind == admm.Conflict {
+			if of, e, err := l.Double(p.m); err != nil {
+				w.t.Fatal(err)
+			} else if of >= 0 {
+				w.learn(p.to, &e)
+			}
+			continue
+		}
+		send, double, err := l.Gossip.Question(p.m)
+		if err != nil && !w.bad[p.from] {
+			w.t.Fatalf("a question of an honest member: %v", err)
+		}
+		w.say(p.to, send)
+		if double != nil {
+			w.learn(p.to, double)
+		}
+	}
+}
+
+// release is what a member sends to a neighbor in a round, which its log has signed.
+func (w *world) release(i, to, round int, x []float32) *admm.Message {
+	l := w.logs[i]
+	m := &admm.Message{Kind: admm.Release, From: i, To: to, Round: round, Vector: x}
+	l.Attach(m)
+	if !w.bad[i] {
+		return m
+	}
+	if w.split > 0 && round >= w.split {
+		other := w.second(i, to)
+		told := w.stories[i][other]
+		if told.statement.Round != round {
+			st := *l.Own.Of(round)
+			if told.statement.Round == round-1 {
+				st.Prev = told.statement.ID(l.Scope)
+			}
+			if other {
+				st.Value = signed.Digest([]float32{-x[0]}, nil)
+			}
+			st.Sign(l.Key, l.Scope)
+			told.statement = st
+			w.stories[i][other] = told
+		}
+		if other {
+			m.Vector = []float32{-x[0]}
+		}
+		m.Signed.Own = told.statement.Append(nil)
+	}
+	m.Signed.Digests = w.lies(i, round, m.Signed.Digests)
+	return m
+}
+
+// lies changes digests, and adds made-up ones: of slots that nobody has heard of yet, of other epochs, and any.
+func (w *world) lies(i, round int, list []byte) []byte {
+	list = bytes.Clone(list)
+	for b := range slices.Chunk(list, trust.DigestSize) {
+		if w.rnd.IntN(3) == 0 {
+			b[4+w.rnd.IntN(12)]++
+		}
+	}
+	for range w.rnd.IntN(2 * len(w.names)) {
+		at := uint16(w.rnd.IntN(admm.MaxTakeovers+1))<<14 | uint16(1+w.rnd.IntN(round))
+		if round-int(at&(1<<14-1)) < 1 {
+			continue
+		}
+		list = binary.BigEndian.AppendUint16(list, uint16(w.rnd.IntN(len(w.names))))
+		list = append(binary.BigEndian.AppendUint16(list, at), make([]byte, 12)...)
+		binary.BigEndian.PutUint64(list[len(list)-8:], w.rnd.Uint64N(2))
+	}
+	return list[:min(len(list), signed.MaxDigests)]
+}
+
+// round takes all members through one release. churn lets honest members lose edges, devices and memory.
+func (w *world) round(round int, churn bool) {
+	for i, l := range w.logs {
+		var used []*trust.Used
+		for _, j := range w.g.Neighbors(i) {
+			if u := l.Peers[j].Taken(round - 1); u != nil && w.open(i, j) && !w.proof[i][j] {
+				used = append(used, u)
+			}
+		}
+		found := l.Gossip.Begin(round, used)
+		if w.bad[i] {
+			for range w.rnd.IntN(3) { // a question without a reason
+				q := trust.Question{Slot: trust.Slot{Member: w.rnd.IntN(len(w.names)), Round: 1 + w.rnd.IntN(round)}}
+				if forged := (signed.Statement{Kind: signed.Release, Round: q.Round, Value: [32]byte{1}}); q.Member != i && w.rnd.IntN(3) == 0 {
+					forged.Sign(l.Key, signed.NewScope("worlds", worldFleet, w.names[q.Member]))
+					q.Statement = &forged
+				}
+				w.say(i, []trust.Question{q})
+			}
+			continue
+		}
+		w.say(i, found.Ask)
+		for k := range found.Doubles {
+			w.learn(i, &found.Doubles[k])
+		}
+	}
+	w.deliver()
+	for i, l := range w.logs {
+		x := []float32{w.rnd.Float32() + 1}
+		if err := l.Sign(&admm.State{Round: round, X: x}); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, j := range w.g.Neighbors(i) {
+			if w.open(i, j) && !w.proof[j][i] {
+				m := w.release(i, j, round, x)
+				m.From = i
+				if _, err := w.logs[j].Release(w.logs[j].Peers[i], m); err != nil {
+					if !w.bad[i] {
+						w.t.Fatalf("a release of an honest member: %v", err)
+					}
+					continue
+				}
+				w.logs[j].Peers[i].Take(m)
+			}
+		}
+	}
+	if !churn {
+		return
+	}
+	switch i := w.rnd.IntN(len(w.logs)); {
+	case w.bad[i]:
+	case w.rnd.IntN(4) == 0: // an edge is given up
+		if list := w.g.Neighbors(i); len(list) > 0 {
+			j := list[w.rnd.IntN(len(list))]
+			w.cut[[2]int{min(i, j), max(i, j)}] = true
+		}
+	case w.rnd.IntN(3) == 0: // another device takes over, after this release, without what the lost one knew
+		if epoch := w.logs[i].Epoch + 1; epoch <= admm.MaxTakeovers {
+			w.logs[i] = w.device(i)
+			w.logs[i].Epoch = epoch
+		}
+	case w.rnd.IntN(2) == 0: // started again: its own chain and what it holds is stored, the rest is not
+		old := w.logs[i]
+		w.logs[i] = w.device(i)
+		w.logs[i].Own, w.logs[i].Epoch = old.Own, old.Epoch
+		for j, p := range old.Peers {
+			w.logs[i].Peers[j].Held = p.Held
+		}
+	}
+}
+
+// graphs are those of a world by its seed, of 5 to 12 members.
+func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
+	n := 5 + int(seed/4%8)
+	var g *graph.Graph
+	var err error
+	name := []string{"complete", "ring with chords", "er:0.5", "grid"}[seed%4]
+	switch name {
+	case "ring with chords":
+		var edges [][2]int
+		for i := range n {
+			edges = append(edges, [2]int{i, (i + 1) % n})
+		}
+		for i := 0; i+3 < n; i += 4 {
+			edges = append(edges, [2]int{i, i + 3})
+		}
+		g, err = graph.New(n, edges)
+	case "grid":
+		name = fmt.Sprintf("grid:%dx3", n/3+1)
+		g, err = graph.Parse(name, (n/3+1)*3, seed)
+	default:
+		g, err = graph.Parse(name, n, seed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, name
+}
+
+// worldsWanted returns how many worlds to play, and the first.
+func worldsWanted(t *testing.T, usual int) (first, count int) {
+	count = usual
+	for name, to := range map[string]*int{"SPADE_STORIES": &count, "SPADE_STORY_SEED": &first} {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*to = n
+		}
+	}
+	return first, count
+}
+
+// A member that tells neighbors a and b different stories from a release q on is out, with evidence that everybody can check,
+// once all honest members have what ceil(dist(a, b)/2) releases later were sent, dist in the graph of honest members: all of
+// these that a way connects with a and b know it. Other bad members lie about digests, invent some for slots that nobody
+// knows yet, answer nothing, and ask without a reason.
+func TestTwoStoriesAreFound(t *testing.T) {
+	t.Parallel()
+	found, apart := 0, map[int]int{}
+	first, count := worldsWanted(t, 60)
+	for seed := uint64(first); seed < uint64(first+count); seed++ {
+		g, name := graphOf(t, seed)
+		w := newWorld(t, seed, g, 1+int(seed/32%3))
+		w.split = 1 + w.rnd.IntN(6)
+		for round := 1; round <= w.split+g.N(); round++ {
+			w.round(round, false)
+			for of := range g.N() {
+				for _, a := range g.Neighbors(of) {
+					for _, b := range g.Neighbors(of) {
+						dist := w.hops(a, b)
+						if !w.bad[of] || w.bad[a] || w.bad[b] || dist < 1 || w.second(of, a) || !w.second(of, b) ||
+							round != w.split+(dist+1)/2+1 {
+							continue
+						}
+						if !w.proof[a][of] || !w.proof[b][of] {
+							t.Fatalf("world %d, %s of %d: member %d tells %d and %d, %d apart, two stories from release %d on, and nobody "+
+								"knows when release %d begins", seed, name, g.N(), of, a, b, dist, w.split, round)
+						}
+						found++
+						apart[dist]++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d pairs, by how far apart: %v", found, apart)
+	if count >= 60 && (found < 4*count || len(apart) < 3) {
+		t.Errorf("only %d pairs that were told two stories, at distances %v", found, apart)
+	}
+}
+
+// Nobody who is honest is accused, whatever the bad say, and nobody at all where nobody has two stories: not when edges are
+// given up, devices replaced, and members started again in between, nor when questions take a round for each edge.
+func TestDigestsAccuseNobody(t *testing.T) {
+	t.Parallel()
+	asked, accused := 0, 0
+	first, count := worldsWanted(t, 60)
+	for seed := uint64(first); seed < uint64(first+count); seed++ {
+		g, _ := graphOf(t, seed)
+		w := newWorld(t, seed, g, 1+int(seed/32%3))
+		w.behind = seed%2 == 0
+		if seed%3 == 0 {
+			w.split = 3
+		}
+		for round := 1; round <= 25; round++ {
+			w.round(round, true) // learn ends the test with evidence against the honest
+		}
+		asked += w.asked
+		for i := range w.proof {
+			accused += len(w.proof[i])
+			if w.split == 0 && len(w.proof[i]) > 0 {
+				t.Fatalf("world %d: evidence %v at member %d, and nobody has two stories", seed, w.proof[i], i)
+			}
+		}
+	}
+	t.Logf("%d questions, and %d members have evidence", asked, accused)
+	if count >= 60 && (asked < 100*count || accused == 0) {
+		t.Errorf("%d questions, and %d members have evidence", asked, accused)
+	}
+}
+
+// Where nobody is bad, nobody asks anything, and a release carries a digest of each other member at most: all of the
+// neighbors with the second release, and of each other one once it can have been heard of.
+func TestHonestAskNothing(t *testing.T) {
+	for seed := range uint64(8) {
+		g, name := graphOf(t, seed)
+		w := newWorld(t, seed, g, 0)
+		for round := 1; round <= 12; round++ {
+			w.round(round, false)
+			for i, l := range w.logs {
+				near := 0
+				for j := range g.N() {
+					if hops := w.hops(i, j); hops > 0 && hops < round {
+						near++
+					}
+				}
+				if n := len(l.Gossip.Of(round)); n != near*trust.DigestSize || w.asked > 0 {
+					t.Fatalf("%s of %d: release %d of member %d carries %d bytes, want %d digests; %d questions", name, g.N(), round, i, n,
+						near, w.asked)
+				}
+			}
+		}
+	}
+}
+
+// In a large fleet some of the releases are compared, so that a frame carries few digests, and two stories are found
+// some releases later.
+func TestFewDigestsOfManyMembers(t *testing.T) {
+	const n, rounds = 60, 24
+	g, err := graph.Parse("er:0.1", n, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, 5, g, 0)
+	bytes := 0
+	for round := 1; round <= rounds; round++ {
+		w.round(round, false)
+		for _, l := range w.logs {
+			bytes += len(l.Gossip.Of(round))
+		}
+	}
+	mean := float64(bytes) / (n * rounds * float64(trust.DigestSize))
+	if want := trust.Digests(n); want > 16 || mean > want || mean < want/2 || w.asked > 0 {
+		t.Errorf("%.1f digests a release, want at most %.1f; %d questions", mean, want, w.asked)
+	}
+	w = newWorld(t, 5, g, 0)
+	of, a, b := -1, -1, -1
+	for a < 0 || b < 0 {
+		of++
+		is := func(second bool) func(j int) bool { return func(j int) bool { return w.second(of, j) == second } }
+		list := append([]int{-1}, g.Neighbors(of)...)
+		a, b = list[1+slices.IndexFunc(list[1:], is(true))], list[1+slices.IndexFunc(list[1:], is(false))]
+	}
+	w.bad[of], w.split = true, 3
+	latest := w.split + (w.hops(a, b)+1)/2 + 4 // of four releases one is compared
+	for round := 1; round <= latest; round++ {
+		w.round(round, false)
+	}
+	if !w.proof[a][of] || !w.proof[b][of] {
+		t.Errorf("members %d and %d, %d apart, were told two stories from release 3 on, and know nothing in release %d", a, b, w.hops(a, b),
+			latest)
+	}
+}
+
+// A question is passed on once, and the statement with it once. One about nothing that can be is refused, and shows nothing.
+func TestWrongQuestions(t *testing.T) {
+	g, _ := graphOf(t, 0)
+	w := newWorld(t, 1, g, 0)
+	for round := 1; round <= 3; round++ {
+		w.round(round, false)
+	}
+	l := w.logs[0] // whose work on release 3 is over
+	of := func(member, round int, epoch uint16) signed.Statement {
+		s := signed.Statement{Epoch: epoch, Kind: signed.Release, Round: round, Value: [32]byte{5}}
+		s.Sign(w.logs[member].Key, w.logs[member].Scope)
+		return s
+	}
+	ask := func(member, round int, epoch uint16, s *signed.Statement) *admm.Message {
+		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: epoch, Round: round}, Statement: s}
+		return q.Message()
+	}
+	second, later, newer, unsigned := of(1, 2, 0), of(1, 3, 0), of(1, 2, 1), of(1, 2, 0)
+	unsigned.Signature[3]++
+	long := ask(1, 2, 0, nil)
+	long.Signed.Digests = append(long.Signed.Digests, 0)
+	moved := ask(1, 2, 0, nil)
+	moved.Signed.Digests[3] = 1 // one release back
+	for name, m := range map[string]*admm.Message{
+		"no such member": ask(5, 2, 0, nil), "no such epoch": ask(1, 2, 3, nil), "no release": ask(1, 0, 0, nil),
+		"far ahead": ask(1, 3+5+1, 0, nil), "another length": long, "another release": moved,
+		"a statement of another release": ask(1, 2, 0, &later), "a statement of another epoch": ask(1, 2, 0, &newer),
+		"not signed": ask(1, 2, 0, &unsigned),
+	} {
+		if list, double, err := l.Gossip.Question(m); err == nil || double != nil || list != nil {
+			t.Errorf("%s: %v, %v, %v", name, list, double, err)
+		}
+	}
+	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
+		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
+	}
+	// Of release 2 it holds the statement, of release 3 not before its next work begins.
+	for i, want := range []int{2, 0} {
+		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
+			want > 0 && list[1].Statement.Round != 2 {
+			t.Errorf("question %d: %v, %v", i, list, err)
+		}
+	}
+	if list, _, err := l.Gossip.Question(ask(1, 3, 0, nil)); err != nil || len(list) != 1 || list[0].Statement != nil {
+		t.Errorf("before the work on release 4 begins: %v, %v", list, err)
+	}
+	if f := l.Gossip.Begin(4, []*trust.Used{l.Peers[1].Taken(3)}); len(f.Ask) != 1 || f.Ask[0].Statement == nil {
+		t.Errorf("once it has begun: %+v", f)
+	}
+	list, double, err := l.Gossip.Question(ask(1, 2, 0, &second))
+	if err != nil || list != nil || double == nil || double.Verify("worlds", worldFleet, l.Keys("m1")) != nil {
+		t.Errorf("a second statement: %v, %v, %v", list, double, err)
+	}
+}
+
+// Whatever comes as digests or as a question is refused or does nothing, takes a bounded number of slots, and is evidence of
+// nothing.
+func FuzzDigests(f *testing.F) {
+	g, _ := graphOf(f, 0)
+	w := newWorld(f, 1, g, 0)
+	for round := 1; round <= 3; round++ {
+		w.round(round, false)
+	}
+	st := w.logs[1].Own.Last().Append(nil)
+	about := trust.About(1, 0)
+	f.Add(3, w.logs[1].Gossip.Of(3), []byte(nil))
+	f.Add(3, about, st)
+	f.Add(2, about, st)
+	f.Add(1<<31-1, trust.About(4, 3), st[:190])
+	f.Add(0, []byte{0, 1}, []byte(nil))
+	f.Fuzz(func(t *testing.T, round int, digests, proof []byte) {
+		l := w.logs[0]
+		m := &admm.Message{Kind: admm.Question, From: 1, Round: max(0, min(round, 1<<31-1)),
+			Signed: admm.Signed{Digests: digests[:min(len(digests), signed.MaxDigests)], Proof: proof}}
+		list, double, err := l.Gossip.Question(m)
+		if double != nil || err != nil && list != nil || len(list) > 2 {
+			t.Fatalf("%+v, %+v, %v", list, double, err)
+		}
+		for i := range list {
+			again := list[i].Message()
+			if len(again.Signed.Digests) != trust.DigestSize || again.Round != m.Round {
+				t.Fatalf("passed on as %+v", again)
+			}
+		}
+		m.Kind, m.Round, m.Vector, m.Signed.Own = admm.Release, 3, []float32{1}, st
+		_, refused := l.Release(l.Peers[1], m)
+		if (refused == nil) != (len(digests)%trust.DigestSize == 0) && refused == nil {
+			t.Fatalf("digests of %d bytes are taken", len(digests))
+		}
+		found := l.Gossip.Begin(4, []*trust.Used{{From: 1, Statement: *w.logs[1].Own.Last(), Digests: m.Signed.Digests}})
+		if len(found.Doubles) > 0 || len(found.Unaware) > 0 || len(found.Ask) > 2+2*trust.MaxDigests {
+			t.Fatalf("%d questions, evidence %+v, %+v", len(found.Ask), found.Doubles, found.Unaware)
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package brokertest
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
+)
+
+// Conformance checks the contract of the interface, with frames of several pieces.
+func Conformance(t *testing.T, open Opener) {
+	runs := 0
+	err := tinytest.TestTransport(func(members []string) ([]transport.Transport, error) {
+		runs++
+		var all []transport.Transport
+		for _, name := range members {
+			tr, err := open(Setup{Run: fmt.Sprint("run ", runs), Name: name, Peers: members, MaxFrame: 3*sealed.MaxPiece + 5})
+			if err != nil {
+				return all, err
+			}
+			all = append(all, tr)
+		}
+		return all, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// CutOff cuts a member off: it waits, and so does what is sent to it; contexts end.
+func CutOff(t *testing.T, open Opener) {
+	var way Way
+	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})
+	c := open.Open(t, Setup{Run: "run", Name: "c", Peers: []string{"a"}})
+	Pass(t, a, "a", c, "c", []byte("one"))
+	way.Set(true)
+	Eventually(t, "the cut is noticed", func() bool { return !a.Peers()[0].Connected })
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "broker") {
+		t.Errorf("sending while cut off: %v", err)
+	}
+	Send(t, c, "a", []byte("for later"))
+	way.Set(false)
+	Receive(t, a, "c", []byte("for later"))
+	Send(t, a, "c", []byte("three"))
+	Receive(t, c, "a", []byte("three"))
+}
+
+// Pass sends a frame until it arrives: a broker may not know the receiver yet.
+func Pass(t testing.TB, from End, sender string, to End, receiver string, frame []byte) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(Within(t))
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			_ = from.Send(ctx, receiver, frame)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	Receive(t, to, sender, frame)
+}
+
+// OtherFleet checks that two ends whose fleets differ learn it, whoever was there first, and by whose word. One that
+// comes back with the right one is welcome.
+func OtherFleet(t *testing.T, open Opener) {
+	member := func(name, peer, fleet string) End {
+		s := Setup{Run: "run", Name: name, Peers: []string{peer}}
+		copy(s.Fleet[:], fleet)
+		s.Hello = func(string) []byte { return []byte(fleet) }
+		s.CheckHello = func(_ string, hello []byte) error {
+			if string(hello) != fleet {
+				return fmt.Errorf("method differs: %q, want %q", hello, fleet)
+			}
+			return nil
+		}
+		return open.Open(t, s)
+	}
+	a := member("a", "c", "right")
+	Eventually(t, "the hello is out", func() bool { return a.Peers()[0].Sent > 0 })
+	c := member("c", "a", "wrong")
+	for _, tr := range []End{a, c} {
+		Eventually(t, "the difference is noticed", func() bool { return tr.Peers()[0].Refused != nil })
+		if err := tr.Peers()[0].Refused; !strings.Contains(err.Error(), "method differs") {
+			t.Error(err)
+		}
+	}
+	Send(t, c, "a", []byte("a frame"))
+	Eventually(t, "the frame is refused", func() bool { return errors.Is(a.Peers()[0].Refused, sealed.ErrFleet) })
+	_ = c.Close()
+	c = member("c", "a", "right")
+	for len(a.Opened()) > 0 {
+		<-a.Opened()
+	}
+	Pass(t, c, "c", a, "a", []byte("another frame"))
+	Eventually(t, "all is forgiven", func() bool { return a.Peers()[0].Refused == nil })
+}
+
+// Rotation replaces a key: the new one is pinned beside the old, then used, then alone.
+func Rotation(t *testing.T, open Opener) {
+	a, c := open.Pair(t, "run", "a", "c")
+	pin := func(names ...string) (keys []ed25519.PublicKey) {
+		for _, n := range names {
+			keys = append(keys, Public(n))
+		}
+		return keys
+	}
+	if err := a.Update([]transport.Peer{{Name: "c", Keys: pin("c", "new c")}}); err != nil {
+		t.Fatal(err)
+	}
+	Pass(t, a, "a", c, "c", []byte("one"))
+	_ = c.Close()
+	Send(t, a, "c", []byte("two")) // sealed for both
+	c = open.Open(t, Setup{Run: "run", Name: "c", Peers: []string{"a"}, Key: "new c"})
+	for {
+		_, frame, err := c.Recv(Within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(frame) == "two" { // a broker may keep the first as well
+			break
+		}
+	}
+	if err := a.Update([]transport.Peer{{Name: "c", Keys: pin("new c")}}); err != nil {
+		t.Fatal(err)
+	}
+	Send(t, c, "a", []byte("three"))
+	Receive(t, a, "c", []byte("three"))
+	_ = c.Close()
+	c = open.Open(t, Setup{Run: "run", Name: "c", Peers: []string{"a"}}) // with the old key
+	Send(t, c, "a", []byte("four"))
+	Eventually(t, "the old key is refused", func() bool { return errors.Is(a.Peers()[0].Err, sealed.ErrSignature) })
+
+	err := a.Update([]transport.Peer{{Name: "d", Keys: pin("d")}})
+	if err == nil || !strings.Contains(err.Error(), `"d" is no peer`) || !strings.Contains(err.Error(), `"c" is missing`) {
+		t.Errorf("other peers: %v", err)
+	}
+}

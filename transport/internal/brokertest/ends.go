@@ -1,0 +1,242 @@
+package brokertest
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Soon is how long to wait for something that has to happen.
+const Soon = time.Minute
+
+// End is a transport over a broker.
+type End interface {
+	transport.Transport
+	transport.Notifier
+	Peers() []transport.PeerStatus
+	Update(peers []transport.Peer) error
+}
+
+// Setup is what a check wants of an end. Zero values stand for the defaults of the transport.
+type Setup struct {
+	Run, Name  string
+	Peers      []string // the node itself is left out
+	Key        string   // of which member the key is; empty for that of Name
+	Fleet      [32]byte
+	Hello      func(peer string) []byte
+	CheckHello func(peer string, hello []byte) error
+	MaxFrame   int
+	Logger     *slog.Logger
+	Way        *Way // how the broker is dialed; nil for directly
+}
+
+// Secret is the member's key.
+func (s *Setup) Secret() ed25519.PrivateKey {
+	if s.Key != "" {
+		return Member(s.Key)
+	}
+	return Member(s.Name)
+}
+
+// Neighbors are the peers as a configuration has them.
+func (s *Setup) Neighbors() (all []transport.Peer) {
+	for _, p := range s.Peers {
+		if p != s.Name {
+			all = append(all, transport.Peer{Name: p, Keys: []ed25519.PublicKey{Public(p)}})
+		}
+	}
+	return all
+}
+
+// Opener opens an end at a broker.
+type Opener func(s Setup) (End, error)
+
+// Open opens an end that is closed when the test ends.
+func (o Opener) Open(t testing.TB, s Setup) End {
+	t.Helper()
+	e, err := o(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// Pair opens two members of a run.
+func (o Opener) Pair(t testing.TB, run, a, b string) (End, End) {
+	t.Helper()
+	return o.Open(t, Setup{Run: run, Name: a, Peers: []string{b}}), o.Open(t, Setup{Run: run, Name: b, Peers: []string{a}})
+}
+
+// Member returns the secret key of a member.
+func Member(name string) ed25519.PrivateKey {
+	seed := make([]byte, ed25519.SeedSize)
+	copy(seed, name)
+	return ed25519.NewKeyFromSeed(seed)
+}
+
+// Public returns the public half.
+func Public(name string) ed25519.PublicKey { return Member(name).Public().(ed25519.PublicKey) }
+
+// Within returns a context for something that has to happen soon.
+func Within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), Soon)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Long is a context for a whole run, on a machine however slow.
+func Long(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Send has to succeed.
+func Send(t testing.TB, tr End, to string, frame []byte) {
+	t.Helper()
+	if err := tr.Send(Within(t), to, frame); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Receive waits for a frame that has to come next.
+func Receive(t testing.TB, tr End, from string, frame []byte) {
+	t.Helper()
+	name, got, err := tr.Recv(Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != from || !bytes.Equal(got, frame) {
+		t.Fatalf("%d bytes from %q, %.40q, want %d from %q, %.40q", len(got), name, got, len(frame), from, frame)
+	}
+}
+
+// Nothing checks that no frame waits.
+func Nothing(t testing.TB, tr End) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if from, frame, err := tr.Recv(ctx); err == nil {
+		t.Fatalf("%d bytes from %q, %.40q, want nothing", len(frame), from, frame)
+	}
+}
+
+// Eventually waits for a condition.
+func Eventually(t testing.TB, what string, good func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Soon); !good(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Scale is how many faults to make: a few, or what an environment variable says.
+func Scale(t testing.TB, variable string, few int) int {
+	t.Helper()
+	s := os.Getenv(variable)
+	if s == "" {
+		return few
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// Buffer is a buffer for several goroutines.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (s *Buffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *Buffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// Way is a network that can be cut.
+type Way struct {
+	// Base makes the connections; nil stands for those of package net.
+	Base func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+// DialContext makes a connection, unless the network is cut.
+func (w *Way) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut {
+		return nil, errors.New("cut off")
+	}
+	dial := w.Base
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	conn, err := dial(ctx, network, address)
+	if err == nil {
+		w.conns = append(w.conns, conn)
+	}
+	return conn, err
+}
+
+// Set cuts the network, which ends all connections, or mends it.
+func (w *Way) Set(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	if cut {
+		for _, conn := range w.conns {
+			_ = conn.Close()
+		}
+		w.conns = nil
+	}
+}
+
+// Mosquitto returns where the program of that broker is, and skips the test if it is not here.
+func Mosquitto(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto"} { // seldom in the PATH of anybody but root
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no mosquitto: apt-get install mosquitto")
+	return ""
+}
+
+// Listens waits until somebody listens at a TCP address.
+func Listens(t testing.TB, address string) {
+	t.Helper()
+	Eventually(t, "something listens at "+address, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}

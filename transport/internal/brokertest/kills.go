@@ -1,0 +1,200 @@
+package brokertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Broker is one that can be stopped and started.
+type Broker interface {
+	End(s Setup) (End, error) // an Opener
+	Stop()
+	Start()
+	HangUp() // ends all connections in the middle, if it can
+}
+
+// fate decides about one member: it cuts off its network, or ends its process.
+type fate struct {
+	Way
+	mu   sync.Mutex
+	kill context.CancelCauseFunc
+}
+
+// errKilled is the end of a process that did not see it coming.
+var errKilled = errors.New("killed")
+
+// live runs a member through its lives, each with a transport and a node of its own, until its run is over.
+func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) ([]float32, error) {
+	for {
+		process, kill := context.WithCancelCause(ctx)
+		f.mu.Lock()
+		f.kill = kill
+		f.mu.Unlock()
+		model, err := f.once(process, b, n, i, store)
+		kill(nil)
+		if !errors.Is(err, errKilled) {
+			return model, err
+		}
+	}
+}
+
+func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) (_ []float32, err error) {
+	setup := n.Setup(n.Fleet.Members[i])
+	way := &Way{Base: f.DialContext} // of this process: nothing more gets out when it is killed
+	setup.Way = way
+	tr, err := b.End(setup)
+	if err != nil {
+		return nil, err
+	}
+	defer tr.Close()
+	s, err := store()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	node, err := n.node(i, sdk.Config{Oracle: pausing{n.Oracles[i]}, Transport: tr, Store: s, Linger: 2 * time.Minute,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { way.Set(true) })()
+	if err := node.Run(ctx); err != nil {
+		return nil, err
+	}
+	return node.Model(), nil
+}
+
+// pausing makes a round last a while, so that faults fall into it.
+type pausing struct{ zoest.Oracle }
+
+func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
+	time.Sleep(200 * time.Microsecond)
+	return p.Oracle.Loss(ctx, x, sample)
+}
+
+// Faults makes runs over brokers, with broker restarts, cut networks and killed nodes at random moments, so many restarts
+// and kills in all: the models are those of the quiet run, to the bit.
+func Faults(t *testing.T, want int, network func(run string) *Network, open func(t *testing.T) Broker) {
+	t.Helper()
+	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
+	var kills, cuts, restarts int
+	for run := 0; kills+restarts < want; run++ {
+		n := network(fmt.Sprint("run ", run))
+		_, models := n.Quiet(t)
+		b := open(t)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Minute, errors.New("the run does not end"))
+		fates := make([]fate, len(models))
+		got, errs := make([][]float32, len(models)), make([]error, len(models))
+		var nodes, troubles sync.WaitGroup
+		over := make(chan struct{})
+		for i := range models {
+			nodes.Go(func() {
+				got[i], errs[i] = fates[i].live(ctx, b, n, i, tinytest.MemStore())
+				if errs[i] != nil {
+					cancel()
+				}
+			})
+		}
+		go func() { nodes.Wait(); close(over) }()
+		troubles.Go(func() {
+			for k := 0; k < 50 && kills+restarts < want; k++ {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Duration(1+chance.IntN(100)) * time.Millisecond):
+				}
+				f := &fates[chance.IntN(len(fates))]
+				switch chance.IntN(8) {
+				case 0, 1:
+					b.Stop()
+					b.Start()
+					restarts++
+				case 2, 3:
+					f.Set(true)
+					b.HangUp()
+					time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
+					f.Set(false)
+					cuts++
+				default:
+					f.mu.Lock()
+					if f.kill != nil {
+						f.kill(errKilled)
+					}
+					f.mu.Unlock()
+					kills++
+				}
+			}
+		})
+		<-over
+		troubles.Wait()
+		cancel()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("after %d kills, %d cuts and %d restarts: %v", kills, cuts, restarts, err)
+		}
+		for i := range models {
+			if !slices.Equal(got[i], models[i]) {
+				t.Fatalf("member %d has another model than in the quiet run", i)
+			}
+		}
+		b.Stop()
+		t.Logf("%d kills, %d cuts and %d server restarts in %d runs", kills, cuts, restarts, run+1)
+	}
+}
+
+// LongCut cuts a member off for a while, twice, two members that are no neighbors: nobody ends meanwhile, and then the
+// run goes on to the models of the quiet run.
+func LongCut(t *testing.T, length time.Duration, b Broker) {
+	n := Ring("long cut", 8, false, 16)
+	_, models := n.Quiet(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	fates := make([]fate, len(models))
+	got, errs := make([][]float32, len(models)), make([]error, len(models))
+	over := make(chan int, len(models))
+	for i := range models {
+		go func() {
+			got[i], errs[i] = fates[i].live(ctx, b, n, i, tinytest.MemStore())
+			if errs[i] != nil {
+				cancel()
+			}
+			over <- i
+		}()
+	}
+	ended := 0
+	for _, i := range []int{2, 6} {
+		time.Sleep(100 * time.Millisecond)
+		fates[i].Set(true)
+		select {
+		case j := <-over:
+			if ended++; errs[j] == nil {
+				t.Errorf("member %d has ended while member %d was cut off", j, i)
+			}
+		case <-time.After(length):
+		}
+		fates[i].Set(false)
+	}
+	mended := time.Now()
+	for ; ended < len(models); ended++ {
+		<-over
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("cut off twice for %v; the run was over %v later", length, time.Since(mended))
+	for i := range models {
+		if !slices.Equal(got[i], models[i]) {
+			t.Errorf("member %d has another model than in the quiet run", i)
+		}
+	}
+}

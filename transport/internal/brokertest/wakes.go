@@ -1,0 +1,136 @@
+package brokertest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// Wakes is the life of a device that wakes, does its round and sleeps, in compressed time: member "a" of five private
+// ones is cut off as soon as the broker has what it sends of a round, and comes back after a while; with restart its
+// process ends meanwhile and another one begins, which may wait in vain for a last word that the one before took with it. The models are those of the quiet run. It returns how often the device
+// woke, and how many bytes it received a wake at most.
+func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes int, most int64) {
+	n := Ring("wakes", 5, true, 16) // and 8 of cool-down
+	_, want := n.Quiet(t)
+	ctx, cancel := context.WithCancel(Long(t))
+	defer cancel()
+	store := tinytest.MemStore()
+	quiet := slog.New(slog.DiscardHandler)
+	asleep := errors.New("asleep")
+	got, errs := make([][]float32, len(want)), make([]error, len(want))
+	others := make(chan int, len(want))
+	for i := 1; i < len(want); i++ {
+		tr := open.Open(t, n.Setup(n.Fleet.Members[i]))
+		node, err := n.node(i, sdk.Config{Transport: tr, Linger: time.Minute, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			errs[i] = node.Run(ctx)
+			got[i] = node.Model()
+			others <- i
+		}()
+	}
+	for done := false; !done; {
+		way := &Way{}
+		setup := n.Setup("a")
+		setup.Way = way
+		tr, err := open(setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := store()
+		if err != nil {
+			t.Fatal(err)
+		}
+		released, dozing := make(chan struct{}, 1), &dozing{End: tr}
+		node, err := n.node(0, sdk.Config{Transport: dozing, Store: s, Linger: 2 * time.Second, Logger: quiet,
+			Observer: sdk.Observer{Released: func(int, []float32) {
+				dozing.mu.Lock() // until it wakes
+				released <- struct{}{}
+			}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		life, end := context.WithCancelCause(ctx)
+		over := make(chan error, 1)
+		go func() { over <- node.Run(life) }()
+		for awake := true; awake; {
+			before := tr.Peers()
+			select {
+			case err := <-over:
+				if err != nil && !errors.Is(err, asleep) {
+					t.Fatal(err)
+				}
+				done = done || err == nil
+				awake = false
+			case <-released:
+				wakes++
+				for last := int64(-1); last != sent(tr); time.Sleep(10 * time.Millisecond) {
+					last = sent(tr)
+				}
+				way.Set(true)
+				time.Sleep(sleep)
+				if restart {
+					end(asleep)
+					dozing.mu.Unlock()
+					continue
+				}
+				way.Set(false)
+				dozing.mu.Unlock()
+			}
+			var received int64
+			for i, p := range tr.Peers() {
+				received += p.Received - before[i].Received
+			}
+			most = max(most, received)
+		}
+		got[0] = node.Model()
+		end(nil)
+		_ = tr.Close()
+		_ = s.Close()
+		if ctx.Err() != nil {
+			t.Fatal("the run does not end")
+		}
+	}
+	for range len(want) - 1 {
+		if i := <-others; errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+	}
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("member %d has another model than in the quiet run", i)
+		}
+	}
+	return wakes, most
+}
+
+// dozing is an end whose node gets nothing while mu is held: a device that has done its round.
+type dozing struct {
+	End
+	mu sync.Mutex
+}
+
+func (d *dozing) Recv(ctx context.Context) (from string, frame []byte, err error) {
+	from, frame, err = d.End.Recv(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return from, frame, err
+}
+
+// sent is how many bytes an end has sent to all peers.
+func sent(e End) (n int64) {
+	for _, p := range e.Peers() {
+		n += p.Sent
+	}
+	return n
+}

@@ -1,0 +1,37 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+)
+
+// Explain adds to the error of an attempt to reach a broker what it may come from, and the proxy via, if it is not empty.
+// late says that the broker has not answered in time, for errors that do not show it.
+func Explain(err error, via string, late bool) error {
+	if strings.HasPrefix(err.Error(), "proxy ") {
+		return err // its own fault, and it is named
+	}
+	hint := ""
+	var untrusted *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	var slow net.Error
+	switch {
+	case errors.As(err, &untrusted) && via != "":
+		hint = "; the proxy " + via + " may open TLS, and has to pass it on as it is"
+		via = ""
+	case errors.As(err, &noTLS):
+		hint = ": what answers speaks no TLS"
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		hint = ": the connection ended before the broker had let this node in"
+	case late || errors.As(err, &slow) && slow.Timeout():
+		hint = ": the broker has not answered"
+	}
+	if via != "" {
+		hint += ", behind the proxy " + via
+	}
+	return fmt.Errorf("%w%s", err, hint)
+}

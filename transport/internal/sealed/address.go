@@ -1,0 +1,60 @@
+package sealed
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Schemes are those of the URLs of a kind of broker, besides wss and ws for its websockets.
+type Schemes struct {
+	Prefix string // of errors
+	Plain  string // the scheme without TLS; with it, it is tls
+}
+
+// Forms are those of a URL.
+func (s Schemes) Forms() string {
+	return "tls://host:port or wss://host:port/path, or without TLS " + s.Plain + ":// or ws://"
+}
+
+// Check returns what is wrong with a URL of a broker, nil if nothing. The error contains no password.
+func (s Schemes) Check(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		// The error of Parse quotes all of it.
+		return errors.New(s.Prefix + ": not a URL, want " + s.Forms())
+	}
+	_, web, path := Split(text)
+	known := web || u.Scheme == "tls" || u.Scheme == s.Plain
+	if !known || u.Hostname() == "" || u.Opaque+u.Fragment+u.RawQuery != "" || path != "" && !web {
+		return fmt.Errorf("%s: URL %q, want %s", s.Prefix, u.Redacted(), s.Forms())
+	}
+	return nil
+}
+
+// Split returns of a good URL its parts, whether it is a websocket's, and its path without slashes around it.
+func Split(text string) (u *url.URL, web bool, path string) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return new(url.URL), false, ""
+	}
+	return u, u.Scheme == "wss" || u.Scheme == "ws", strings.Trim(u.EscapedPath(), "/")
+}
+
+// Secure reports whether all that is sent goes over TLS.
+func Secure(text string) bool { u, _, _ := Split(text); return u.Scheme == "tls" || u.Scheme == "wss" }
+
+// Redacted returns a URL without its password.
+func Redacted(text string) string { u, _, _ := Split(text); return u.Redacted() }
+
+// WarnIfExposed says so if a URL leads to another machine without TLS.
+func (w *Watch) WarnIfExposed(text string) {
+	u, _, _ := Split(text)
+	ip := net.ParseIP(u.Hostname())
+	if !Secure(text) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		w.log.Warn("the connection with the broker is not encrypted: frames are sealed, but who reads along sees which members "+
+			"talk, and the credentials if there are any", "broker", Redacted(text))
+	}
+}

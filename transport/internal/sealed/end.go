@@ -1,0 +1,428 @@
+package sealed
+
+import (
+	"cmp"
+	"context"
+	"crypto/ecdh"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+)
+
+const (
+	// MaxPiece is the longest piece of a frame in one message, in bytes.
+	MaxPiece = 256 << 10
+
+	// Overhead is the most that a message has beside its piece, in bytes.
+	Overhead = overhead
+
+	maxPieces = 1<<16 - 1 // of a frame
+
+	window = endpoint.Window
+)
+
+// Config is what every transport over a broker knows of its node. The transport's own Config documents the fields.
+type Config struct {
+	Prefix     string // of errors, such as "nats"
+	Name       string
+	Key        ed25519.PrivateKey
+	Peers      []transport.Peer
+	Run        string
+	Fleet      [32]byte
+	Hello      func(peer string) []byte
+	CheckHello func(peer string, hello []byte) error
+	MaxFrame   int
+	Logger     *slog.Logger
+
+	// A frame that the broker has is given to it again after RepeatMin, and then ever less often, up to RepeatMax, until
+	// something is heard from the peer.
+	RepeatMin, RepeatMax time.Duration
+}
+
+// Check adds everything that is wrong with a configuration to faults.
+func (c *Config) Check(faults *endpoint.Faults) {
+	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
+	if c.Run == "" {
+		faults.Add("Run is empty")
+	}
+	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
+}
+
+// checkKey returns what is wrong with a key to which frames are to be sealed.
+func checkKey(key ed25519.PublicKey) error {
+	_, err := endpoint.ExchangePublic(key)
+	return err
+}
+
+// Message is one message for the broker.
+type Message struct {
+	From, To string        // tags of the members, in hexadecimal
+	Place    string        // "hello", or "0" to "3": a later message in a place stands for all earlier ones there
+	Again    time.Duration // when the broker is given the frame the next time, if it has had it before; else 0
+	Data     []byte
+}
+
+// Line is the way to a broker. Its methods are called from several goroutines.
+type Line interface {
+	// Ready waits for a connection, and returns the longest piece that fits into a message. An error other than that of
+	// the context is a fault of the broker; the piece is then that of the last connection, or 0.
+	Ready(ctx context.Context) (piece int, err error)
+
+	// Publish waits until the broker has confirmed that it has a message. It tries again until ctx ends; an error
+	// before that is one that no repetition helps against.
+	Publish(ctx context.Context, m Message) error
+
+	// State returns how the connection is.
+	State() State
+}
+
+// End is a node's end of its edges. It implements [transport.Transport] and [transport.Notifier].
+type End struct {
+	cfg      Config           // with its defaults
+	exchange *ecdh.PrivateKey // cfg.Key on the other form of the curve
+	process  uint64           // a number drawn at start
+	hellos   endpoint.Hellos
+	line     Line
+
+	peers    map[string]*peer
+	byTag    map[string]*peer
+	sorted   []*peer    // by name
+	updating sync.Mutex // held by Update
+
+	inbox  *endpoint.Inbox // the last window frames of each peer
+	opened chan string
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	once   sync.Once
+	finish func()
+}
+
+// peer is a neighbor at work.
+type peer struct {
+	name    string
+	out, in edge
+	turn    chan struct{} // holds a token while a goroutine sends to this peer
+	number  uint64        // of the last frame sent; belongs to whoever has the turn
+
+	hello chan struct{} // holds a token while a hello has to be sent
+
+	// These belong to the reader.
+	window   replays
+	arriving assembly
+	greeted  uint64 // the last process that the hello was sent to again
+
+	mu     sync.Mutex // of what follows
+	pins   []ed25519.PublicKey
+	seals  []*ecdh.PublicKey // the pins on the other form of the curve
+	ring   ring
+	status transport.PeerStatus
+}
+
+// NewEnd makes an end, which is not at work before [End.Start], of a configuration without faults. The slices in cfg are
+// copied.
+func NewEnd(cfg Config, line Line) (*End, error) {
+	exchange, err := endpoint.ExchangePrivate(cfg.Key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
+	}
+	var process [8]byte
+	if _, err := rand.Read(process[:]); err != nil { // never, see crypto/rand
+		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
+	}
+	cfg.Key = slices.Clone(cfg.Key)
+	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
+	cfg.Logger = Logger(cfg.Logger)
+	e := &End{
+		cfg: cfg, exchange: exchange, line: line, process: binary.BigEndian.Uint64(process[:]),
+		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
+		peers:  make(map[string]*peer), byTag: make(map[string]*peer),
+		inbox: endpoint.NewInbox(), opened: make(chan string, 4*len(cfg.Peers)), finish: func() {},
+	}
+	for _, c := range cfg.Peers {
+		p := &peer{
+			name:   c.Name,
+			out:    newEdge(cfg.Run, cfg.Name, c.Name),
+			in:     newEdge(cfg.Run, c.Name, cfg.Name),
+			turn:   make(chan struct{}, 1),
+			hello:  make(chan struct{}, 1),
+			ring:   ring{repeatMin: cfg.RepeatMin, repeatMax: cfg.RepeatMax},
+			status: transport.PeerStatus{Name: c.Name},
+		}
+		p.setKeys(c.Keys)
+		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag)] = p, p
+		e.sorted = append(e.sorted, p)
+	}
+	slices.SortFunc(e.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// Logger returns a logger that is silent for nil, and says a repeated line less and less often.
+func Logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return slog.New(transport.Limited(l.Handler()))
+}
+
+// Start begins to work. The receiving loop, if there are peers, runs until the context of [End.Context] ends; finish is
+// called by [End.Close] after that.
+func (e *End) Start(receive func(), finish func()) {
+	e.finish = finish
+	if len(e.sorted) > 0 {
+		e.wg.Go(receive)
+	}
+	for _, p := range e.sorted {
+		e.wg.Go(func() { e.sendHellos(p) })
+		endpoint.Offer(p.hello, struct{}{})
+	}
+}
+
+// Context ends with [End.Close].
+func (e *End) Context() context.Context { return e.ctx }
+
+// Log is the logger of the end.
+func (e *End) Log() *slog.Logger { return e.cfg.Logger }
+
+// Tags returns the tags of a run and of one of its members, in hexadecimal: what the broker sees of their names.
+func Tags(run, member string) (ofRun, ofMember string) {
+	return hex.EncodeToString(tag(16, run)), hex.EncodeToString(tag(8, run, member))
+}
+
+// setKeys pins keys that are known to be good.
+func (p *peer) setKeys(keys []ed25519.PublicKey) {
+	p.pins, p.seals = nil, nil
+	for _, k := range keys {
+		public, _ := endpoint.ExchangePublic(k)
+		p.pins, p.seals = append(p.pins, slices.Clone(k)), append(p.seals, public)
+	}
+}
+
+// Opened implements [transport.Notifier]. A name comes when the hello of a process of that member arrives, and when the
+// broker has lost what it stored.
+func (e *End) Opened() <-chan string { return e.opened }
+
+// MaxFrame implements [transport.Transport].
+func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
+
+// Send implements [transport.Transport]. It waits until the broker has confirmed that it stores the frame, for a
+// connection as well. A frame that the broker has is not given to it again for a while, which gets longer as long as
+// nothing comes from the peer.
+func (e *End) Send(ctx context.Context, to string, frame []byte) error {
+	p := e.peers[to]
+	switch {
+	case e.ctx.Err() != nil:
+		return fmt.Errorf("%s: send to %q: %w", e.cfg.Prefix, to, transport.ErrClosed)
+	case p == nil:
+		return fmt.Errorf("%s: send to %q: not a neighbor of %q", e.cfg.Prefix, to, e.cfg.Name)
+	case len(frame) > e.cfg.MaxFrame:
+		return fmt.Errorf("%s: send to %q: frame of %d bytes, want at most %d", e.cfg.Prefix, to, len(frame), e.cfg.MaxFrame)
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.ctx, cancel)()
+	if err := e.store(inner, p, frame); err != nil {
+		switch {
+		case e.ctx.Err() != nil:
+			err = transport.ErrClosed
+		case ctx.Err() != nil:
+			err = ctx.Err()
+			if l := e.line.State(); !l.Up && l.Err != nil {
+				err = fmt.Errorf("%w (%w)", err, l.Err)
+			}
+		}
+		return fmt.Errorf("%s: send to %q: %w", e.cfg.Prefix, to, err)
+	}
+	return nil
+}
+
+// store gives the broker a frame for a peer, unless it has it.
+func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
+	return e.inTurn(ctx, p, func() error {
+		sum := sha256.Sum256(frame)
+		p.mu.Lock()
+		n, due := p.ring.find(sum, time.Now())
+		again := p.ring.again(n, sum)
+		p.mu.Unlock()
+		if !due {
+			return nil
+		}
+		if err := e.post(ctx, p, kindFrame, Message{Place: strconv.Itoa(n), Again: again}, frame); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.ring.stored(n, sum, time.Now())
+		p.mu.Unlock()
+		return nil
+	})
+}
+
+// inTurn calls do, once at a time for each peer.
+func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+		return do()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Pieces returns how many pieces of at most size bytes a frame has, and an error if they are more than an envelope can
+// count.
+func Pieces(length, size int) (int, error) {
+	if size < 1 || max(0, length-1)/size >= maxPieces { // a product may be more than an int has on 32 bits
+		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, each with %d bytes of it, which is what fits "+
+			"into the longest message of the broker", length, maxPieces, max(0, size))
+	}
+	return max(1, (length+size-1)/size), nil
+}
+
+// post seals a frame piece by piece and publishes it. The caller has the peer's turn.
+func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
+	size, err := e.line.Ready(ctx)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	p.number++
+	h := header{kind: kind, fleet: e.cfg.Fleet, process: e.process, number: p.number, length: len(frame)}
+	if h.total, err = Pieces(len(frame), size); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	seals := p.seals
+	p.mu.Unlock()
+	m.From, m.To = hex.EncodeToString(p.out.fromTag), hex.EncodeToString(p.out.toTag)
+	for h.index = range h.total {
+		from, to := h.piece()
+		if m.Data, err = seal(&p.out, h, e.cfg.Key, seals, frame[from:to]); err != nil {
+			return err
+		}
+		if err := e.line.Publish(ctx, m); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.status.Sent += int64(len(m.Data))
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// sendHellos sends a peer a hello each time that it needs one.
+func (e *End) sendHellos(p *peer) {
+	for {
+		select {
+		case <-p.hello:
+		case <-e.ctx.Done():
+			return
+		}
+		hello, err := e.hellos.For(p.name)
+		if err == nil {
+			err = e.inTurn(e.ctx, p, func() error { return e.post(e.ctx, p, kindHello, Message{Place: "hello"}, hello) })
+		}
+		if err != nil && e.ctx.Err() == nil {
+			e.cfg.Logger.Warn("hello not sent", "peer", p.name, "reason", err)
+		}
+	}
+}
+
+// ResendAll is to be called when the broker has lost what it stored: hellos are sent again, and frames may be.
+func (e *End) ResendAll() {
+	for _, p := range e.sorted {
+		p.mu.Lock()
+		p.ring.expire()
+		p.mu.Unlock()
+		endpoint.Offer(p.hello, struct{}{})
+		endpoint.Offer(e.opened, p.name)
+	}
+}
+
+// Recv implements [transport.Transport].
+func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
+	it, err := e.inbox.Take(ctx, e.ctx.Done())
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: receive: %w", e.cfg.Prefix, err)
+	}
+	return it.From, it.Frame, nil
+}
+
+// Update replaces the keys of all peers, in any order, as they were given to New. Who the peers are cannot change: each
+// must be there once, and no other. All faults are reported at once, and after an error nothing has changed. From then
+// on nothing is taken that an older key has signed, and nothing sealed for one; what Recv has not taken yet it still
+// hands out. The slices are copied.
+func (e *End) Update(peers []transport.Peer) error {
+	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
+	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
+	faults.CheckSame(e.cfg.Name, slices.Sorted(maps.Keys(e.peers)), peers)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	e.updating.Lock()
+	defer e.updating.Unlock()
+	for _, c := range peers {
+		p := e.peers[c.Name]
+		p.mu.Lock()
+		p.setKeys(c.Keys)
+		p.ring.expire() // the peer may have no key any more for what was sealed before
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// Close implements [transport.Transport]. The broker already has the frames for which Send has returned.
+func (e *End) Close() error {
+	e.once.Do(func() {
+		e.cancel()
+		e.wg.Wait()
+		e.finish()
+	})
+	return nil
+}
+
+// Peers returns the state of every peer, sorted by name.
+func (e *End) Peers() []transport.PeerStatus {
+	l := e.line.State()
+	var all []transport.PeerStatus
+	for _, p := range e.sorted {
+		p.mu.Lock()
+		s := p.status
+		p.mu.Unlock()
+		s.Connected, s.Since, s.Where, s.Proxy, s.Lost, s.LostBy = l.Up, l.Since, l.Where, l.Proxy, l.Ended, l.LostBy
+		if l.Err != nil {
+			s.Err = l.Err
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// refuse notes that a message in a peer's name was refused. The log has the first hundred as warnings, and then one
+// each time that their number has doubled: a broker must not be able to fill the disk.
+func (e *End) refuse(p *peer, reason error) {
+	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
+	p.mu.Lock()
+	p.status.Refusals++
+	n := p.status.Refusals
+	p.status.Err = err
+	p.mu.Unlock()
+	level := endpoint.Level(n > 100 && n&(n-1) != 0)
+	e.cfg.Logger.Log(context.Background(), level, "message refused", "from", p.name, "reason", err, "refused", n)
+}

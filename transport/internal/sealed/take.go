@@ -1,0 +1,134 @@
+package sealed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
+)
+
+// Take checks a message that the broker has handed out as one from the member with a tag, and delivers its frame once
+// that is complete. It must be called by one goroutine at a time, and uses the memory of data. live says that the
+// message was sent, as far as the broker says, after this node had started.
+func (e *End) Take(from string, data []byte, live bool) {
+	p := e.byTag[from]
+	if p == nil {
+		e.cfg.Logger.Debug("message of an unknown sender", "tag", from)
+		return
+	}
+	p.mu.Lock()
+	p.status.Received += int64(len(data))
+	pins := p.pins
+	p.mu.Unlock()
+	v, err := parse(data)
+	if err == nil {
+		err = v.verify(&p.in, pins)
+	}
+	if err != nil {
+		e.refuse(p, fmt.Errorf("from %q: %w", p.name, err))
+		return
+	}
+	// From here on it is authentic: the peer has sent it, now or before.
+	p.mu.Lock()
+	p.status.Heard = time.Now()
+	p.mu.Unlock()
+	if p.window.seen(v.process, v.number) {
+		return
+	}
+	most := e.cfg.MaxFrame
+	if v.kind == kindHello {
+		most = endpoint.MaxHello
+	}
+	switch {
+	case v.length > most:
+		err = fmt.Errorf("a frame of %d bytes, want at most %d", v.length, most)
+	case v.kind == kindFrame && v.fleet != e.cfg.Fleet:
+		err = ErrFleet
+	}
+	if err != nil {
+		err = fmt.Errorf("from %q: %w", p.name, err)
+		if errors.Is(err, ErrFleet) {
+			e.setRefused(p, fmt.Errorf("%s: %w", e.cfg.Prefix, err), live)
+		}
+		p.window.mark(v.process, v.number)
+		e.refuse(p, err)
+		return
+	}
+	h := v.header
+	piece, err := v.open(&p.in, e.exchange)
+	if err != nil {
+		e.refuse(p, fmt.Errorf("from %q: %w", p.name, err))
+		return
+	}
+	frame := p.arriving.add(h, piece)
+	if frame == nil {
+		return
+	}
+	first := p.window.mark(h.process, h.number)
+	p.mu.Lock()
+	p.ring.heard()
+	if h.kind == kindHello && first {
+		p.ring.expire()
+	}
+	p.mu.Unlock()
+	if h.kind == kindHello {
+		e.takeHello(p, h.process, frame, live)
+		return
+	}
+	e.setRefused(p, nil, live)
+	e.deliver(p.name, frame)
+}
+
+// deliver hands a frame to Recv. One that waits already is not added again, and of too many the peer's oldest is
+// dropped, as at the broker.
+func (e *End) deliver(from string, frame []byte) {
+	e.inbox.Edit(func(queue []endpoint.Item) []endpoint.Item {
+		count, oldest := 0, -1
+		for i, it := range queue {
+			if it.From != from {
+				continue
+			}
+			if bytes.Equal(it.Frame, frame) {
+				return queue
+			}
+			if count++; oldest < 0 {
+				oldest = i
+			}
+		}
+		if count == window {
+			queue = slices.Delete(queue, oldest, oldest+1)
+		}
+		return append(queue, endpoint.Item{From: from, Frame: frame})
+	})
+}
+
+// takeHello checks a peer's hello. A peer that has started after this node has not received this one's hello as a new
+// one, and is sent it again.
+func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
+	err := e.hellos.Check(p.name, hello)
+	if err != nil {
+		err = fmt.Errorf("hello of %q: %w", p.name, err)
+		e.refuse(p, err)
+		err = fmt.Errorf("%s: %w", e.cfg.Prefix, err)
+	}
+	e.setRefused(p, err, live)
+	if live && p.greeted != process {
+		p.greeted = process
+		endpoint.Offer(p.hello, struct{}{})
+	}
+	if err == nil {
+		endpoint.Offer(e.opened, p.name)
+	}
+}
+
+// setRefused notes why a peer has another fleet, or with nil that it has the same.
+func (e *End) setRefused(p *peer, err error, live bool) {
+	if live {
+		p.mu.Lock()
+		p.status.Refused = err
+		p.mu.Unlock()
+	}
+}

@@ -1,0 +1,8 @@
+// Command spade-edge-mqtt is spade-edge for nodes that meet at an MQTT broker: devices that have no other way out, or
+// sleep.
+//
+//	spade-edge-mqtt run NODEFILE [-json]
+//
+// The node file is that of spade-edge with "transport": {"mqtt": "tls://host:port"} in place of "listen". All commands
+// are those of spade-edge.
+package main

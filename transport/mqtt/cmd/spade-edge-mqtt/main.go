@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/program"
+	"github.com/spade-dfl/spade-edge/sdk/broker"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport/mqtt"
+)
+
+// overMQTT is spade-edge whose nodes meet at a broker.
+var overMQTT = program.Program{
+	Name: "spade-edge-mqtt",
+	Accept: func(node *fleetfile.Node) error {
+		at, _ := node.Transport.(*broker.MQTT)
+		if at == nil {
+			return errors.New(`transport.mqtt is missing, want {"mqtt": "tls://host:port"}; spade-edge runs a node over websockets`)
+		}
+		_, err := at.Config()
+		if at.User != "" {
+			if _, _, wrong := broker.ReadUser(at.User); wrong != nil {
+				err = errors.Join(err, fmt.Errorf("transport.user_file: %w", wrong))
+			}
+		}
+		return err
+	},
+	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
+		cfg := config(d)
+		cfg.Logger = log
+		publish, read := mqtt.Topics(cfg.Run, cfg.Name)
+		log.Info("meeting", "broker", cfg.URL, "client id", mqtt.ClientID(cfg.Run, cfg.Name), "publishing on", publish,
+			"reading", read)
+		return mqtt.New(cfg)
+	},
+	Ask: ask,
+}
+
+func main() { overMQTT.Main() }
+
+// config is what a node needs to meet its neighbors. Files are read for each connection.
+func config(d *device.Device) mqtt.Config {
+	f, name, at := d.Fleet.Fleet, d.File.Name, d.File.Transport.(*broker.MQTT)
+	cfg := mqtt.Config{
+		Name: name, Key: d.Key, Peers: d.Fleet.Peers(name), Run: f.Run, Fleet: f.Hash(), URL: at.URL, Proxy: d.Proxy,
+		TLS: at.Config, MaxFrame: wire.MaxFrame(f.Dim), Hello: f.Hello(name), CheckHello: f.CheckHello(name),
+	}
+	if at.User != "" {
+		cfg.Login = func() (user, password string, err error) { return broker.ReadUser(at.User) }
+	}
+	return cfg
+}
+
+// ask says how the broker answers.
+func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) []program.Answer {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cfg := config(d)
+	a, err := mqtt.Probe(ctx, cfg)
+	if err != nil {
+		return []program.Answer{{Who: "broker", Err: err, Code: 2}}
+	}
+	through := ""
+	if a.Proxy != "" {
+		through = " through the proxy " + a.Proxy
+	}
+	met := program.Answer{Who: "broker", Err: a.Err}
+	switch {
+	case a.Refused:
+		met.Code = 1
+	case a.Err != nil:
+		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", cfg.URL, through, a.Err)
+	default:
+		messages := "1 message"
+		if a.Pieces > 1 {
+			messages = fmt.Sprint(a.Pieces, " messages")
+		}
+		met.Text = fmt.Sprintf("lets this node in, publish and read at %s%s, in %v; a frame of at most %d bytes goes in %s, of which "+
+			"the broker takes %d bytes", cfg.URL, through, a.Took.Round(100*time.Microsecond), cfg.MaxFrame, messages, a.Packet)
+	}
+	user := program.Answer{Who: "this node", Text: "has the client id " + mqtt.ClientID(cfg.Run, cfg.Name) + ", by which an access " +
+		"list may know it as a user"}
+	return []program.Answer{user, met}
+}

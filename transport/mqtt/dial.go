@@ -1,0 +1,109 @@
+package mqtt
+
+//lint:file-ignore SA1019 as in transport/ws: the successor of this library has the same API under another path
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"nhooyr.io/websocket"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
+	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
+)
+
+// dialer makes the connections, through a proxy where there is one. TLS begins above it, at the broker.
+type dialer struct {
+	*proxy.Dialer
+	cfg *Config
+}
+
+func newDialer(cfg *Config) *dialer {
+	d := &dialer{Dialer: proxy.New(cfg.Proxy, cfg.direct), cfg: cfg}
+	if u, _, _ := sealed.Split(cfg.URL); u.Scheme != "wss" {
+		// HTTPS_PROXY speaks of HTTPS: a proxy seldom lets other ports through.
+		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
+	}
+	return d
+}
+
+// dial reaches the broker, and returns the proxy through which, without credentials; empty for none.
+func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error) {
+	u, web, _ := sealed.Split(d.cfg.URL)
+	secure := new(tls.Config)
+	if sealed.Secure(d.cfg.URL) && d.cfg.TLS != nil {
+		if secure, err = d.cfg.TLS(); err != nil {
+			return nil, "", err
+		}
+		secure = secure.Clone()
+	}
+	secure.ServerName = cmp.Or(secure.ServerName, u.Hostname())
+	secure.MinVersion = max(secure.MinVersion, tls.VersionTLS12)
+	if web {
+		return d.upgrade(ctx, u, secure)
+	}
+	port := map[string]string{"tls": "8883", "mqtt": "1883"}[u.Scheme]
+	conn, via, err = d.Dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
+	if err != nil || u.Scheme == "mqtt" {
+		return conn, via, err
+	}
+	over := tls.Client(conn, secure)
+	if err := over.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, via, err
+	}
+	return over, via, nil
+}
+
+// upgrade reaches the broker by a websocket (MQTT 5, section 6).
+func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (conn net.Conn, via string, err error) {
+	to := *u
+	var proxied atomic.Value // by a dial that may outlast the request
+	proxied.Store("")
+	defer func() { via = proxied.Load().(string) }()
+	to.Scheme = map[string]string{"wss": "https", "ws": "http"}[u.Scheme]
+	way := &http.Transport{
+		TLSClientConfig: secure,
+		IdleConnTimeout: time.Second, // of one that comes too late
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, through, err := d.Dial(ctx, network, address)
+			proxied.Store(through)
+			return conn, err
+		},
+	}
+	defer way.CloseIdleConnections()
+	ws, resp, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // what follows may be without TLS
+		}}, Subprotocols: []string{"mqtt"}, CompressionMode: websocket.CompressionDisabled,
+	})
+	var outer *url.Error
+	switch {
+	case errors.As(err, &outer) && outer.Err != nil: // it names the URL, which has been said
+		err = outer.Err
+	case err != nil && resp != nil:
+		err = errors.New("it answers " + resp.Status + " and not as a websocket does")
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if ws.Subprotocol() != "mqtt" {
+		_ = ws.CloseNow()
+		return nil, "", errors.New("the websocket does not speak mqtt")
+	}
+	ws.SetReadLimit(-1) // readPacket has its own
+	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil
+}
+
+// late reports whether an attempt took too long.
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSilent)
+}

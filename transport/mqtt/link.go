@@ -1,0 +1,201 @@
+package mqtt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
+	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
+)
+
+// link is the way to the broker: one connection, which is made again whenever it ends.
+type link struct {
+	*sealed.Watch
+	cfg       *Config
+	run, self string // tags
+	dialer    *dialer
+	take      func(from string, payload []byte)
+	lost      func() // called when the broker has no session that it had before
+
+	mu     sync.Mutex // of what follows
+	conn   *conn      // nil if there is none
+	piece  int        // of the last connection
+	served bool       // there was a connection
+}
+
+// filter is what the node reads.
+func (l *link) filter() string { return topic(l.run, "+", l.self) }
+
+// topic is that of an edge.
+func topic(run, from, to string) string { return "spade/" + run + "/" + from + "/" + to }
+
+// hello is what the node says of itself.
+func (l *link) hello(client string) (h hello, err error) {
+	h = hello{client: client, expiry: uint32(l.cfg.MaxAge / time.Second), peers: len(l.cfg.Peers), maxPacket: sealed.MaxPiece +
+		sealed.Overhead + maxHeader}
+	if l.cfg.Login != nil {
+		h.user, h.password, err = l.cfg.Login()
+	}
+	return h, err
+}
+
+// work keeps a connection until ctx ends.
+func (l *link) work(ctx context.Context) {
+	l.WarnIfExposed(l.cfg.URL)
+	brief := 0 // connections in a row that did not last
+	for attempts := 0; ctx.Err() == nil; attempts++ {
+		n, via, err := l.connect(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.Failed(err)
+			}
+		} else {
+			began := time.Now()
+			l.enter(n, via)
+			select {
+			case <-n.over.Done():
+			case <-ctx.Done():
+				n.close()
+			}
+			<-n.ended
+			why := n.why()
+			if brief++; time.Since(began) >= l.cfg.timing.steady {
+				attempts, brief = 0, 0
+			}
+			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers do not say it
+				why = fmt.Errorf("%w, soon after it was made and not for the first time: another client may use this node's client id %s "+
+					"(is there a copy of this node?), or the broker ends every connection", why, l.self)
+			}
+			l.leave(why)
+		}
+		if ctx.Err() == nil {
+			l.Pause(ctx, l.backoff(attempts))
+		}
+	}
+}
+
+func (l *link) backoff(attempts int) time.Duration {
+	return sealed.Backoff(l.cfg.timing.backoffMin, l.cfg.timing.backoffMax, attempts)
+}
+
+// connect makes a connection that the broker has let in, with what the node reads subscribed to.
+func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.timing.connect)
+	defer cancel()
+	h, err := l.hello(l.self)
+	if err != nil {
+		return nil, "", err
+	}
+	c, via, err := l.dialer.dial(ctx)
+	if err == nil {
+		n, err = connect(ctx, c, h, &l.cfg.timing, l.receive)
+	}
+	if err == nil {
+		if err = n.subscribe(ctx, l.filter()); err != nil {
+			n.close()
+		}
+	}
+	if err != nil {
+		return nil, via, explain(err, via)
+	}
+	return n, via, nil
+}
+
+// explain adds to a fault what it may come from.
+func explain(err error, via string) error { return proxy.Explain(err, via, late(err)) }
+
+// receive takes a message. Its topic says from whom it is; what it says itself is checked later.
+func (l *link) receive(at string, payload []byte) {
+	parts := strings.Split(at, "/")
+	if len(parts) == 4 && at == topic(l.run, parts[2], l.self) {
+		l.take(parts[2], payload)
+	}
+}
+
+// enter puts a connection to use.
+func (l *link) enter(n *conn, via string) {
+	l.mu.Lock()
+	lost := l.served && !n.session
+	l.conn, l.served, l.piece = n, true, pieceSize(n.maxPacket)
+	l.mu.Unlock()
+	l.Connected(l.cfg.URL, via)
+	if lost {
+		l.cfg.Logger.Warn("the broker has lost what it stored for this node; it is asked for again")
+		l.lost()
+	}
+}
+
+func (l *link) leave(why error) {
+	l.mu.Lock()
+	l.conn = nil
+	l.mu.Unlock()
+	if !errors.Is(why, errLeft) {
+		l.Disconnected(why)
+	}
+}
+
+// pieceSize is how much of a frame fits into a packet.
+func pieceSize(packet int) int { return min(sealed.MaxPiece, packet-sealed.Overhead-maxHeader) }
+
+// await waits for a connection.
+func (l *link) await(ctx context.Context) (*conn, error) {
+	for {
+		period, _ := l.Period()
+		l.mu.Lock()
+		n := l.conn
+		l.mu.Unlock()
+		if n != nil {
+			return n, nil
+		}
+		select {
+		case <-period.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Ready implements [sealed.Line].
+func (l *link) Ready(ctx context.Context) (int, error) {
+	_, err := l.await(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.piece, err
+}
+
+// Publish implements [sealed.Line].
+func (l *link) Publish(ctx context.Context, m sealed.Message) error {
+	expiry := l.cfg.MaxAge
+	if m.Again > 0 {
+		// The next repeat stands for this one, so that a device that sleeps finds a frame twice, not once for each repeat.
+		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
+	}
+	for attempts := 0; ; attempts++ {
+		n, err := l.await(ctx)
+		if err != nil {
+			return err
+		}
+		err = n.publish(ctx, topic(l.run, m.From, m.To), uint32(math.Ceil(expiry.Seconds())), m.Data)
+		var no *refusal
+		switch {
+		case err == nil:
+			l.Worked()
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &no) && no.code == reasonTooLarge:
+			l.Failed(err)
+			return err
+		case n.over.Err() != nil: // the end of the connection has been noted
+			l.Pause(ctx, l.backoff(0))
+			continue
+		}
+		l.Failed(fmt.Errorf("to publish on %s: %w", topic(l.run, l.self, "+"), err))
+		l.Pause(ctx, l.backoff(attempts))
+	}
+}

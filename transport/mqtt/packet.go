@@ -1,0 +1,311 @@
+package mqtt
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// Kinds of packets (MQTT 5, section 2.1.2), those that a client with QoS 1 sends and gets.
+const (
+	kindConnect    = 1
+	kindConnack    = 2
+	kindPublish    = 3
+	kindPuback     = 4
+	kindSubscribe  = 8
+	kindSuback     = 9
+	kindPingreq    = 12
+	kindPingresp   = 13
+	kindDisconnect = 14
+)
+
+// Properties (section 2.2.2.2) that are used here.
+const (
+	propExpiry        = 0x02
+	propSessionExpiry = 0x11
+	propKeepAlive     = 0x13
+	propReason        = 0x1f
+	propReceiveMax    = 0x21
+	propAliasMax      = 0x22
+	propAlias         = 0x23
+	propMaxQoS        = 0x24
+	propMaxPacket     = 0x27
+)
+
+// Reason codes (section 2.4) that are treated in a way of their own.
+const (
+	reasonNobody        = 0x10 // no matching subscribers: nobody has a session for the message
+	reasonProtocol      = 0x82
+	reasonNotAuthorized = 0x87
+	reasonTakenOver     = 0x8e
+	reasonTooLarge      = 0x95
+)
+
+// longestPacket is what four bytes of length can say.
+const longestPacket = 1<<28 - 1
+
+var errMalformed = errors.New("the broker has sent a packet that is not MQTT 5")
+
+// packet is one as it was read; nothing of its body is known to be right.
+type packet struct {
+	kind, flags byte
+	body        []byte
+}
+
+// readPacket reads a packet of which the part after the length has at most so many bytes.
+func readPacket(r *bufio.Reader, most int) (p packet, err error) {
+	first, err := r.ReadByte()
+	if err != nil {
+		return p, err
+	}
+	p.kind, p.flags = first>>4, first&15
+	length := 0
+	for shift := 0; ; shift += 7 {
+		b, err := r.ReadByte()
+		if err != nil {
+			return p, unexpected(err)
+		}
+		if length |= int(b&127) << shift; b < 128 {
+			break
+		}
+		if shift == 21 {
+			return p, fmt.Errorf("%w: a length of more than four bytes", errMalformed)
+		}
+	}
+	if length > most {
+		return p, fmt.Errorf("%w: it has %d bytes, want at most %d", errMalformed, length, most)
+	}
+	p.body = make([]byte, length)
+	_, err = io.ReadFull(r, p.body)
+	return p, unexpected(err)
+}
+
+// unexpected is for an end in the middle of a packet.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// appendPacket appends a packet whose body consists of parts; the last part may be long, and is not copied but left to
+// be written after what is returned.
+func appendPacket(b []byte, first byte, body []byte, more int) []byte {
+	b = append(b, first)
+	b = appendLength(b, len(body)+more)
+	return append(b, body...)
+}
+
+// appendLength appends a variable byte integer (section 1.5.5).
+func appendLength(b []byte, n int) []byte {
+	for ; n > 127; n >>= 7 {
+		b = append(b, byte(n)|128)
+	}
+	return append(b, byte(n))
+}
+
+// appendText appends a string or binary data of at most 65,535 bytes.
+func appendText(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
+}
+
+// cursor reads a body. After a fault it gives zeros.
+type cursor struct {
+	b   []byte
+	bad bool
+}
+
+func (c *cursor) take(n int) []byte {
+	if n < 0 || n > len(c.b) {
+		c.bad, c.b = true, nil
+		return nil
+	}
+	b := c.b[:n]
+	c.b = c.b[n:]
+	return b
+}
+
+func (c *cursor) number(bytes int) (n uint32) {
+	for _, b := range c.take(bytes) {
+		n = n<<8 | uint32(b)
+	}
+	return n
+}
+
+func (c *cursor) text() string {
+	s := string(c.take(int(c.number(2))))
+	if !utf8.ValidString(s) {
+		c.bad = true
+	}
+	return s
+}
+
+func (c *cursor) length() (n int) {
+	for shift := 0; shift < 28; shift += 7 {
+		b := c.number(1)
+		if n |= int(b&127) << shift; b < 128 {
+			return n
+		}
+	}
+	c.bad = true
+	return 0
+}
+
+// properties are those of a packet that are numbers, and its reason string.
+type properties struct {
+	has    uint64 // by property
+	number [64]uint32
+	reason string
+}
+
+// get returns a property, or what stands for one that is absent.
+func (p *properties) get(id byte, absent uint32) uint32 {
+	if p.has>>id&1 == 0 {
+		return absent
+	}
+	return p.number[id]
+}
+
+// properties reads all properties, each of which may be there once, except for those of the user.
+func (c *cursor) properties() (p properties) {
+	inner := cursor{b: c.take(c.length())}
+	for len(inner.b) > 0 && !inner.bad {
+		id := byte(inner.number(1))
+		if id != 0x26 && (id >= 64 || p.has>>id&1 == 1) {
+			inner.bad = true
+			break
+		}
+		p.has |= 1 << (id % 64)
+		switch id {
+		case 0x01, 0x17, 0x19, propMaxQoS, 0x25, 0x28, 0x29, 0x2a:
+			p.number[id] = inner.number(1)
+		case propKeepAlive, propReceiveMax, propAliasMax, propAlias:
+			p.number[id] = inner.number(2)
+		case propExpiry, propSessionExpiry, 0x18, propMaxPacket:
+			p.number[id] = inner.number(4)
+		case 0x0b:
+			inner.length()
+		case propReason:
+			p.reason = inner.text()
+		case 0x03, 0x08, 0x12, 0x15, 0x1a, 0x1c:
+			inner.text()
+		case 0x09, 0x16:
+			inner.take(int(inner.number(2)))
+		case 0x26:
+			inner.text()
+			inner.text()
+		default:
+			inner.bad = true
+		}
+	}
+	c.bad = c.bad || inner.bad
+	return p
+}
+
+// reply is a CONNACK, PUBACK, SUBACK or DISCONNECT.
+type reply struct {
+	id      uint16 // of the packet that is answered; 0 for none
+	session bool   // CONNACK: the broker has a session
+	code    byte
+	properties
+}
+
+// parseReply reads a packet that says how something went.
+func parseReply(p packet) (r reply, err error) {
+	c := cursor{b: p.body}
+	switch p.kind {
+	case kindConnack:
+		r.session = c.number(1)&1 == 1
+		r.code = byte(c.number(1))
+		if len(c.b) == 0 && r.code > 0 && !c.bad { // of MQTT 3, whose codes are others
+			r.code = 0x84
+		} else {
+			r.properties = c.properties()
+		}
+	case kindSuback:
+		r.id = uint16(c.number(2))
+		r.properties = c.properties()
+		r.code = byte(c.number(1))
+	case kindPuback, kindDisconnect: // with no more than needed
+		if p.kind == kindPuback {
+			r.id = uint16(c.number(2))
+		}
+		if len(c.b) > 0 {
+			r.code = byte(c.number(1))
+		}
+		if len(c.b) > 0 {
+			r.properties = c.properties()
+		}
+	default:
+		c.bad = true
+	}
+	if c.bad || len(c.b) > 0 {
+		return reply{}, fmt.Errorf("%w: kind %d, %d bytes", errMalformed, p.kind, len(p.body))
+	}
+	return r, nil
+}
+
+// delivery is a PUBLISH from the broker.
+type delivery struct {
+	topic   string // empty if alias stands for it
+	alias   uint16 // 0 for none
+	qos     byte
+	id      uint16
+	payload []byte // a part of the packet
+}
+
+func parseDelivery(p packet) (d delivery, err error) {
+	c := cursor{b: p.body}
+	d.topic, d.qos = c.text(), p.flags>>1&3
+	if d.qos > 0 {
+		d.id = uint16(c.number(2))
+	}
+	props := c.properties()
+	d.alias, d.payload = uint16(props.get(propAlias, 0)), c.b
+	if c.bad || p.kind != kindPublish || d.qos > 1 || d.qos > 0 && d.id == 0 || d.topic == "" && d.alias == 0 {
+		return delivery{}, fmt.Errorf("%w: a message of %d bytes", errMalformed, len(p.body))
+	}
+	return d, nil
+}
+
+// refusal is a reason code of the broker that is an error.
+type refusal struct {
+	code byte
+	text string // the broker's own words, if it has any
+}
+
+func (r *refusal) Error() string {
+	s := fmt.Sprintf("%s (reason code 0x%02x)", reasons[r.code], r.code)
+	if reasons[r.code] == "" {
+		s = fmt.Sprintf("reason code 0x%02x", r.code)
+	}
+	if r.text != "" {
+		s += fmt.Sprintf(": %.200q", r.text)
+	}
+	return s
+}
+
+// reasons are the words of codes from 0x80 on that a client of this kind can get.
+var reasons = map[byte]string{
+	0x80: "unspecified error", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "the broker's own error",
+	0x84: "the broker does not speak MQTT 5", 0x85: "client id not valid", 0x86: "bad user name or password",
+	0x87: "not authorized", 0x88: "server unavailable", 0x89: "server busy", 0x8a: "banned",
+	0x8b: "server shutting down", 0x8c: "bad authentication method", 0x8d: "keep alive timeout",
+	reasonTakenOver: "another client may have connected with this node's client id (is there a copy of this node?)",
+	0x8f:            "topic filter invalid", 0x90: "topic name invalid", 0x91: "packet identifier in use",
+	0x93: "receive maximum exceeded", 0x94: "topic alias invalid", 0x95: "packet too large",
+	0x96: "message rate too high", 0x97: "quota exceeded", 0x98: "administrative action", 0x99: "payload format invalid",
+	0x9b: "QoS not supported", 0x9c: "use another server", 0x9d: "server moved", 0x9f: "connection rate exceeded",
+	0xa0: "maximum connect time", 0xa2: "wildcard subscriptions not supported",
+}
+
+// err is nil unless the code is a refusal.
+func (r *reply) err() error {
+	if r.code < 0x80 {
+		return nil
+	}
+	return &refusal{r.code, r.reason}
+}

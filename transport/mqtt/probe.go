@@ -1,0 +1,111 @@
+package mqtt
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
+)
+
+// Answer is what a broker has said, see [Probe].
+type Answer struct {
+	Proxy   string // through which proxy, without credentials; empty for none
+	Took    time.Duration
+	Packet  int // bytes of the longest packet that the broker takes
+	Pieces  int // messages that the longest frame needs
+	Aliases int // topic aliases that the broker takes
+
+	// Err is why the broker could not be asked, or what it does not allow. Refused says that waiting does not help: it
+	// has answered, and does not let this node in, or is not whom the URL names.
+	Err     error
+	Refused bool
+}
+
+// Probe asks the broker once, on a connection of its own with a client id of its own, and leaves nothing there: a node at
+// work is not disturbed. It publishes a message of the size of a piece to the node itself, on a topic that no other
+// member reads, and reads it, so that access lists and limits show; access lists that go by client id, and not by user,
+// have to know the probe's, which is the node's with "-check" behind it. The error concerns cfg alone. What takes longer
+// than 20 s, or than until ctx ends, counts as absent.
+func Probe(ctx context.Context, cfg Config) (*Answer, error) {
+	cfg.Hello = nil
+	t, err := build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.connect)
+	defer cancel()
+	began, a := time.Now(), &Answer{}
+	err = t.ask(ctx, a)
+	if a.Took = time.Since(began); err != nil {
+		a.Err = explain(err, a.Proxy)
+		var told *net.OpError // as when TLS wants a certificate
+		var untrusted *tls.CertificateVerificationError
+		var noTLS tls.RecordHeaderError
+		a.Refused = errors.As(err, new(*refusal)) || errors.As(err, &told) && told.Op == "remote error" ||
+			errors.As(err, &untrusted) || errors.As(err, &noTLS) || errors.Is(err, errLimit)
+	}
+	return a, nil
+}
+
+var errLimit = errors.New("the broker's limits are too narrow")
+
+// ask connects, publishes and reads.
+func (t *Transport) ask(ctx context.Context, a *Answer) error {
+	l := &t.link
+	h, err := l.hello(l.self + "-check")
+	if err != nil {
+		return err
+	}
+	h.clean, h.expiry = true, 0
+	c, via, err := l.dialer.dial(ctx)
+	a.Proxy = via
+	if err != nil {
+		return err
+	}
+	read := make(chan struct{}, 1)
+	self := topic(l.run, l.self, l.self)
+	n, err := connect(ctx, c, h, &t.cfg.timing, func(at string, payload []byte) {
+		if at == self {
+			select {
+			case read <- struct{}{}:
+			default:
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer n.close()
+	a.Packet, a.Aliases = n.maxPacket, int(n.maxAlias)
+	piece := pieceSize(n.maxPacket)
+	if a.Pieces, err = sealed.Pieces(t.MaxFrame(), piece); err != nil {
+		return fmt.Errorf("%w: it takes packets of %d bytes: %w", errLimit, n.maxPacket, err)
+	}
+	if err := n.subscribe(ctx, l.filter()); err != nil {
+		return err
+	}
+	trial := make([]byte, min(piece, t.MaxFrame())+sealed.Overhead)
+	if err := n.publish(ctx, self, 60, trial); err != nil {
+		var no *refusal
+		if errors.As(err, &no) && no.code == reasonTooLarge {
+			return fmt.Errorf("%w: a frame of %d bytes goes in messages of up to %d bytes, and it refuses one: %w", errLimit,
+				t.MaxFrame(), len(trial), err)
+		}
+		return fmt.Errorf("to publish on %s: %w", topic(l.run, l.self, "+"), err)
+	}
+	select {
+	case <-read:
+		return nil
+	case <-n.over.Done():
+		return n.why()
+	case <-time.After(t.cfg.timing.answer / 4):
+	case <-ctx.Done():
+	}
+	return fmt.Errorf("to read %s: the broker says that it may, and hands out nothing that was published there: %w", l.filter(),
+		&refusal{code: reasonNotAuthorized})
+}
