@@ -37,7 +37,7 @@ var (
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
 	falling  = suite{"./sdk", "Trend"}
 	saddles  = suite{"./sdk", "Saddle"}
-	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack"}
+	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
@@ -319,6 +319,8 @@ var mutations = []mutation{
 	{"story: a slot is asked about again and again", "sdk/trust/gossip.go", "		c.passed = true\n", "", suite{"./sdk/trust", "WrongQuestions"}},
 	{"story: many digests of many members", "sdk/trust/gossip.go",
 		"%g.every == 0 && g.bad", "%g.every >= 0 && g.bad", gossip},
+	{"story: who works with a member that has two is not told", "sdk/trust/gossip.go", "s.Round == release-2 && g.bad", "s.Round == release && g.bad",
+		gossip},
 	{"story: a way back to one story", "sdk/trust/check.go", "&& r.Prev != before.Statement.ID(peer.Scope) {",
 		"&& r.Prev == [32]byte{} {", gossip},
 	{"story: digests of what has come since", "sdk/story.go", "Taken(release-1)", "Taken(release)", suite{"./sdk", "TellTheTime"}},

@@ -516,6 +516,33 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
+// A neighbor whose release was made with one of a member against which there is evidence is named, so that it can be shown
+// that; what it has only heard of does not count, and nothing of that member is compared or passed on.
+func TestUnawareNeighbors(t *testing.T) {
+	g, err := graph.Parse("ring", 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, 1, g, 0)
+	for round := 1; round <= 4; round++ {
+		w.round(round, false)
+	}
+	l := w.logs[0] // between 4 and 1; 2 is a neighbor of 1 alone
+	l.Gossip.Convict(2, 0)
+	f := l.Gossip.Begin(5, []*trust.Used{l.Peers[1].Taken(4), l.Peers[4].Taken(4)})
+	if len(f.Ask) > 0 || len(f.Doubles) > 0 || !slices.Equal(f.Unaware, []trust.Unaware{{Neighbor: 1, With: 2}}) {
+		t.Errorf("found %+v", f)
+	}
+	for b := range slices.Chunk(l.Gossip.Of(5), trust.DigestSize) {
+		if member := binary.BigEndian.Uint16(b); member == 2 {
+			t.Errorf("a digest of member %d is passed on", member)
+		}
+	}
+	if n := len(l.Gossip.Of(5)); n != 3*trust.DigestSize {
+		t.Errorf("%d bytes of digests, want those of 3 members", n)
+	}
+}
+
 // Whatever comes as digests or as a question is refused or does nothing, takes a bounded number of slots, and is evidence of
 // nothing.
 func FuzzDigests(f *testing.F) {

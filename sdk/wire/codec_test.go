@@ -264,6 +264,9 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 		if want := reference(t, f); !bytes.Equal(frame, want) {
 			t.Errorf("%s: %x, want %x", f.Kind, frame, want)
 		}
+		if IsQuestion(frame) != (f.Kind == admm.Question) {
+			t.Errorf("%s: taken for a question: %v", f.Kind, IsQuestion(frame))
+		}
 		if len(frame) > MaxFrame(3) {
 			t.Errorf("%s: %d bytes, above %d", f.Kind, len(frame), MaxFrame(3))
 		}

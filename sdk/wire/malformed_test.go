@@ -461,6 +461,10 @@ func FuzzDecode(f *testing.F) {
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Grid: make([]int32, len(v)),
 			Signed: admm.Signed{Own: make([]byte, 196), Proof: make([]byte, 196), Stops: make([]byte, 195)}}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Epoch: 1, Grid: make([]int32, len(v))}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Release, Round: 3, Vector: v,
+			Signed: admm.Signed{Own: make([]byte, 191), Digests: make([]byte, 64)}}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Question, Round: 3,
+			Signed: admm.Signed{Proof: make([]byte, 191), Digests: make([]byte, 16)}}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Vector: v,
 			Signed: admm.Signed{Own: make([]byte, 196), Offer: make([]byte, 191), Stops: make([]byte, 195)}}), len(v))
 	}

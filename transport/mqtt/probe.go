@@ -28,7 +28,7 @@ type Answer struct {
 // Probe asks the broker once, on a connection of its own with a client id of its own, and leaves nothing there: a node at
 // work is not disturbed. It publishes a message of the size of a piece to the node itself, on a topic that no other
 // member reads, and reads it, so that access lists and limits show; access lists that go by client id, and not by user,
-// have to know the probe's, which is the node's with "-check" behind it. The error concerns cfg alone. What takes longer
+// have to know the probe's, which is the node's with "check" behind it. The error concerns cfg alone. What takes longer
 // than 20 s, or than until ctx ends, counts as absent.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
@@ -57,7 +57,7 @@ var errLimit = errors.New("the broker's limits are too narrow")
 // ask connects, publishes and reads.
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
-	h, err := l.hello(l.self + "-check")
+	h, err := l.hello(l.self + "check")
 	if err != nil {
 		return err
 	}
