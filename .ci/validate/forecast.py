@@ -6,7 +6,7 @@ alzheimers, fashion-0-1, heart-four-hospitals and mnist-6-7. The runs are drawn 
        forecast.py fit forecast.csv prints the table of sdk/forecast.go, from the first half of these runs. The other half
 is for TestForecastIntervals.
 """
-import csv, json, math, random, shlex, statistics, subprocess, sys, tempfile
+import concurrent.futures, csv, itertools, json, math, random, shlex, statistics, subprocess, sys, tempfile
 
 
 def quantile(weighted, below):
@@ -91,31 +91,46 @@ sources = {
     "heart": f"-data csv:{heart.name} -label ill -onehot cp,restecg",
     "mnist": f"-data idx:{data}/mnist-6-7 -labels 6,7 -pca 10 -bias",
 }
-free = {}  # results without noise
-out = csv.writer(sys.stdout, lineterminator="\n")
-out.writerow("data nodes graph partition unit epsilon colluders seed dim signal majority accuracy free".split())
-draw = random.Random(2)
-done = 0
-while done < runs:
-    name, nodes, graph = draw.choice(list(sources)), draw.choice([3, 4, 5, 8, 12, 20, 31, 50]), \
-        draw.choice(["ring", "complete", "complete", "er:0.4"])
-    partition, unit, epsilon = draw.choice(["iid", "iid", "dirichlet:0.3"]), draw.choice(["client", "record"]), \
-        draw.choice([.1, .25, .5, 1, 2, 4, 8, 16])
-    colluders, momentum, seed = draw.choice(["", "1", "auto"]), draw.choice(["", "", "", "0.8"]), draw.randint(1, 9)
-    if epsilon > 2 and unit == "record" or epsilon < .5 and unit == "client":
-        continue
-    base = shlex.split(sources[name]) + f"-nodes {nodes} -partition {partition} -seed {seed}".split()
-    flags = ["-graph", graph, "-epsilon", str(epsilon), "-unit", unit]
-    for flag, value in ("-colluders", colluders), ("-momentum", momentum):
-        flags += [flag, value] if value else []
+free = {}  # accuracies without noise
+
+
+def trials():
+    """Draws runs without end: name, nodes and the other columns, and the flags."""
+    draw = random.Random(2)
+    while True:
+        name, nodes, graph = draw.choice(list(sources)), draw.choice([3, 4, 5, 8, 12, 20, 31, 50]), \
+            draw.choice(["ring", "complete", "complete", "er:0.4"])
+        partition, unit, epsilon = draw.choice(["iid", "iid", "dirichlet:0.3"]), draw.choice(["client", "record"]), \
+            draw.choice([.1, .25, .5, 1, 2, 4, 8, 16])
+        colluders, momentum, seed = draw.choice(["", "1", "auto"]), draw.choice(["", "", "", "0.8"]), draw.randint(1, 9)
+        if epsilon > 2 and unit == "record" or epsilon < .5 and unit == "client":
+            continue
+        base = shlex.split(sources[name]) + f"-nodes {nodes} -partition {partition} -seed {seed}".split()
+        flags = ["-graph", graph, "-epsilon", str(epsilon), "-unit", unit]
+        for flag, value in ("-colluders", colluders), ("-momentum", momentum):
+            flags += [flag, value] if value else []
+        yield [name, nodes, graph, partition, unit, epsilon, colluders, momentum, seed], base, flags
+
+
+def run(trial):
+    columns, base, flags = trial
     r = simulate(*base, *flags)
     if r is None:
-        continue
-    key = name, nodes, partition, seed
+        return None
+    key = tuple(base)
     if key not in free:
         free[key] = simulate(*base, *"-graph complete -non-private".split())["accuracy_mean"]
-    out.writerow([name, nodes, graph, partition, unit, epsilon, colluders, seed, r["dim"],
-                  f"{r['forecast']['signal']:.4g}", round(r["accuracy_majority"], 1), round(r["accuracy_mean"], 1),
-                  round(free[key], 1)])
-    sys.stdout.flush()
-    done += 1
+    return columns + [r["dim"], f"{r['forecast']['signal']:.4g}", round(r["accuracy_majority"], 1),
+                      round(r["accuracy_mean"], 1), round(free[key], 1)]
+
+
+out = csv.writer(sys.stdout, lineterminator="\n")
+out.writerow("data nodes graph partition unit epsilon colluders momentum seed dim signal majority accuracy free".split())
+draws, done = trials(), 0
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    while done < runs:
+        for row in pool.map(run, itertools.islice(draws, 8)):
+            if row and done < runs:
+                out.writerow(row)
+                done += 1
+        sys.stdout.flush()
