@@ -9,34 +9,32 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
-// Worth is what a private run is expected to bring, compared with the same run without noise.
-type Worth string
-
-const (
-	Hopeless Worth = "hopeless" // little better than guessing
-	Weak     Worth = "weak"     // something, and often much less than without noise
-	Good     Worth = "good"     // most of what the run would bring without noise
-)
-
-// Forecast says what a private run will be worth, from public numbers alone. .ci/validate has the runs on which it was fitted.
+// Forecast says what a private run will be worth, from public numbers alone. Its scale is the gain: 0 is a model that always
+// gives the most frequent answer, and 1 is the same run without noise.
 type Forecast struct {
-	Signal float64 `json:"signal"` // of what is learned against the noise of the members' mean
-	Worth  Worth   `json:"worth"`
+	Signal float64 `json:"signal"` // what is learned, as a multiple of the noise in the members' mean
+	Gain   float64 `json:"gain"`   // half of such runs gained more
+	// Nine of ten such runs gained from Low to High. Below 0 is worse than the most frequent answer.
+	Low  float64 `json:"gain_low"`
+	High float64 `json:"gain_high"`
 
-	// What would make it Good: so many members or so large an epsilon, if all else stayed, or shared noise with [MostColluders]
-	// and the settings of [Suggest]. All are zero if the run is good; Share is false where neighbors share noise already.
-	Members int     `json:"members_for_good,omitempty"`
-	Epsilon float64 `json:"epsilon_for_good,omitempty"`
-	Share   bool    `json:"sharing_for_good,omitempty"`
-	// Halved is what Signal would be with half the parameters, by the same settings; 0 if the run is good, or has few.
-	Halved float64 `json:"signal_with_half_the_parameters,omitempty"`
+	// What would bring the gain to [Enough]: so many members or so large an epsilon, if all else stayed, or shared noise with
+	// [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is false where neighbors share
+	// noise already.
+	Members int     `json:"members_for_enough,omitempty"`
+	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
+	Share   bool    `json:"sharing_for_enough,omitempty"`
+	// Halved is what Gain would be with half the parameters, by the same settings; nil if the gain is enough, or there are few.
+	Halved *float64 `json:"gain_with_half_the_parameters,omitempty"`
 	// Records says that the same epsilon for each record, in place of each client, would bring more.
-	Records bool `json:"records_for_good,omitempty"`
+	Records bool `json:"records_bring_more,omitempty"`
 }
 
 const (
-	hopelessBelow = 0.3
-	goodFrom      = 1.0
+	// Enough is the gain below which a [Forecast] says what would bring more.
+	Enough = 0.8
+	// hopeless is the gain below which a run would spend a privacy budget for next to nothing.
+	hopeless = 0.25
 	// reach bounds how far it helps a model to go: with unit features, scores further out are certain enough.
 	reach = 2.25
 	// manyParameters are so many that columns may be left out.
@@ -46,6 +44,69 @@ const (
 	// aim is how many queries a parameter and round a member must make for its update to be signal in equal parts.
 	aim = 10.0
 )
+
+// gains are what runs with such a signal gained, as `forecast.py fit` in .ci/validate prints it: what one in twenty runs did
+// not reach, the median, and what one in twenty exceeded. Between them the lines are straight over the signal's logarithm.
+type gains []struct{ signal, low, gain, high float64 }
+
+var (
+	clientGains = gains{
+		{0.05, -1.44, -0.29, 0.61},
+		{0.1, -0.96, -0.08, 0.72},
+		{0.2, -0.86, 0.06, 0.76},
+		{0.4, -0.86, 0.23, 0.95},
+		{0.7, -0.38, 0.67, 0.97},
+		{1, 0.00, 0.81, 1.00},
+		{1.5, 0.46, 0.92, 1.01},
+		{2, 0.52, 0.94, 1.01},
+		{3, 0.61, 0.98, 1.05},
+		{5, 0.82, 0.98, 1.05},
+		{10, 0.96, 0.98, 1.05},
+	}
+	recordGains = gains{
+		{0.2, -0.51, 0.41, 0.87},
+		{0.4, -0.48, 0.41, 1.10},
+		{0.7, -0.04, 0.85, 1.10},
+		{1, 0.28, 0.85, 1.10},
+		{2, 0.67, 0.85, 1.10},
+		{4, 0.68, 0.98, 1.10},
+		{8, 0.68, 1.00, 1.11},
+		{16, 0.95, 1.00, 1.11},
+		{40, 0.96, 1.00, 1.11},
+	}
+)
+
+// at returns what runs with a signal gain.
+func (g gains) at(signal float64) (low, gain, high float64) {
+	k := 0
+	for k < len(g) && g[k].signal <= signal {
+		k++
+	}
+	a, b := g[max(k-1, 0)], g[min(k, len(g)-1)]
+	if a == b {
+		return a.low, a.gain, a.high
+	}
+	t := math.Log(signal/a.signal) / math.Log(b.signal/a.signal)
+	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
+}
+
+// signal returns the least signal in the table's range that gains at least so much.
+func (g gains) signal(gain float64) float64 {
+	k := 1
+	for k < len(g)-1 && g[k].gain < gain {
+		k++
+	}
+	a, b := g[k-1], g[k]
+	return a.signal * math.Pow(b.signal/a.signal, min(max(0, (gain-a.gain)/(b.gain-a.gain)), 1))
+}
+
+// gains returns the table for the fleet's unit.
+func (f *Fleet) gains() gains {
+	if f.Privacy.Unit == UnitRecord {
+		return recordGains
+	}
+	return clientGains
+}
 
 // Forecast fails if the fleet is not valid or not private. samples is that of each member; 0 means more than enough.
 func (f *Fleet) Forecast(samples int) (*Forecast, error) {
@@ -57,21 +118,18 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		return nil, errors.New("sdk: forecast: a run without noise has none")
 	}
 	signal := f.signal(samples)
-	r := &Forecast{Signal: signal, Worth: Weak}
-	switch {
-	case signal >= goodFrom:
-		r.Worth = Good
+	r, gains := &Forecast{Signal: signal}, f.gains()
+	if r.Low, r.Gain, r.High = gains.at(signal); r.Gain >= Enough {
 		return r, nil
-	case signal < hopelessBelow:
-		r.Worth = Hopeless
 	}
-	lacks := goodFrom / signal
+	lacks := gains.signal(Enough) / signal
 	if n := math.Ceil(float64(len(f.Members)) * lacks * lacks); n < 1e6 {
 		r.Members = int(n)
 	}
 	if half := *f; f.Dim >= manyParameters {
 		half.Dim = (f.Dim + 1) / 2
-		r.Halved = half.signal(samples)
+		_, gain, _ := gains.at(half.signal(samples))
+		r.Halved = &gain
 	}
 	pr, rho := f.Privacy, f.Rho()
 	if more := rho * lacks * lacks; more < 1e6 {
@@ -87,31 +145,32 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
-		r.Share = err == nil && other.signal(samples) >= mostShare*goodFrom
+		r.Share = err == nil && other.signal(samples) >= mostShare*gains.signal(Enough)
 	}
 	if pr.Unit == UnitClient && samples > 0 {
 		each := *f
 		each.Privacy.Unit, each.Records = UnitRecord, []int{samples}
 		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // the same epsilon
-		r.Records = each.signal(samples) > max(signal, hopelessBelow)
+		_, gain, _ := each.gains().at(each.signal(samples))
+		r.Records = gain > max(r.Gain, hopeless)
 	}
 	return r, nil
 }
 
-// ErrHopeless says that a privacy budget would be spent for little better than guessing.
-var ErrHopeless = errors.New("a privacy budget would be spent for little better than guessing")
+// ErrHopeless says that a privacy budget would be spent for little better than the most frequent answer.
+var ErrHopeless = errors.New("a privacy budget would be spent for little better than the most frequent answer")
 
-// Hopeless returns an error that wraps [ErrHopeless] if the run is [Hopeless] however many samples its members have.
+// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same run
+// gains without noise, however many samples its members have: see [Forecast].
 func (f *Fleet) Hopeless() error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
 	}
-	signal := f.signal(0)
-	if signal >= hopelessBelow {
-		return nil
+	if _, gain, _ := f.gains().at(f.signal(0)); gain < hopeless {
+		return fmt.Errorf("run %q: %w: expect %.0f %% of what %d members gain without noise, want %.0f %% or more", f.Run,
+			ErrHopeless, 100*gain, len(f.Members), 100*hopeless)
 	}
-	return fmt.Errorf("run %q: %w: what %d members learn is %.2g of the noise in their mean, want %v or more", f.Run,
-		ErrHopeless, len(f.Members), signal, hopelessBelow)
+	return nil
 }
 
 // signal returns how far all clipped updates in a row take the mean of all members, as a multiple of the local noise in it.

@@ -313,7 +313,8 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	case k.Queries > 0:
 		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
 	}
-	def(&m.Rounds, unit.Rounds)
+	choose := m.Rounds == 0
+	def(&m.Rounds, unit.Rounds(0)) // until the signal is known, which does not depend on the rounds
 	err := setting.Rounds.Check("sdk: suggest", "method.rounds", float64(m.Rounds))
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(unit.Mu(k.Dim, k.Hidden))}
@@ -333,6 +334,9 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 			err = one.spend(m.Rounds, k.noise)
 		}
 		signal := unit.Signal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
+		if choose && open {
+			m.Rounds = unit.Rounds(signal)
+		}
 		m.Eta = admm.Schedule{round3(unit.Far(signal) / (radius * float64(m.Rounds)))}
 	}
 	if err != nil {

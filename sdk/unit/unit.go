@@ -5,8 +5,14 @@ import (
 	"math/bits"
 )
 
-// Rounds is how many rounds of learning a run has unless something else is asked for.
-const Rounds = 10
+// Rounds returns how many rounds of learning a run has for a [Signal], unless something else is asked for: 10, or 20 where
+// the model goes so far that 10 steps are long.
+func Rounds(signal float64) int {
+	if Far(signal) > 16 {
+		return 20
+	}
+	return 10
+}
 
 // Tau returns how many queries of each record a round has, for a model of dim parameters: twice as many as there are Walsh
 // directions, from 16 to 64.

@@ -16,6 +16,9 @@ func TestChoices(t *testing.T) {
 			t.Errorf("far is %v for signal %v, want %v", got, signal, want)
 		}
 	}
+	if few, many := Rounds(25), Rounds(26); few != 10 || many != 20 {
+		t.Errorf("%d and %d rounds, want 10 and 20", few, many)
+	}
 	if r := Radius(Mu(33, false), 33); math.Abs(r-1.0/15) > 1e-12 || Mu(33, true) != 2*Mu(33, false) {
 		t.Errorf("radius %v, want a fifteenth of what a query moves a score", r)
 	}

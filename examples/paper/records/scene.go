@@ -92,7 +92,7 @@ func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, 
 	st := &stage{split: split, test: task.NewSoftmax(split.Test)}
 	dim := st.test.Dim()
 	st.world = &method.World{
-		Dim: dim, Columns: s.data == "alzheimers", Rounds: unit.Rounds, Queries: float64(unit.Tau(dim)), Seed: seed,
+		Dim: dim, Columns: s.data == "alzheimers", Rounds: unit.Rounds(0), Queries: float64(unit.Tau(dim)), Seed: seed,
 		Privacy: &method.Privacy{Epsilon: epsilon, Delta: delta, Unit: dpmech.Record},
 	}
 	if st.world.Graph, err = graph.Parse(s.graph, s.clients, seed); err != nil {

@@ -273,7 +273,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cli.CurveText(curve, pr.Each()))
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
-			if r.Forecast.Worth == sdk.Good {
+			if r.Forecast.Gain >= sdk.Enough {
 				verdict = "ok"
 			} else if f.Hopeless() != nil {
 				refused = "; run refuses it without -anyway"

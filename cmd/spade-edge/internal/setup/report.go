@@ -184,29 +184,21 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 	}
 	would := ""
 	if n := len(cures) - 1; n >= 0 {
-		would = "; " + strings.Join(cures[:n], ", ") + strings.Repeat(" or ", min(n, 1)) + cures[n] + " would do"
+		would = fmt.Sprintf("; %s%s%s would bring %.0f %%", strings.Join(cures[:n], ", "), strings.Repeat(" or ", min(n, 1)),
+			cures[n], 100*sdk.Enough)
 	}
-	if r.Halved > 0 {
-		would += fmt.Sprintf("; with half of the %d parameters, as of fewer columns, it would be %.2g of the noise", f.Dim, r.Halved)
+	if r.Halved != nil {
+		would += fmt.Sprintf("; half of the %d parameters, as of fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
 			"would bring more", epsilon)
 	}
-	noise := fmt.Sprintf("%.2g of the noise", r.Signal)
-	switch r.Worth {
-	case sdk.Good:
-		return "good: most of what the run would bring without noise; what is learned is " + noise
-	case sdk.Weak:
-		return fmt.Sprintf("weak: less than without noise, and often much less; what is learned is %s%s", noise, would)
-	default:
-		each := ""
-		if pr.Unit == sdk.UnitRecord {
-			each = " " + pr.Each()
-		}
-		return fmt.Sprintf("%d nodes are too few at epsilon %.3g%s: expect little better than guessing; "+
-			"what is learned is %s%s", len(f.Members), epsilon, each, noise, would)
-	}
+	const constant, free = 55, 83
+	right := func(gain float64) float64 { return constant + (free-constant)*gain }
+	return fmt.Sprintf("%.0f %% of the way from the most frequent answer to a model without noise: if these are right %v and %v "+
+		"times in 100, about %.0f times (9 of 10 such runs: %.0f to %.0f)%s", 100*max(r.Gain, 0), constant, free, right(r.Gain),
+		right(r.Low), right(r.High), would)
 }
 
 // frames are the lengths in bytes of what a node sends to one neighbor.

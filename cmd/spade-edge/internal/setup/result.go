@@ -37,8 +37,9 @@ type Result struct {
 	Seconds        float64 `json:"seconds"`
 	Transcript     string  `json:"transcript"` // SHA-256 over every release
 
-	Chosen  map[string]any `json:"chosen"`
-	Privacy *Privacy       `json:"privacy"`
+	Chosen   map[string]any `json:"chosen"`
+	Privacy  *Privacy       `json:"privacy"`
+	Forecast *sdk.Forecast  `json:"forecast"` // null without noise
 }
 
 // Accuracies are the scores of a result, on the test data, and their JSON: accuracies in percent, over clients unless said
@@ -107,6 +108,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 			conditional = p.Set.Fitted
 		}
 		r.Privacy = p.Privacy(conditional)
+		r.Forecast = p.Forecast()
 	}
 	return r
 }
