@@ -117,7 +117,7 @@ var settings = []Setting{
 	{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
 			"the others share still cancels (0 = whoever has lost a neighbor shares no more)"},
-	{Name: "privacy.partners", Flag: "partners", Range: Range{Min: 2, Max: maxPartnered - 1, Whole: true, Zero: "neighbors share"},
+	{Name: "privacy.partners", Flag: "partners", Range: Range{Min: 2, Max: MaxPartnered - 1, Whole: true, Zero: "neighbors share"},
 		Words: "with colluders: with how many `members` each shares noise, neighbors or not; their keys travel over neighbors, who " +
 			"cannot use them (0 = with its neighbors) (default chosen)"},
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
