@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"bytes"
 	"go/build"
 	"io/fs"
 	"os"
@@ -11,6 +12,9 @@ import (
 )
 
 const module = "github.com/spade-dfl/spade-edge"
+
+// mostLines bounds a package without its tests.
+const mostLines = 4500
 
 // mayImport is the house's one direction: what each package may import of this module. Outside the standard library, a
 // package may import what mayUse lists.
@@ -104,6 +108,19 @@ func TestLayout(t *testing.T) {
 			case imp == "C" || imp == "expvar" || imp == "net/http/pprof" || imp == "flag":
 				t.Errorf("%s imports %s", dir, imp)
 			}
+		}
+		lines := 0
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredGoFiles) {
+			text, err := os.ReadFile(filepath.Join(path, file))
+			if err != nil {
+				return err
+			}
+			if !strings.HasSuffix(file, "_test.go") {
+				lines += bytes.Count(text, []byte{'\n'})
+			}
+		}
+		if lines > mostLines {
+			t.Errorf("%s has %d lines without tests, want at most %d: move a part into a package of its own", dir, lines, mostLines)
 		}
 		if !slices.ContainsFunc(pkg.GoFiles, func(f string) bool { return f == "doc.go" }) {
 			t.Errorf("%s has no doc.go", dir)

@@ -53,8 +53,9 @@ func (p Privacy) Shared() dpmech.Shared {
 		Partners: p.Partners}
 }
 
-// Conductance returns what is left of all noise, see [graph.Graph.Conductance], without Colluders and Absent members, if the
-// two ends of each edge of the graph share ratio times their own noise, 0 or more.
+// Conductance is [graph.Graph.Conductance] of a graph of who shares noise, without Colluders and Absent members: the variance
+// that is left of all noise, if that of a member's own noise is 1 and the two ends of each edge share noise of variance ratio^2,
+// ratio in (0, 4096].
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))

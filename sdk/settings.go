@@ -24,7 +24,7 @@ type Setting struct {
 	Flag    string   // what a command line calls it; empty if it follows from others
 	Range   Range    // of a number
 	Names   []string // of its values, if it is a choice
-	Default string   // what [Suggest] takes if it is open; "chosen" if it follows from others
+	Default string   // what plan.Suggest takes if it is open; "chosen" if it follows from others
 	// Words say what it is for. The word in back quotes stands for its value, as in package flag.
 	Words string
 }

@@ -17,7 +17,7 @@ func Example() {
 			fleet.Edges = append(fleet.Edges, [2]string{fleet.Members[i-1], fleet.Members[i]})
 		}
 	}
-	known := plan.Known{Dim: fleet.Dim, Samples: slices.Repeat([]int{300}, 200), Open: true, Privacy: sdk.Privacy{EpsilonLimit: 4}}
+	known := plan.Known{Dim: fleet.Dim, Samples: slices.Repeat([]int{300}, 200), Open: true, Privacy: sdk.Privacy{EpsilonLimit: 8}}
 	var err error
 	if fleet.Method, fleet.Privacy, err = plan.Suggest(known); err != nil {
 		fmt.Println(err)
@@ -35,8 +35,8 @@ func Example() {
 	fmt.Printf("%d rounds, %v estimates, sigma %v\n", fleet.Method.Rounds, fleet.Method.Estimator, fleet.Privacy.Sigma)
 	fmt.Printf("the signal is %.1f times the noise, which is enough: %t\n", outlook.Signal, outlook.Gain >= plan.Enough)
 	// Output:
-	// 50 rounds, tracking estimates, sigma 0.688048
-	// the signal is
+	// 50 rounds, tracking estimates, sigma 0.381984
+	// the signal is 4.7 times the noise, which is enough: true
 }
 
 // Eight clinics with about 400 samples each and a model of 31 numbers: all that has to be decided is the budget.

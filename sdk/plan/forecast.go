@@ -32,7 +32,7 @@ type Outlook struct {
 }
 
 const (
-	// Enough is the gain below which a [Outlook] says what would bring more.
+	// Enough is the gain below which an [Outlook] says what would bring more.
 	Enough = 0.8
 	// hopeless is the gain below which a run would spend a privacy budget for next to nothing.
 	hopeless = 0.25
