@@ -7,6 +7,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // Noise for members that may vanish is as much as for so many more colluders. A fleet that claims more is refused, and so
@@ -21,7 +22,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	suggested := func(colluders, absent int) sdk.Privacy {
-		_, p, err := sdk.Suggest(sdk.Known{Dim: 6, Samples: []int{9}, Graph: g,
+		_, p, err := plan.Suggest(plan.Known{Dim: 6, Samples: []int{9}, Graph: g,
 			Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: colluders, Absent: absent}})
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	if f.Privacy.NonPrivate {
 		return nil, nil
 	}
-	a := &account{ledger: ledger, run: f.Run, fleet: hash, member: member, cost: f.Privacy.gaussian(), rounds: f.Method.Rounds}
+	a := &account{ledger: ledger, run: f.Run, fleet: hash, member: member, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
 	a.reserved, a.marked = a.inLedger()
 	var err error
 	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())

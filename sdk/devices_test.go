@@ -11,7 +11,7 @@ func FuzzDevices(f *testing.F) {
 	f.Add([]byte{0xe4, 4}, 5)
 	f.Add([]byte{}, 1)
 	f.Fuzz(func(t *testing.T, b []byte, members int) {
-		if members < 1 || members > maxPartnered {
+		if members < 1 || members > MaxPartnered {
 			return
 		}
 		devices, err := unpackDevices(b, members)

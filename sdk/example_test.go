@@ -48,25 +48,3 @@ func ExampleNode() {
 		st.Round, st.Queries, dpmech.GDP.Epsilon(node.Spend().Rho, delta), delta)
 	// Output: 20 releases after 3000 losses, epsilon 8.00 at delta 1e-05
 }
-
-// Eight clinics with about 400 samples each and a model of 31 numbers: all that has to be decided is the budget.
-func ExampleSuggest() {
-	method, privacy, err := sdk.Suggest(sdk.Known{
-		Dim:     31,
-		Samples: []int{400, 400, 400, 400, 400, 400, 400, 400},
-		Method:  sdk.Method{Batch: 32},
-		Privacy: sdk.Privacy{EpsilonLimit: 4},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%d rounds of %d local steps, and %d of cool-down\n", method.Rounds, method.Tau, method.Cooldown)
-	fmt.Printf("eta %v, mu %v, rho %v, gain %v\n", method.Eta[0], method.Mu[0], method.Rho, method.Gain)
-	fmt.Printf("clip %v, sigma %v for epsilon %v at delta %v\n", privacy.Clip, privacy.Sigma, privacy.EpsilonLimit,
-		privacy.Delta)
-	// Output:
-	// 50 rounds of 2 local steps, and 30 of cool-down
-	// eta 0.172, mu 0.269, rho 1, gain 0.75
-	// clip 0.0449, sigma 0.686519 for epsilon 4 at delta 1e-05
-}

@@ -10,8 +10,5 @@ func OnKey(f func(member, neighbor string, epoch uint16, incarnation uint64, rel
 	}
 }
 
-// GainAt is what the forecast says of runs with such a signal.
-func GainAt(unit Unit, signal float64) (low, gain, high float64) {
-	f := &Fleet{Privacy: Privacy{Unit: unit}}
-	return f.gains().at(signal)
-}
+// LevelsOf is [Fleet.Levels] without a fleet.
+var LevelsOf = Privacy.levels

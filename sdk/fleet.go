@@ -42,7 +42,7 @@ type Fleet struct {
 // maxTask bounds a task, in bytes.
 const maxTask = 8 << 20
 
-// Method holds the parameters of SPADE-DFL. [Suggest] fills in what is open.
+// Method holds the parameters of SPADE-DFL. Package plan fills in what is open.
 type Method struct {
 	Rounds   int `json:"rounds"`           // K, rounds of learning, at least 1
 	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each of them, free of privacy cost
@@ -111,7 +111,7 @@ func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 	}
-	return f.Privacy.gaussian().Total(min(rounds, f.Method.Rounds))
+	return f.Privacy.Gaussian().Total(min(rounds, f.Method.Rounds))
 }
 
 // Rho returns the zCDP cost of all rounds, against the adversary that the fleet names: infinite if not private.
@@ -211,6 +211,28 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
+// checkRecords reports what excludes a guarantee for each record.
+func (f *Fleet) checkRecords(errs *faults) {
+	if f.Privacy.Unit != UnitRecord {
+		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
+		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
+		return
+	}
+	if len(f.Records) != len(f.Members) {
+		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d", len(f.Records)),
+			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
+	}
+	for i, m := range f.Records {
+		if !records.Has(float64(m)) {
+			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
+		}
+	}
+	const want = "%v, as privacy.unit is record: %s"
+	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "all records are asked in each step")
+	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
+		"a sum of unreleased updates would count a record in many releases")
+}
+
 // network checks the members and their edges.
 func (f *Fleet) network(errs *faults) *plan {
 	before := len(*errs)
@@ -289,7 +311,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		cfg.Estimator.Batch = 0
 	}
 	if !f.Privacy.NonPrivate {
-		cfg.Privacy, cfg.Records = f.Privacy.gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
+		cfg.Privacy, cfg.Records = f.Privacy.Gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
 		cfg.Shrink = f.shrink()
 		if f.Privacy.Partners > 0 {
@@ -352,11 +374,4 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		}
 	}
 	return cfgs, nil
-}
-
-// smooth gives open momentum a value; a negative one stays until this is called with 0.
-func (m *Method) smooth(share float64) {
-	if def(&m.Momentum, share); share == 0 {
-		m.Momentum = max(0, m.Momentum)
-	}
 }

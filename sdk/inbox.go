@@ -158,7 +158,7 @@ func (r *run) answer(queries []zoest.Query) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx) // the queries stay open
 	}
-	r.curve.add(r.losses, zoest.Usable)
+	r.curve.Add(r.losses)
 	if refused := r.machine.Answer(r.losses...); refused != nil {
 		return errors.Join(refused, err)
 	}

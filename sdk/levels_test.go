@@ -1,4 +1,4 @@
-package sdk
+package sdk_test
 
 import (
 	"math"
@@ -8,23 +8,25 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// sharing returns what a fleet suggests where neighbors on a graph share noise, or each with six partners, and who then does.
-func sharing(t *testing.T, text string, n, colluders, absent int) (Privacy, *graph.Graph) {
+// sharedNoise returns what a fleet suggests where neighbors on a graph share noise, or each with six partners, and who then does.
+func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Privacy, *graph.Graph) {
 	t.Helper()
 	text, partners := strings.CutSuffix(text, " with partners")
 	g, err := graph.Parse(text, n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := Known{Dim: 10, Samples: []int{100}, Graph: g, Privacy: Privacy{EpsilonLimit: 8, Delta: 1e-5, Colluders: colluders, Absent: absent,
+	k := plan.Known{Dim: 10, Samples: []int{100}, Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8, Delta: 1e-5, Colluders: colluders, Absent: absent,
 		Partners: -1}}
 	if partners {
 		k.Privacy.Partners = 6
 	}
-	_, p, err := Suggest(k)
+	_, p, err := plan.Suggest(k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +53,8 @@ func TestLevels(t *testing.T) {
 		{"er:0.6", 12, 2, 0, nil},
 		{"complete", 2, 0, 0, []int{0, 1}},
 	} {
-		p, g := sharing(t, c.graph, c.n, c.colluders, c.absent)
-		levels, err := p.levels(g)
+		p, g := sharedNoise(t, c.graph, c.n, c.colluders, c.absent)
+		levels, err := sdk.LevelsOf(p, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,13 +78,13 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%+v: levels %v of %+v", c, levels, p)
 		}
 	}
-	if levels, err := (Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}).levels(nil); levels != nil || err != nil {
+	if levels, err := sdk.LevelsOf(sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}, nil); levels != nil || err != nil {
 		t.Error(levels, err)
 	}
 }
 
 // left returns the least noise that is left on a graph to any so many members: 1/(Sigma^-1)_ii, by elimination.
-func left(g *graph.Graph, p Privacy, gone int) float64 {
+func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << n {
 		if n > 12 { // a complete graph: all choices are alike
@@ -115,7 +117,7 @@ func ones(set int) (n int) {
 
 // conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members that are not in a set. Row at is
 // eliminated last: what is left of its pivot.
-func conductance(g *graph.Graph, p Privacy, set, at int) float64 {
+func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)
 	for i := range a {
@@ -152,9 +154,9 @@ func TestLevelsOfThousand(t *testing.T) {
 		t.Skip("a large graph")
 	}
 	for _, text := range []string{"ring", "complete", "er:0.05"} {
-		p, g := sharing(t, text, 1000, 1, 0)
+		p, g := sharedNoise(t, text, 1000, 1, 0)
 		began := time.Now()
-		levels, err := p.levels(g)
+		levels, err := sdk.LevelsOf(p, g)
 		if err != nil || len(levels) < 3 {
 			t.Fatal(levels, err)
 		}

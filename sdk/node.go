@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/losses"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -41,8 +42,8 @@ type Node struct {
 	levels    []dpmech.Level // of the noise that is shared; nil if none is
 	end       int            // the last round with data if the run ends early, else 0
 	log       *slog.Logger
-	curve     lossCurve // of the node's queries; belongs to Run
-	trend     *Trend    // what curve shows; likewise
+	curve     losses.Curve  // of the node's queries; belongs to Run
+	trend     *losses.Trend // what curve shows; likewise
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -77,8 +78,8 @@ type Status struct {
 	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
 
 	// Trend says if the losses of this node's own queries still fall; nil before 24 rounds with data of this process. It is for
-	// the device alone: see [Trend].
-	Trend *Trend
+	// the device alone: see [losses.Trend].
+	Trend *losses.Trend
 }
 
 // Neighbor is how far a neighbor is known to be.

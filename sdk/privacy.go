@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -52,20 +53,44 @@ func (p Privacy) Shared() dpmech.Shared {
 		Partners: p.Partners}
 }
 
-// conductance is that of a noise graph without Colluders and Absent members, if neighbors share so many times their own noise.
-func (p Privacy) conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
+// Conductance is [graph.Graph.Conductance] of a graph of who shares noise, without Colluders and Absent members: the variance
+// that is left of all noise, if that of a member's own noise is 1 and the two ends of each edge share noise of variance ratio^2,
+// ratio in (0, 4096].
+func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
 // Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph of who shares noise, see [Privacy.NoiseGraph].
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
-	c, err := p.conductance(g, p.PairSigma/p.Sigma)
+	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// gaussian returns clip and noise of every release of a private run.
-func (p Privacy) gaussian() dpmech.Gaussian {
+// MaxPartnered is the largest number of members of whom some share noise that are not neighbors: for more there is no useful
+// bound of what is left of it.
+const MaxPartnered = 1024
+
+// NoiseGraph returns who shares noise with whom: g, the graph of who talks to whom, unless members have Partners. seed is
+// Method.Seed.
+func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
+	if p.Partners == 0 {
+		return g, nil
+	}
+	if g.N() > MaxPartnered {
+		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
+			Want: fmt.Sprintf("0 in a fleet of more than %d members", MaxPartnered)}
+	}
+	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
+	if err != nil {
+		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
+			Want: fmt.Sprintf("a regular graph of %d members: %v", g.N(), err)}
+	}
+	return noise, nil
+}
+
+// Gaussian returns clip and noise of every release of a private run.
+func (p Privacy) Gaussian() dpmech.Gaussian {
 	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 }
 
@@ -105,28 +130,6 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 		"record this number is public and fixed; leave an invalid record in its place"}
 }
 
-// checkRecords reports what excludes a guarantee for each record.
-func (f *Fleet) checkRecords(errs *faults) {
-	if f.Privacy.Unit != UnitRecord {
-		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
-		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
-		return
-	}
-	if len(f.Records) != len(f.Members) {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d", len(f.Records)),
-			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
-	}
-	for i, m := range f.Records {
-		if !records.Has(float64(m)) {
-			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
-		}
-	}
-	const want = "%v, as privacy.unit is record: %s"
-	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "all records are asked in each step")
-	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
-		"a sum of unreleased updates would count a record in many releases")
-}
-
 // checkPrivacy reports settings of privacy and wire that exclude or need each other.
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
@@ -150,12 +153,12 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 // checkShared refuses an effective sigma that the graph of who shares noise does not give.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
-	least := p.gaussian()
+	least := p.Gaussian()
 	least.Shared.Effective = least.Sigma
 	if least.Validate() != nil { // the machine's rules say what is wrong
 		return nil
 	}
-	c, err := p.conductance(g, p.PairSigma/p.Sigma)
+	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	if err != nil {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
@@ -182,7 +185,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 
 // affordable refuses a run whose rounds cost more than may be spent, before the first release.
 func (f *Fleet) affordable() error {
-	l, g := f.Privacy.Limit(), f.Privacy.gaussian()
+	l, g := f.Privacy.Limit(), f.Privacy.Gaussian()
 	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine's rules say what is wrong
 		return nil
 	}

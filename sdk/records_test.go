@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -173,7 +174,7 @@ func TestSuggestRecords(t *testing.T) {
 		f := recordRing()
 		f.Method, f.Privacy = sdk.Method{}, sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: epsilon}
 		var err error
-		f.Method, f.Privacy, err = sdk.Suggest(sdk.Known{Dim: f.Dim, Samples: f.Records, Method: f.Method, Privacy: f.Privacy, Open: true})
+		f.Method, f.Privacy, err = plan.Suggest(plan.Known{Dim: f.Dim, Samples: f.Records, Method: f.Method, Privacy: f.Privacy, Open: true})
 		if err == nil {
 			err = f.Validate()
 		}
@@ -184,7 +185,7 @@ func TestSuggestRecords(t *testing.T) {
 		if spent > epsilon || spent < 0.999*epsilon || f.Method.Tau > 64 || f.Method.Estimator != sdk.EstimatorTracking {
 			t.Errorf("epsilon %v for %v, %d queries, %v", spent, epsilon, f.Method.Tau, f.Method.Estimator)
 		}
-		forecast, err := f.Forecast(0)
+		forecast, err := plan.Forecast(f, 0)
 		if err != nil || forecast.Signal <= 0 {
 			t.Errorf("forecast %+v: %v", forecast, err)
 		}

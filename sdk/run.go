@@ -131,8 +131,8 @@ func (r *run) perform(duties admm.Ready) error {
 		r.rememberHeads()
 	}
 	if duties.Released > 0 {
-		r.curve.close()
-		r.trend = r.curve.trend()
+		r.curve.Close()
+		r.trend = r.curve.Trend()
 	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true

@@ -24,7 +24,7 @@ type Setting struct {
 	Flag    string   // what a command line calls it; empty if it follows from others
 	Range   Range    // of a number
 	Names   []string // of its values, if it is a choice
-	Default string   // what [Suggest] takes if it is open; "chosen" if it follows from others
+	Default string   // what plan.Suggest takes if it is open; "chosen" if it follows from others
 	// Words say what it is for. The word in back quotes stands for its value, as in package flag.
 	Words string
 }
@@ -117,7 +117,7 @@ var settings = []Setting{
 	{Name: "privacy.absent", Flag: "absent", Range: Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` before the run ends, so that the budget still holds and what " +
 			"the others share still cancels (0 = whoever has lost a neighbor shares no more)"},
-	{Name: "privacy.partners", Flag: "partners", Range: Range{Min: 2, Max: maxPartnered - 1, Whole: true, Zero: "neighbors share"},
+	{Name: "privacy.partners", Flag: "partners", Range: Range{Min: 2, Max: MaxPartnered - 1, Whole: true, Zero: "neighbors share"},
 		Words: "with colluders: with how many `members` each shares noise, neighbors or not; their keys travel over neighbors, who " +
 			"cannot use them (0 = with its neighbors) (default chosen)"},
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // Every field of a fleet's method, privacy and wire has one row in the table, which leads to that field.
@@ -90,7 +91,7 @@ func TestSettingsCheck(t *testing.T) {
 func TestSettingsDefaults(t *testing.T) {
 	var f sdk.Fleet
 	var err error
-	f.Method, f.Privacy, err = sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Open: true})
+	f.Method, f.Privacy, err = plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}, Open: true})
 	if err != nil {
 		t.Fatal(err)
 	}

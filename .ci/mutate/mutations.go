@@ -35,14 +35,14 @@ var (
 	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late     = suite{"./sdk", "LateStopSurvives"}
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
-	falling  = suite{"./sdk", "Trend"}
-	saddles  = suite{"./sdk", "Saddle"}
+	falling  = suite{"./sdk/losses", "Trend"}
+	saddles  = suite{"./sdk/plan", "Saddle"}
 	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
 	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
-	choices  = suite{"./sdk", "Suggest"}
+	choices  = suite{"./sdk/plan", "Suggest"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -395,8 +395,8 @@ var mutations = []mutation{
 		"(x - named) / (own - named)", "(x - named) / own", suite{"./dpmech", "Curve"}},
 	{"curve: the noise that is left to outsiders for all", "sdk/levels.go",
 		"at.Colluders = c\n", "at.Colluders = 0\n", suite{"./sdk", "Levels$"}},
-	{"forecast: half the parameters are all", "sdk/forecast.go",
-		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk", "ForecastHalved"}},
+	{"forecast: half the parameters are all", "sdk/plan/forecast.go",
+		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk/plan", "ForecastHalved"}},
 	{"scale of a column not applied", "sdk/task/fitted.go",
 		"z *= s.Scale[j]", "z *= 1", suite{"./sdk/task", "Scale"}},
 	{"scale of a column that is none", "sdk/task/scale.go",
@@ -450,20 +450,26 @@ var mutations = []mutation{
 		"		if p, ok := m.pair(peer); ok && m.Quarantined(peer) == 0 {", overlay},
 	{"regular: an edge twice", "sdk/graph/regular.go", "one == two || linked[one] ||", "one == two ||", suite{"./sdk/graph", "Regular"}},
 	{"regular: no walk", "sdk/graph/regular.go", "for range 10 * len(edges) {", "for range 0 * len(edges) {", suite{"./sdk/graph", "Regular"}},
-	{"still falling: noise counts as a fall", "sdk/trend.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
-	{"still falling: rounds of mixing count", "sdk/trend.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
+	{"still falling: noise counts as a fall", "sdk/losses/curve.go", "before-last > t.Spread &&", "before-last > 0 &&", falling},
+	{"still falling: rounds of mixing count", "sdk/losses/curve.go", "	if c.count == 0 {\n		return\n	}\n", "	c.count = max(1, c.count)\n",
 		falling},
-	{"saddle: parameters of which a half matters", "sdk/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
+	{"check: a ledger that was set back", "sdk/check.go", "cfg.Ledger.CheckHead(kept.Ledger); err != nil", "cfg.Ledger.CheckHead(\"\"); err != nil",
+		suite{"./sdk", "TestCheck$"}},
+	{"preflight: the first record decides", "sdk/plan/preflight.go", "min(cfg.Samples, 16)", "min(cfg.Samples, 1)",
+		suite{"./sdk/plan", "PreflightRecords"}},
+	{"preflight: what a check finds is lost", "sdk/plan/preflight.go", "PreflightReport{Check: *cfg.Check(read)}", "PreflightReport{}",
+		suite{"./sdk/plan", "PreflightChecks"}},
+	{"saddle: parameters of which a half matters", "sdk/plan/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
 	{"input: a pipe is a file", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case info.Size() <= limit:",
 		suite{"./sdk/regular", "."}},
 	{"input: numbers beyond float32", "sdk/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
 		suite{"./sdk/task", "RecipeFaults"}},
-	{"short steps where variance is uneven", "sdk/suggest.go",
+	{"short steps where variance is uneven", "sdk/plan/suggest.go",
 		"share = 9", "share = 3", choices},
-	{"long steps where there is noise", "sdk/suggest.go",
+	{"long steps where there is noise", "sdk/plan/suggest.go",
 		"case tracking && p.NonPrivate:", "case tracking:", choices},
-	{"models apart at the end of a run without noise", "sdk/suggest.go",
-		"m.Estimator == EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
+	{"models apart at the end of a run without noise", "sdk/plan/suggest.go",
+		"m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

@@ -3,7 +3,7 @@
 
 Usage: forecast.py PROGRAM DATA [RUNS] >forecast.csv, where PROGRAM is a built spade-edge and DATA the folder with
 alzheimers, fashion-0-1, heart-four-hospitals and mnist-6-7. The runs are drawn from a fixed seed.
-       forecast.py fit forecast.csv prints the table of sdk/forecast.go, from the first half of these runs. The other half
+       forecast.py fit forecast.csv prints the table of sdk/plan/forecast.go, from the first half of these runs. The other half
 is for TestForecastIntervals.
 """
 import concurrent.futures, csv, itertools, json, math, random, shlex, statistics, subprocess, sys, tempfile

@@ -28,6 +28,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 func main() {
@@ -68,7 +69,7 @@ func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 		fleet.Records = patients
 	}
 	var err error
-	fleet.Method, fleet.Privacy, err = sdk.Suggest(sdk.Known{
+	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{
 		Dim: weights, Samples: patients, Open: true, Privacy: privacy, Method: sdk.Method{Seed: 1},
 	})
 	return fleet, err

@@ -134,7 +134,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
 		where := fmt.Sprintf("%s[%d]", field, i)
-		want := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
+		want := p.Gaussian()
 		if alone := want.Alone(); s.Shared == alone.Shared && s.Sigma == alone.Sigma {
 			want = alone
 		}

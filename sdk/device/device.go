@@ -26,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -67,7 +68,7 @@ type Device struct {
 	Log      slog.Handler // of node and transport; nil for lines that Say is given
 
 	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
-	Anyway  bool     // begin a run even if [sdk.Fleet.Hopeless] says that it is
+	Anyway  bool     // begin a run even if [plan.Hopeless] says that it is
 	Recover bool     // without a state, take the place of a lost device, see [sdk.Config]
 	Without []string // neighbors that are given up, see [sdk.Config]
 
@@ -179,7 +180,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
 	before := cfg
 	before.Oracle = nil // which would be asked
-	if err := sdk.Preflight(ctx, before, unread).Config; err != nil {
+	if err := before.Check(unread).Config; err != nil {
 		return nil, err
 	}
 	if d.link, err = d.Open(logger.With("run", d.fleet.Run, "node", d.File.Name)); err != nil {
@@ -204,7 +205,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		return err
 	}
 	if d.node.Status().Round == 0 && !d.Recover && !d.Anyway {
-		if err := d.fleet.Hopeless(); err != nil {
+		if err := plan.Hopeless(d.fleet); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,15 @@
 package monitor
 
-import "github.com/spade-dfl/spade-edge/sdk"
+import (
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/losses"
+)
 
 // Trend says if the losses of the node's own queries still fall, and what further rounds would cost. It is for loopback
 // alone, as [Local] is. The costs are public: they follow from the fleet.
 type Trend struct {
 	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision made by looking at them
-	Rounds  int     `json:"rounds"`             // see [sdk.Trend], which the next three come from, too
+	Rounds  int     `json:"rounds"`             // see [losses.Trend], which the next three come from, too
 	Falling bool    `json:"falling"`
 	Before  float64 `json:"loss_before"`
 	Last    float64 `json:"loss"`
@@ -18,7 +21,7 @@ type Trend struct {
 }
 
 // NewTrend returns the form that a trend has in a status; nil for nil. f has the end that the run has.
-func NewTrend(f *sdk.Fleet, t *sdk.Trend) *Trend {
+func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil
 	}

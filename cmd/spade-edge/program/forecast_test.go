@@ -8,8 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
-
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // A run that is forecast to be worth nothing says so in init and check, and does not begin unless asked by name.
@@ -29,7 +28,7 @@ func TestHopelessRun(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	if code := run(t.Context(), []string{"run", node}, &out, &log); code != cli.ExitRefused ||
-		!strings.Contains(log.String(), sdk.ErrHopeless.Error()) || !strings.Contains(log.String(), "-anyway") {
+		!strings.Contains(log.String(), plan.ErrHopeless.Error()) || !strings.Contains(log.String(), "-anyway") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), log.String())
 	}
 	if _, text := said("privacy", "-ledger", filepath.Join(filepath.Dir(node), "ledger.json")); !strings.Contains(text, "releases       0,") {

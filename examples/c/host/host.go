@@ -18,6 +18,7 @@ import (
 	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // built-in models, for node files that have one
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -206,7 +207,7 @@ var codes = []struct {
 	errs []error
 }{
 	{Usage, []error{fleetfile.ErrMismatch}},
-	{Refused, []error{dpmech.ErrBudget, sdk.ErrHopeless}},
+	{Refused, []error{dpmech.ErrBudget, plan.ErrHopeless}},
 	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, sdk.ErrClone, sdk.ErrRecovery}},
 	{Stopped, []error{device.ErrInterrupted, device.ErrStopped, context.Canceled}},
 }

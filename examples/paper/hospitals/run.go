@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -187,7 +188,7 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	for _, e := range g.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
-	known := sdk.Known{Dim: f.Dim, Samples: samples, Open: true, Method: sdk.Method{Seed: seed},
+	known := plan.Known{Dim: f.Dim, Samples: samples, Open: true, Method: sdk.Method{Seed: seed},
 		Privacy: sdk.Privacy{NonPrivate: c.epsilon == 0, EpsilonLimit: c.epsilon}}
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
@@ -203,7 +204,7 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 			return nil, err
 		}
 	}
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	if f.Method, f.Privacy, err = plan.Suggest(known); err != nil {
 		return nil, err
 	}
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {

@@ -14,7 +14,7 @@ type World struct {
 	Graph   *graph.Graph // who talks to whom; a method with a server has no use for it
 	Dim     int          // d
 	X0      []float32    // the common start, length Dim; nil means zeros
-	Columns bool         // each parameter is the weight of a column of a table, as in [sdk.Known]
+	Columns bool         // each parameter is the weight of a column of a table, as in [plan.Known]
 	Rounds  int          // K, communication rounds
 	Seed    uint64       // of every draw that is not a world's own
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -38,14 +39,14 @@ type Spade struct {
 	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
 	// Shared makes neighbors share noise that cancels, in a private world: epsilon holds against whoever sees all
 	// releases together with any one client. What is shared, the rounds of mixing after each release and those of the
-	// cool-down are what [sdk.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however
+	// cool-down are what [plan.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however
 	// long it is, when round w.Rounds+Cooldown is.
 	Shared bool
-	// Mixing, if not 0, is the rounds of mixing after each release, where [sdk.Suggest] takes at most nine.
+	// Mixing, if not 0, is the rounds of mixing after each release, where [plan.Suggest] takes at most nine.
 	Mixing int
 }
 
-// sharedGain is the gain that [sdk.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of
+// sharedGain is the gain that [plan.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of
 // mixing.
 const sharedGain = 0.75
 
@@ -218,7 +219,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if m.Shared {
 		f.Method.Gain, f.Method.Cooldown, f.Method.Mixing = sharedGain, 0, m.Mixing
 		f.Method.Consensus = -1 // the method's own steps, which all results of the tables were made with
-		method, privacy, err := sdk.Suggest(sdk.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
+		method, privacy, err := plan.Suggest(plan.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
 			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
 		f.Method, f.Privacy = method, privacy
 		return f, samples, err

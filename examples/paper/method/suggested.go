@@ -7,9 +7,10 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Suggested is SPADE-DFL with what [sdk.Suggest] chooses from public numbers: the run of "spade-edge simulate" with
+// Suggested is SPADE-DFL with what [plan.Suggest] chooses from public numbers: the run of "spade-edge simulate" with
 // nothing given but graph, rounds, epsilon and delta. It has nothing to search for, and takes as many losses as it
 // chooses, whatever w.Queries is.
 type Suggested struct {
@@ -42,7 +43,7 @@ func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 		return f, err
 	}
 	f = sdk.Fleet{Run: "simulate", Dim: w.Dim, X0: w.X0}
-	known := sdk.Known{Dim: w.Dim, Open: true, Columns: w.Columns, Method: sdk.Method{Rounds: w.Rounds, Seed: w.Seed},
+	known := plan.Known{Dim: w.Dim, Open: true, Columns: w.Columns, Method: sdk.Method{Rounds: w.Rounds, Seed: w.Seed},
 		Privacy: sdk.Privacy{NonPrivate: w.Privacy == nil}}
 	for i, c := range w.Clients {
 		f.Members, known.Samples = append(f.Members, "node-"+strconv.Itoa(i)), append(known.Samples, c.Samples)
@@ -59,7 +60,7 @@ func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 	if w.records() {
 		known.Privacy.Unit, f.Records = sdk.UnitRecord, known.Samples
 	}
-	f.Method, f.Privacy, err = sdk.Suggest(known)
+	f.Method, f.Privacy, err = plan.Suggest(known)
 	return f, err
 }
 

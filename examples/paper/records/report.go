@@ -95,7 +95,7 @@ members together it is larger. *A curator*: holds all raw data; ε holds against
 
 **Methods.**
 
-- *SPADE-DFL*: what sdk.Suggest chooses for the unit record from public numbers (tracking, Walsh directions, 10 rounds, cool-down), on the
+- *SPADE-DFL*: what plan.Suggest chooses for the unit record from public numbers (tracking, Walsh directions, 10 rounds, cool-down), on the
   simulated network of sdk/sim. Nothing is searched for here, but these defaults were chosen on the Alzheimer's and Fashion-MNIST data
   (sdk/DEFAULTS.md). Accuracy is the mean over the models that the members hold.
 - *DP-SGD* (Abadi et al. 2016): a curator clips each record's gradient and adds noise to the mean; all records in each step, no amplification

@@ -7,6 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // together returns the epsilon that a run with shared noise has against all other members together, who face a member's
@@ -16,10 +17,10 @@ func together(clients int, epsilon float64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	known := sdk.Known{Dim: 1, Samples: slices.Repeat([]int{1}, clients), Graph: g, Method: sdk.Method{Rounds: 50, Consensus: -1},
+	known := plan.Known{Dim: 1, Samples: slices.Repeat([]int{1}, clients), Graph: g, Method: sdk.Method{Rounds: 50, Consensus: -1},
 		Privacy: sdk.Privacy{Clip: 1, EpsilonLimit: epsilon, Delta: experiment.Delta, Colluders: 1}}
 	f := sdk.Fleet{}
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	if f.Method, f.Privacy, err = plan.Suggest(known); err != nil {
 		return "", err
 	}
 	return dpmech.FormatEpsilon(dpmech.GDP.Epsilon(f.Total(f.Method.Rounds).All, experiment.Delta), 3), nil

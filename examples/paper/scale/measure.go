@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -64,12 +65,12 @@ func Measure(ctx context.Context, p Point) (Figure, error) {
 	for _, e := range g.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
-	known := sdk.Known{Dim: p.Dim, Samples: samples, Open: true, Privacy: sdk.Privacy{NonPrivate: p.Form == Forms[0]},
+	known := plan.Known{Dim: p.Dim, Samples: samples, Open: true, Privacy: sdk.Privacy{NonPrivate: p.Form == Forms[0]},
 		Method: sdk.Method{Rounds: goes * p.Rounds, Tau: 3, Mixing: -1, Cooldown: -1, Seed: 1}}
 	if p.Form == Forms[2] {
 		known.Graph, known.Privacy.Colluders = g, 1
 	}
-	if f.Method, f.Privacy, err = sdk.Suggest(known); err != nil {
+	if f.Method, f.Privacy, err = plan.Suggest(known); err != nil {
 		return Figure{}, err
 	}
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -65,7 +66,7 @@ func prepare(dataDir, folder string) error {
 	for _, part := range parts {
 		m.Samples, order = append(m.Samples, len(part)), append(order, part...)
 	}
-	method, _, err := sdk.Suggest(sdk.Known{Dim: m.Dim, Samples: m.Samples, Method: sdk.Method{Tau: tau},
+	method, _, err := plan.Suggest(plan.Known{Dim: m.Dim, Samples: m.Samples, Method: sdk.Method{Tau: tau},
 		Privacy: sdk.Privacy{NonPrivate: true}})
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -46,7 +47,7 @@ var endings = []struct {
 	{fleetfile.ErrMismatch, ExitUsage, ""},
 	{dpmech.ErrBudget, ExitRefused, ""},
 	{sdk.ErrWithout, ExitUsage, ""},
-	{sdk.ErrHopeless, ExitRefused, "; run -anyway begins it all the same"},
+	{plan.ErrHopeless, ExitRefused, "; run -anyway begins it all the same"},
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -45,7 +45,7 @@ func (e *fleetEdit) next() error {
 	if err := e.afford(); err != nil {
 		return err
 	}
-	if err := f.Hopeless(); err != nil {
+	if err := plan.Hopeless(f); err != nil {
 		e.note("%v: take fewer rounds, or more members", err)
 	}
 	e.note("%s", e.bringAll())
@@ -125,7 +125,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		}
 		return n
 	}
-	known := sdk.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
+	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
 	p := &known.Privacy
 	p.Sigma, p.PairSigma, p.EffectiveSigma, p.EpsilonLimit = 0, 0, 0, epsilon
 	p.Partners = none(p.Partners)
@@ -138,7 +138,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 		known.Graph = g
 	}
 	var err error
-	f.Method, f.Privacy, err = sdk.Suggest(known)
+	f.Method, f.Privacy, err = plan.Suggest(known)
 	return setup.AsUsage(err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -29,7 +30,7 @@ type InitResult struct {
 	Nodes     []initNode     `json:"nodes"`
 	Start     []string       `json:"start,omitempty"` // where it comes from, with -x0
 	Chosen    map[string]any `json:"chosen"`
-	Forecast  *sdk.Forecast  `json:"forecast"` // null without noise
+	Forecast  *plan.Outlook  `json:"forecast"` // null without noise
 
 	fleet *sdk.Fleet
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -175,7 +176,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}
 	used, remarks, errState := stateFolder(node.State)
-	r := sdk.Preflight(within, cfg, func() (*state.Snapshot, error) {
+	r := plan.Preflight(within, cfg, func() (*state.Snapshot, error) {
 		if errState != nil {
 			return nil, fs.ErrNotExist // nothing that could be relied on
 		}
@@ -226,7 +227,7 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 	return used, report.Remarks, err
 }
 
-func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightReport, used bool, remarks []string,
+func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightReport, used bool, remarks []string,
 	err error) {
 	const item = "state"
 	last, running := f.Method.Last(), ""
@@ -257,7 +258,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *sdk.PreflightRepo
 }
 
 // privacy says what the run will cost and be worth, and whether its limit and the ledger cover that.
-func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *sdk.PreflightReport) {
+func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *plan.PreflightReport) {
 	pr := f.Privacy
 	switch {
 	case pr.NonPrivate:
@@ -273,9 +274,9 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cli.CurveText(curve, pr.Each()))
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
-			if r.Forecast.Gain >= sdk.Enough {
+			if r.Forecast.Gain >= plan.Enough {
 				verdict = "ok"
-			} else if f.Hopeless() != nil {
+			} else if plan.Hopeless(f) != nil {
 				refused = "; run refuses it without -anyway"
 			}
 			c.add("forecast", verdict, "%s%s", setup.ForecastText(f, r.Forecast), refused)

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -119,7 +120,7 @@ const maxPlan = 1e6
 func (o *privacyOptions) plan() error {
 	asked := o.Asked.Privacy
 	asked.Unit = sdk.UnitClient // the arithmetic is the same
-	m, p, err := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: asked})
+	m, p, err := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: asked})
 	if err == nil {
 		err = dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Validate()
 	}
@@ -279,7 +280,7 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 		l.Text += fmt.Sprintf("; run %q has %d of its %d rounds in it", f.Run, l.Made, f.Method.Rounds)
 	}
 	if p := f.Privacy; life.Limit != nil {
-		g := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
+		g := p.Gaussian()
 		rounds := sort.Search(math.MaxInt32, func(n int) bool {
 			t := g.Total(n + 1)
 			return t.Rho > left.Rho || t.All > left.All || max(p.Unit, life.Unit()) > life.Limit.Unit

@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // MakeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
@@ -27,10 +28,10 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	if err != nil {
 		return err
 	}
-	f.Method, f.Privacy, err = sdk.Suggest(known)
+	f.Method, f.Privacy, err = plan.Suggest(known)
 	if err == nil && o.linear() && !o.Given["mu"] {
 		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
-		f.Method, f.Privacy, err = sdk.Suggest(known)
+		f.Method, f.Privacy, err = plan.Suggest(known)
 	}
 	if err != nil {
 		return AsUsage(err)
@@ -88,7 +89,7 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 
 // shareNoise makes members share noise if that is asked for. It refuses a graph in which all that share noise with a member
 // may collude or vanish.
-func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
+func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	o := &p.Opt
 	if !o.Given["colluders"] {
 		return nil
@@ -106,7 +107,7 @@ func (p *Problem) shareNoise(known *sdk.Known, members []string) error {
 	}
 	switch pr := &o.Asked.Privacy; {
 	case o.Collude < 0:
-		most, err := sdk.MostColluders(*known)
+		most, err := plan.MostColluders(*known)
 		if err != nil {
 			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
 		}

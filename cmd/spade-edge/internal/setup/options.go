@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -42,7 +43,7 @@ type Options struct {
 func NewOptions(c *cli.Cmdline) Options {
 	o := Options{Cmdline: c, Table: "dense", Spec: task.Spec{TestFraction: 0.2}}
 	o.Asked.Method.Seed = 1
-	_, p, _ := sdk.Suggest(sdk.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	_, p, _ := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}}) // which does not fail
 	o.Asked.Privacy.EpsilonLimit, o.Asked.Privacy.Delta = p.EpsilonLimit, p.Delta
 	return o
 }
@@ -55,8 +56,8 @@ func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronMod
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
 // Known returns what the method is suggested from. samples are those of each client.
-func (o *Options) Known(dim int, samples []int) sdk.Known {
-	k := sdk.Known{
+func (o *Options) Known(dim int, samples []int) plan.Known {
+	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
@@ -215,13 +216,13 @@ func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, err
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
 	_, uneven := p.features()
-	known := sdk.Known{
+	known := plan.Known{
 		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: single.Method,
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	known.Method.Cooldown, known.Method.Eta = 0, nil
 	var err error
-	if single.Method, single.Privacy, err = sdk.Suggest(known); err != nil {
+	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
 		return nil, err
 	}
 	cfgs, err := single.Machines(known.Samples, nil)

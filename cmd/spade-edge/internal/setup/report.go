@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -69,7 +70,7 @@ type Report struct {
 	Chosen     map[string]any `json:"chosen"`
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
-	Forecast   *sdk.Forecast  `json:"forecast"` // null without noise
+	Forecast   *plan.Outlook  `json:"forecast"` // null without noise
 }
 
 // KeyBytes bounds what crosses an edge in one way until both ends hold the offers of all members and nothing is lost: at worst
@@ -145,12 +146,12 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 }
 
 // Forecast says what a private run will be worth, to members with the mean number of samples; nil without noise.
-func (p *Problem) Forecast() *sdk.Forecast {
+func (p *Problem) Forecast() *plan.Outlook {
 	sum := 0
 	for _, n := range p.Samples {
 		sum += n
 	}
-	r, err := p.Fleet.Forecast(sum / len(p.Samples))
+	r, err := plan.Forecast(p.Fleet, sum/len(p.Samples))
 	if err != nil { // not private; that a fleet is valid is known
 		return nil
 	}
@@ -169,7 +170,7 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 }
 
 // ForecastText says in a sentence what a run will be worth, and what would make it good.
-func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
+func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
 	var cures []string
@@ -185,7 +186,7 @@ func ForecastText(f *sdk.Fleet, r *sdk.Forecast) string {
 	would := ""
 	if n := len(cures) - 1; n >= 0 {
 		would = fmt.Sprintf("; %s%s%s would bring %.0f %%", strings.Join(cures[:n], ", "), strings.Repeat(" or ", min(n, 1)),
-			cures[n], 100*sdk.Enough)
+			cures[n], 100*plan.Enough)
 	}
 	if r.Halved != nil {
 		would += fmt.Sprintf("; half of the %d parameters, as of fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))

@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // Result is the outcome of a run, and its JSON. Accuracies are in percent, on the test data.
@@ -39,7 +40,7 @@ type Result struct {
 
 	Chosen   map[string]any `json:"chosen"`
 	Privacy  *Privacy       `json:"privacy"`
-	Forecast *sdk.Forecast  `json:"forecast"` // null without noise
+	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
 // Accuracies are the scores of a result, on the test data, and their JSON: accuracies in percent, over clients unless said

@@ -1,4 +1,4 @@
-package sdk
+package plan
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/unit"
@@ -27,9 +28,9 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
-	Open    bool    // Method.Estimator and Directions are open as well
-	Privacy Privacy // EpsilonLimit is the budget from which Sigma follows; negative Partners mean 0
+	Method  sdk.Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
+	Open    bool        // Method.Estimator and Directions are open as well
+	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows; negative Partners mean 0
 
 	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
 	// are all fixed. It then holds against outsiders and any Privacy.Colluders members, if at most Privacy.Absent vanish.
@@ -49,16 +50,16 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on
 // the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise than if members who are
 // no neighbors share some too. sdk/DEFAULTS.md says what was tried.
-func Suggest(k Known) (Method, Privacy, error) {
+func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
-		return m, p, fmt.Errorf("sdk: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
+		return m, p, fmt.Errorf("plan: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
 			k.Dim, k.Samples)
 	}
 	if k.Open {
-		m.Estimator, m.Directions = EstimatorPaper, zoest.Rademacher
-		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+1); memory <= DefaultMemoryLimit/4 {
-			m.Estimator, m.Directions = EstimatorTracking, zoest.Walsh
+		m.Estimator, m.Directions = sdk.EstimatorPaper, zoest.Rademacher
+		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+1); memory <= sdk.DefaultMemoryLimit/4 {
+			m.Estimator, m.Directions = sdk.EstimatorTracking, zoest.Walsh
 		}
 		k.Method = m
 	}
@@ -69,17 +70,17 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
 		if m.Robust == 0 {
-			def(&m.Consensus, ConsensusChebyshev)
+			def(&m.Consensus, sdk.ConsensusChebyshev)
 		}
 	}
 	m.Consensus = max(0, m.Consensus)
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
 	}
-	if k.Graph == nil && (!p.NonPrivate || m.Estimator == EstimatorTracking && len(k.Samples) > 1) {
+	if k.Graph == nil && (!p.NonPrivate || m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1) {
 		def(&m.Cooldown, 30)
 	}
-	if p.Unit == UnitRecord && !p.NonPrivate {
+	if p.Unit == sdk.UnitRecord && !p.NonPrivate {
 		return k.suggestRecords(m, p)
 	}
 	scheduled := k.Scheduled()
@@ -101,7 +102,7 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
 	}
-	switch tracking := m.Estimator == EstimatorTracking; {
+	switch tracking := m.Estimator == sdk.EstimatorTracking; {
 	case tracking && k.lopsided(p): // a long way in directions of little variance
 		share = 9
 	case tracking && p.NonPrivate: // less noise
@@ -120,18 +121,18 @@ func Suggest(k Known) (Method, Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
-	m.smooth(0)
+	smooth(&m, 0)
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
 }
 
 // lopsided reports whether a run goes a long way in directions of little variance: without noise, or with noise that cancels.
-func (k Known) lopsided(p Privacy) bool {
+func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
 // protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
-func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
+func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	rounds := float64(m.Rounds)
 	if p.Sigma == 0 {
 		def(&p.EpsilonLimit, 8)
@@ -140,7 +141,7 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 		// noise in the final model moves a score by far/signal; a linear model is as good near its start as far from it
 		one := *p
 		one.Clip = 1
-		if err = one.spend(m.Rounds, k.noise); err != nil {
+		if err = spend(&one, m.Rounds, k.noise); err != nil {
 			return err
 		}
 		signal := math.Sqrt(rounds*float64(k.Graph.N())/float64(k.Dim)) / one.Sigma
@@ -151,35 +152,35 @@ func (k Known) protect(m *Method, p *Privacy, far float64) (err error) {
 	}
 	def(&p.Clip, round3(far/rounds))
 	if p.Sigma == 0 {
-		err = p.spend(m.Rounds, k.noise)
+		err = spend(p, m.Rounds, k.noise)
 	}
 	if err == nil && k.Graph != nil {
-		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == EstimatorTracking {
-			m.smooth(0.9)
+		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == sdk.EstimatorTracking {
+			smooth(m, 0.9)
 		}
-		m.settle(*p, k.Graph, k.noise, k.lopsided(*p))
+		settle(m, *p, k.Graph, k.noise, k.lopsided(*p))
 	}
 	return err
 }
 
 // spend sets the noise of a run, which its neighbors share if there is a graph, to what the budget asks for.
-func (p *Privacy) spend(rounds int, g *graph.Graph) (err error) {
+func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
-		err = p.share(g)
+		err = share(p, g)
 	}
 	return err
 }
 
 // share splits p.Sigma into local and pairwise noise, a power of two of that. A doubling of the pairwise noise must save a
 // tenth of the local one. At most 2*p.Sigma is shared: it disturbs the queries until it is gone.
-func (p *Privacy) share(g *graph.Graph) error {
+func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
 		ratio := math.Ldexp(1, n)
-		c, err := p.conductance(g, ratio)
+		c, err := p.Conductance(g, ratio)
 		if err != nil {
-			return fmt.Errorf("sdk: suggest: %w", err)
+			return fmt.Errorf("plan: suggest: %w", err)
 		}
 		root := math.Sqrt(c.Least)
 		sigma := roundUp(need / root)
@@ -191,14 +192,21 @@ func (p *Privacy) share(g *graph.Graph) error {
 	return nil
 }
 
+// smooth gives open momentum a value; a negative one stays until this is called with 0.
+func smooth(m *sdk.Method, share float64) {
+	if def(&m.Momentum, share); share == 0 {
+		m.Momentum = max(0, m.Momentum)
+	}
+}
+
 // settle gives a run whose members share noise rounds in which it cancels: after each release, by the method's own steps, as
 // many as disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the
 // mean's noise is left.
-func (m *Method) settle(p Privacy, g, noise *graph.Graph, long bool) {
+func settle(m *sdk.Method, p sdk.Privacy, g, noise *graph.Graph, long bool) {
 	if g.N() == 1 {
 		return
 	}
-	if m.Consensus == ConsensusChebyshev {
+	if m.Consensus == sdk.ConsensusChebyshev {
 		c := g.Chebyshev()
 		mixing := 4
 		switch ratio := c.Low / c.High; {
@@ -219,7 +227,7 @@ func (m *Method) settle(p Privacy, g, noise *graph.Graph, long bool) {
 }
 
 // apart returns how far the noise of a release drives members apart, against a tenth of the mean's noise.
-func apart(p Privacy, g *graph.Graph) float64 {
+func apart(p sdk.Privacy, g *graph.Graph) float64 {
 	return 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma
 }
 
@@ -235,10 +243,10 @@ func rounded(x float64, digits int) float64 {
 }
 
 // length sets the number of rounds and tau.
-func (k Known) length(m *Method, p Privacy) error {
+func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	samples := slices.Max(k.Samples)
 	batch, table := int64(batchOf(*m, samples)), int64(samples)
-	if m.Estimator == EstimatorTracking { // which asks nothing to fill it
+	if m.Estimator == sdk.EstimatorTracking { // which asks nothing to fill it
 		table = 0
 	}
 	pays := func(tau int64) int64 { return k.Queries / (table + tau*batch) } // rounds
@@ -246,7 +254,7 @@ func (k Known) length(m *Method, p Privacy) error {
 	case k.Steps > 0:
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
 		if m.Tau > k.Steps {
-			return &FieldError{Package: "sdk: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
+			return &sdk.FieldError{Package: "plan: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
 				Want: fmt.Sprintf("at most the %d of steps", k.Steps)}
 		}
 		m.Rounds = k.Steps / m.Tau
@@ -257,20 +265,20 @@ func (k Known) length(m *Method, p Privacy) error {
 		}
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
-			return &FieldError{Package: "sdk: suggest", Field: "queries",
+			return &sdk.FieldError{Package: "plan: suggest", Field: "queries",
 				Found: fmt.Sprintf("%d, which is %d rounds of %d", k.Queries, rounds, table+int64(m.Tau)*batch),
 				Want:  fmt.Sprintf("at least one round, and at most %d local steps", math.MaxInt32)}
 		}
 		m.Rounds = int(rounds)
 	case m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0:
 		var err error
-		g := p.gaussian()
+		g := p.Gaussian()
 		if m.Rounds, err = dpmech.MaxRounds(g, p.EpsilonLimit, p.Delta, p.Accounting); err != nil {
 			return err
 		}
 		if m.Rounds == 0 {
 			one := dpmech.FormatEpsilon(p.Accounting.Epsilon(g.Rho(), p.Delta), 4)
-			return fmt.Errorf("sdk: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
+			return fmt.Errorf("plan: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
 				"at delta %v", dpmech.ErrBudget, g.Rho(), one, p.EpsilonLimit, p.Accounting, p.Delta)
 		}
 	}
@@ -278,16 +286,16 @@ func (k Known) length(m *Method, p Privacy) error {
 	if k.Graph != nil { // queries leave nothing, so that a run whose noise is small asks many
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
 	}
-	if m.Estimator == EstimatorTracking {
+	if m.Estimator == sdk.EstimatorTracking {
 		def(&m.Tau, 3) // as many queries as with the others' 2
 	}
 	def(&m.Tau, 2)
-	return errors.Join(setting.Rounds.Check("sdk: suggest", "method.rounds", float64(m.Rounds)),
-		setting.Tau.Check("sdk: suggest", "method.tau", float64(m.Tau)))
+	return errors.Join(setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds)),
+		setting.Tau.Check("plan: suggest", "method.tau", float64(m.Tau)))
 }
 
 // batchOf returns how many queries a member with so many samples makes in a local step.
-func batchOf(m Method, samples int) int {
+func batchOf(m sdk.Method, samples int) int {
 	if m.Batch > 0 {
 		return min(m.Batch, samples)
 	}
@@ -302,9 +310,9 @@ func def[T comparable](setting *T, value T) {
 }
 
 // suggestRecords is what [Suggest] does where each record is protected, once estimator, Rho, Gain and Delta are chosen.
-func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
-	if k.Open && m.Estimator == EstimatorPaper { // the table does not fit, and fresh slopes are too noisy
-		m.Estimator = EstimatorCentered
+func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
+	if k.Open && m.Estimator == sdk.EstimatorPaper { // the table does not fit, and fresh slopes are too noisy
+		m.Estimator = sdk.EstimatorCentered
 	}
 	def(&m.Tau, unit.Tau(k.Dim))
 	switch {
@@ -315,7 +323,7 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	}
 	choose := m.Rounds == 0
 	def(&m.Rounds, unit.Rounds(0)) // until the signal is known, which does not depend on the rounds
-	err := setting.Rounds.Check("sdk: suggest", "method.rounds", float64(m.Rounds))
+	err := setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds))
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(unit.Mu(k.Dim, k.Hidden))}
 	}
@@ -331,7 +339,7 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 		one := p
 		if open {
 			one.Clip = 1
-			err = one.spend(m.Rounds, k.noise)
+			err = spend(&one, m.Rounds, k.noise)
 		}
 		signal := unit.Signal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
 		if choose && open {
@@ -344,10 +352,10 @@ func (k Known) suggestRecords(m Method, p Privacy) (Method, Privacy, error) {
 	}
 	def(&p.Clip, round3(radius*m.Eta[0]/mean))
 	if open {
-		err = p.spend(m.Rounds, k.noise)
+		err = spend(&p, m.Rounds, k.noise)
 	}
 	if k.Graph != nil {
-		m.settle(p, k.Graph, k.noise, false)
+		settle(&m, p, k.Graph, k.noise, false)
 	}
 	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err

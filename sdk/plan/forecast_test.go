@@ -1,4 +1,4 @@
-package sdk_test
+package plan_test
 
 import (
 	"encoding/csv"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // clique returns a private fleet of n members, each linked to all others.
@@ -35,7 +36,7 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 // half of them, so the second half tests it.
 func TestForecastIntervals(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open("../.ci/validate/forecast.csv")
+	file, err := os.Open("../../.ci/validate/forecast.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestForecastIntervals(t *testing.T) {
 			value[name], _ = strconv.ParseFloat(line[i], 64) // words are 0
 		}
 		unit := line[slices.Index(lines[0], "unit")]
-		low, _, high := sdk.GainAt(units[unit], value["signal"])
+		low, _, high := plan.GainAt(units[unit], value["signal"])
 		gain := (value["accuracy"] - value["majority"]) / (value["free"] - value["majority"])
 		if all[unit]++; low <= gain && gain <= high {
 			inside[unit]++
@@ -68,14 +69,14 @@ func TestForecastIntervals(t *testing.T) {
 // What would do, does.
 func TestForecastCures(t *testing.T) {
 	few := clique(16, func(f *sdk.Fleet) { f.Dim = 40; f.Privacy.EpsilonLimit = 8 })
-	r, err := few.Forecast(500)
-	if err != nil || r.Gain >= sdk.Enough || !r.Share || r.Members <= 16 || r.Epsilon <= 8 {
+	r, err := plan.Forecast(few, 500)
+	if err != nil || r.Gain >= plan.Enough || !r.Share || r.Members <= 16 || r.Epsilon <= 8 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for what, change := range map[string]func(f *sdk.Fleet){
 		"members": func(f *sdk.Fleet) { *f = *clique(r.Members, func(g *sdk.Fleet) { g.Dim = 40 }) },
 		"epsilon": func(f *sdk.Fleet) {
-			m, p, err := sdk.Suggest(sdk.Known{Dim: 40, Samples: []int{500}, Method: f.Method,
+			m, p, err := plan.Suggest(plan.Known{Dim: 40, Samples: []int{500}, Method: f.Method,
 				Privacy: sdk.Privacy{Clip: f.Privacy.Clip, EpsilonLimit: r.Epsilon}})
 			if f.Method, f.Privacy = m, p; err != nil {
 				t.Fatal(err)
@@ -86,11 +87,11 @@ func TestForecastCures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			most, err := sdk.MostColluders(sdk.Known{Graph: g})
+			most, err := plan.MostColluders(plan.Known{Graph: g})
 			if err != nil || most < 2 {
 				t.Fatal(most, err)
 			}
-			f.Method, f.Privacy, err = sdk.Suggest(sdk.Known{Dim: 40, Samples: []int{500}, Graph: g,
+			f.Method, f.Privacy, err = plan.Suggest(plan.Known{Dim: 40, Samples: []int{500}, Graph: g,
 				Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: most}})
 			if err != nil {
 				t.Fatal(err)
@@ -99,7 +100,7 @@ func TestForecastCures(t *testing.T) {
 	} {
 		f := *few
 		change(&f)
-		if now, err := f.Forecast(500); err != nil || now.Gain < sdk.Enough || now.Members > 0 || now.Share {
+		if now, err := plan.Forecast(&f, 500); err != nil || now.Gain < plan.Enough || now.Members > 0 || now.Share {
 			t.Errorf("%s: %+v, %v", what, now, err)
 		}
 	}
@@ -108,15 +109,15 @@ func TestForecastCures(t *testing.T) {
 // With half the parameters the forecast is what it says; a good run and one with few parameters say nothing of it.
 func TestForecastHalved(t *testing.T) {
 	for _, each := range []bool{false, true} {
-		of := func(n, dim int) *sdk.Forecast {
-			r, err := clique(n, func(f *sdk.Fleet) {
+		of := func(n, dim int) *plan.Outlook {
+			r, err := plan.Forecast(clique(n, func(f *sdk.Fleet) {
 				if f.Dim = dim; each {
 					f.Privacy.Unit = sdk.UnitRecord
 					for range n {
 						f.Records = append(f.Records, 50)
 					}
 				}
-			}).Forecast(50)
+			}), 50)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,21 +140,21 @@ func TestForecastHalved(t *testing.T) {
 // All members call the same runs hopeless, whatever data they have.
 func TestHopeless(t *testing.T) {
 	for want, f := range map[error]*sdk.Fleet{
-		nil:             clique(8, nil),
-		sdk.ErrHopeless: clique(5, func(f *sdk.Fleet) { f.Privacy.Sigma *= 8 }),
+		nil:              clique(8, nil),
+		plan.ErrHopeless: clique(5, func(f *sdk.Fleet) { f.Privacy.Sigma *= 8 }),
 	} {
-		if err := f.Hopeless(); !errors.Is(err, want) {
+		if err := plan.Hopeless(f); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
-		if r, err := f.Forecast(1); err != nil || want != nil && r.Gain > 0.25 {
+		if r, err := plan.Forecast(f, 1); err != nil || want != nil && r.Gain > 0.25 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
 	free := clique(2, func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} })
-	if _, err := free.Forecast(9); err == nil || !strings.Contains(err.Error(), "without noise") || free.Hopeless() != nil {
+	if _, err := plan.Forecast(free, 9); err == nil || !strings.Contains(err.Error(), "without noise") || plan.Hopeless(free) != nil {
 		t.Errorf("%v", err)
 	}
-	if _, err := new(sdk.Fleet).Forecast(9); err == nil || new(sdk.Fleet).Hopeless() != nil {
+	if _, err := plan.Forecast(new(sdk.Fleet), 9); err == nil || plan.Hopeless(new(sdk.Fleet)) != nil {
 		t.Errorf("%v", err)
 	}
 }

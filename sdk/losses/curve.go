@@ -1,6 +1,10 @@
-package sdk
+package losses
 
-import "math"
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+)
 
 // Trend compares the mean losses that this node's own queries had in the last rounds with data. It comes from the data
 // directly and stays on the device. No privacy guarantee covers it, and none covers a decision that is made by looking at
@@ -26,9 +30,9 @@ const (
 	leastFall  = 0.01
 )
 
-// lossCurve keeps the mean loss of each round with data in bounded memory: means of one round each, and, whenever there are
-// too many, of twice as many.
-type lossCurve struct {
+// Curve keeps the mean loss of each round with data in bounded memory: at most 512 means, of one round each, and, whenever there
+// are too many, of twice as many. The zero value is empty and ready to use. It is for one goroutine.
+type Curve struct {
 	means []float64 // of width rounds each, the oldest first
 	width int
 	last  float64 // sum of the means of rounds that do not fill a width yet
@@ -37,18 +41,19 @@ type lossCurve struct {
 	count int
 }
 
-// add takes in the losses of queries. One that cannot be used has no part in the mean.
-func (c *lossCurve) add(losses []float64, usable func(float64) bool) {
+// Add takes in the losses of queries of the round at work, and keeps no reference to them. A loss that is not usable, see
+// [zoest.Usable], is ignored.
+func (c *Curve) Add(losses []float64) {
 	for _, loss := range losses {
-		if usable(loss) {
+		if zoest.Usable(loss) {
 			c.sum += loss
 			c.count++
 		}
 	}
 }
 
-// close ends a round. One without a loss, such as a round of mixing, is none.
-func (c *lossCurve) close() {
+// Close ends a round. A round without a loss, such as one of mixing, does not count.
+func (c *Curve) Close() {
 	if c.count == 0 {
 		return
 	}
@@ -69,8 +74,8 @@ func (c *lossCurve) close() {
 	}
 }
 
-// trend returns nil while there are too few rounds.
-func (c *lossCurve) trend() *Trend {
+// Trend returns what the rounds so far show; nil while there are fewer than 24.
+func (c *Curve) Trend() *Trend {
 	n := len(c.means) / eighths
 	if n*eighths < leastTrend {
 		return nil

@@ -1,4 +1,4 @@
-package sdk
+package plan
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // hidden is a network of one hidden layer with tanh units: of each unit its weights and, with bias, one more, then of each
 // output those of the units and, with bias, one more.
-func hidden(in, units, out int, bias bool) (dim int, loss OracleFunc) {
+func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
 	one := 0
 	if bias {
 		one = 1
@@ -52,7 +53,7 @@ func hidden(in, units, out int, bias bool) (dim int, loss OracleFunc) {
 }
 
 // sparse is a linear model of several classes of which a sample has few columns that are not zero.
-func sparse(columns, classes, few int) (dim int, loss OracleFunc) {
+func sparse(columns, classes, few int) (dim int, loss sdk.OracleFunc) {
 	return columns * classes, func(_ context.Context, x []float32, sample int) (float64, error) {
 		random := rand.New(rand.NewPCG(9, uint64(sample)))
 		logits, sum := make([]float64, classes), 0.0
@@ -73,10 +74,12 @@ func TestSaddle(t *testing.T) {
 	type shape struct {
 		name string
 		dim  int
-		loss OracleFunc
+		loss sdk.OracleFunc
 	}
 	var still, others []shape
-	add := func(to *[]shape, name string, dim int, loss OracleFunc) { *to = append(*to, shape{name, dim, loss}) }
+	add := func(to *[]shape, name string, dim int, loss sdk.OracleFunc) {
+		*to = append(*to, shape{name, dim, loss})
+	}
 	for _, bias := range []bool{false, true} {
 		for _, s := range []struct{ in, units, out int }{{2, 1, 2}, {3, 2, 2}, {30, 8, 2}, {64, 16, 10}} {
 			dim, loss := hidden(s.in, s.units, s.out, bias)
@@ -107,16 +110,16 @@ func TestSaddle(t *testing.T) {
 		return float64(x[0]), nil
 	})
 	for i, s := range append(still, others...) {
-		f := &Fleet{Run: "one", Dim: s.dim, Members: []string{"a"}, Privacy: Privacy{NonPrivate: true},
-			Method: Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}}}
+		f := &sdk.Fleet{Run: "one", Dim: s.dim, Members: []string{"a"}, Privacy: sdk.Privacy{NonPrivate: true},
+			Method: sdk.Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}}}
 		nothingKept := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
-		r := Preflight(t.Context(), Config{Fleet: f, Name: "a", Oracle: s.loss, Samples: 20}, nothingKept)
+		r := Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Oracle: s.loss, Samples: 20}, nothingKept)
 		if (r.Saddle > 0) != (i < len(still)) || r.Saddle > s.dim || r.Saddle == 1 {
 			t.Errorf("%s, %d parameters: saddle %d (oracle: %v)", s.name, s.dim, r.Saddle, r.Oracle)
 		}
 		f.X0 = make([]float32, s.dim)
 		f.X0[0] = 0.5
-		if r := Preflight(t.Context(), Config{Fleet: f, Name: "a", Oracle: s.loss, Samples: 20}, nothingKept); r.Saddle != 0 {
+		if r := Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Oracle: s.loss, Samples: 20}, nothingKept); r.Saddle != 0 {
 			t.Errorf("%s: a saddle of %d at a start that is not zero", s.name, r.Saddle)
 		}
 	}
@@ -125,7 +128,7 @@ func TestSaddle(t *testing.T) {
 	defer cancel()
 	block := make(chan struct{})
 	defer close(block)
-	if n := saddle(ctx, OracleFunc(func(context.Context, []float32, int) (float64, error) { <-block; return 0, nil }), 3, 3); n != 0 {
+	if n := saddle(ctx, sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { <-block; return 0, nil }), 3, 3); n != 0 {
 		t.Errorf("a saddle of %d without an answer", n)
 	}
 }

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Preflight finds what New or Run would end with, under its subject and nowhere else.
-func TestPreflight(t *testing.T) {
+// A check finds what New or Run would end with, under its subject and nowhere else, and asks the oracle nothing.
+func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	own, err := state.CreateLedger(path, "data", nil)
 	if err != nil {
@@ -48,9 +46,7 @@ func TestPreflight(t *testing.T) {
 		return func() (*state.Snapshot, error) { return &k, nil }
 	}
 	here := state.Snapshot{Member: "a", Fleet: f.Hash(), Build: build, Round: 2}
-	loss := func(loss float64, err error) sdk.OracleFunc {
-		return func(context.Context, []float32, int) (float64, error) { return loss, err }
-	}
+	oracle := sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { panic("asked") })
 	for name, c := range map[string]struct {
 		change  func(c *sdk.Config)
 		read    func() (*state.Snapshot, error)
@@ -81,26 +77,12 @@ func TestPreflight(t *testing.T) {
 			k.Ledger = `{"id":"0123456789abcdef0123456789abcdef","seq":9,"hash":"00"}`
 			return &k, nil
 		}, "Ledger", "ledger"},
-		"oracle fails": {func(c *sdk.Config) { c.Oracle = loss(0, errors.New("no data")) }, kept(here), "Oracle", "no data"},
-		"oracle of NaN": {func(c *sdk.Config) { c.Oracle = loss(math.NaN(), nil) }, kept(here), "Oracle",
-			"the loss at the start is NaN"},
-		"oracle panics": {func(c *sdk.Config) {
-			c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { panic("broken") })
-		}, kept(here), "Oracle", "it has panicked: broken"},
-		"oracle hangs": {func(c *sdk.Config) {
-			c.Oracle = sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { select {} })
-		}, kept(here), "Oracle", "deadline"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if name == "oracle hangs" {
-			ctx, cancel = context.WithTimeout(t.Context(), 10*time.Millisecond)
-		}
-		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: loss(1, nil), Ledger: ledger}
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle, Ledger: ledger}
 		c.change(&cfg)
-		r := sdk.Preflight(ctx, cfg, c.read)
-		cancel()
+		r := cfg.Check(c.read)
 		for subject, err := range map[string]error{
-			"Config": r.Config, "State": r.State, "Privacy": r.Privacy, "Ledger": r.Ledger, "Oracle": r.Oracle,
+			"Config": r.Config, "State": r.State, "Privacy": r.Privacy, "Ledger": r.Ledger,
 		} {
 			if (err != nil) != (subject == c.subject) || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %s: %v", name, subject, err)
@@ -119,7 +101,7 @@ func TestPreflight(t *testing.T) {
 		return &k, nil
 	}
 	reads = 1
-	if r := sdk.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Ledger: ledger}, later); r.Ledger != nil ||
+	if r := (sdk.Config{Fleet: f, Name: "a", Ledger: ledger}).Check(later); r.Ledger != nil ||
 		reads != 3 {
 		t.Errorf("%v after %d looks", r.Ledger, reads-1)
 	}

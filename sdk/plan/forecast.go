@@ -1,17 +1,18 @@
-package sdk
+package plan
 
 import (
 	"errors"
 	"fmt"
 	"math"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
-// Forecast says what a private run will be worth, from public numbers alone. Its scale is the gain: 0 is a model that always
+// Outlook says what a private run will be worth, from public numbers alone. Its scale is the gain: 0 is a model that always
 // gives the most frequent answer, and 1 is the same run without noise.
-type Forecast struct {
+type Outlook struct {
 	Signal float64 `json:"signal"` // what is learned, as a multiple of the noise in the members' mean
 	Gain   float64 `json:"gain"`   // half of such runs gained more
 	// Nine of ten such runs gained from Low to High. Below 0 is worse than the most frequent answer.
@@ -31,7 +32,7 @@ type Forecast struct {
 }
 
 const (
-	// Enough is the gain below which a [Forecast] says what would bring more.
+	// Enough is the gain below which an [Outlook] says what would bring more.
 	Enough = 0.8
 	// hopeless is the gain below which a run would spend a privacy budget for next to nothing.
 	hopeless = 0.25
@@ -100,25 +101,26 @@ func (g gains) signal(gain float64) float64 {
 	return a.signal * math.Pow(b.signal/a.signal, min(max(0, (gain-a.gain)/(b.gain-a.gain)), 1))
 }
 
-// gains returns the table for the fleet's unit.
-func (f *Fleet) gains() gains {
-	if f.Privacy.Unit == UnitRecord {
+// gainsOf returns the table for what is protected.
+func gainsOf(u sdk.Unit) gains {
+	if u == sdk.UnitRecord {
 		return recordGains
 	}
 	return clientGains
 }
 
-// Forecast fails if the fleet is not valid or not private. samples is that of each member; 0 means more than enough.
-func (f *Fleet) Forecast(samples int) (*Forecast, error) {
-	p, err := f.plan()
+// Forecast says what a private run of a fleet will be worth, to members with so many samples each; 0 samples mean more than
+// enough. It fails if the fleet is not valid or not private.
+func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
+	g, err := f.Graph()
 	if err != nil {
 		return nil, err
 	}
 	if f.Privacy.NonPrivate {
-		return nil, errors.New("sdk: forecast: a run without noise has none")
+		return nil, errors.New("plan: forecast: a run without noise has none")
 	}
-	signal := f.signal(samples)
-	r, gains := &Forecast{Signal: signal}, f.gains()
+	signal := signalOf(f, samples)
+	r, gains := &Outlook{Signal: signal}, gainsOf(f.Privacy.Unit)
 	if r.Low, r.Gain, r.High = gains.at(signal); r.Gain >= Enough {
 		return r, nil
 	}
@@ -128,7 +130,7 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 	}
 	if half := *f; f.Dim >= manyParameters {
 		half.Dim = (f.Dim + 1) / 2
-		_, gain, _ := gains.at(half.signal(samples))
+		_, gain, _ := gains.at(signalOf(&half, samples))
 		r.Halved = &gain
 	}
 	pr, rho := f.Privacy, f.Rho()
@@ -136,22 +138,22 @@ func (f *Fleet) Forecast(samples int) (*Forecast, error) {
 		r.Epsilon = math.Ceil(pr.Accounting.Epsilon(more, pr.Delta))
 	}
 	if pr.PairSigma == 0 && len(f.Members) > 2 {
-		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: p.graph}
+		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: g}
 		k.Method.Rounds, k.Method.Batch = f.Method.Rounds, f.Method.Batch
-		k.Privacy = Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
+		k.Privacy = sdk.Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
 			Colluders: 1, Unit: pr.Unit}
-		if pr.Unit == UnitRecord {
+		if pr.Unit == sdk.UnitRecord {
 			k.Samples = f.Records
 		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
-		r.Share = err == nil && other.signal(samples) >= mostShare*gains.signal(Enough)
+		r.Share = err == nil && signalOf(&other, samples) >= mostShare*gains.signal(Enough)
 	}
-	if pr.Unit == UnitClient && samples > 0 {
+	if pr.Unit == sdk.UnitClient && samples > 0 {
 		each := *f
-		each.Privacy.Unit, each.Records = UnitRecord, []int{samples}
+		each.Privacy.Unit, each.Records = sdk.UnitRecord, []int{samples}
 		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // the same epsilon
-		_, gain, _ := each.gains().at(each.signal(samples))
+		_, gain, _ := recordGains.at(signalOf(&each, samples))
 		r.Records = gain > max(r.Gain, hopeless)
 	}
 	return r, nil
@@ -162,21 +164,21 @@ var ErrHopeless = errors.New("a privacy budget would be spent for little better 
 
 // Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same run
 // gains without noise, however many samples its members have: see [Forecast].
-func (f *Fleet) Hopeless() error {
+func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
 	}
-	if _, gain, _ := f.gains().at(f.signal(0)); gain < hopeless {
+	if _, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0)); gain < hopeless {
 		return fmt.Errorf("run %q: %w: expect %.0f %% of what %d members gain without noise, want %.0f %% or more", f.Run,
 			ErrHopeless, 100*gain, len(f.Members), 100*hopeless)
 	}
 	return nil
 }
 
-// signal returns how far all clipped updates in a row take the mean of all members, as a multiple of the local noise in it.
-func (f *Fleet) signal(samples int) float64 {
+// signalOf returns how far all clipped updates in a row take the mean of all members, as a multiple of the local noise in it.
+func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
-	if p := f.Privacy; p.Unit == UnitRecord {
+	if p := f.Privacy; p.Unit == sdk.UnitRecord {
 		mean := admm.NewRecords(f.Records, 1).Mean
 		return unit.Agree * unit.Signal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
 	}

@@ -1,4 +1,4 @@
-package sdk_test
+package plan_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -18,38 +19,38 @@ import (
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
-		known                                sdk.Known
+		known                                plan.Known
 		rounds, cooldown, tau                int
 		eta, mu, clip, sigma, delta, epsilon float64
 	}{
-		"private": {sdk.Known{Dim: 6, Samples: equal(50, 64)}, 50, 30, 2, 1.38, 0.612, 0.045, 0.381984, 1e-5, 8},
-		"not private": {sdk.Known{Dim: 6, Samples: equal(50, 64), Privacy: sdk.Privacy{NonPrivate: true}},
+		"private": {plan.Known{Dim: 6, Samples: equal(50, 64)}, 50, 30, 2, 1.38, 0.612, 0.045, 0.381984, 1e-5, 8},
+		"not private": {plan.Known{Dim: 6, Samples: equal(50, 64), Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 0, 2, 1.38, 0.612, 0, 0, 0, 0},
-		"tracking": {sdk.Known{Dim: 6, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
+		"tracking": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 30, 3, 8.48, 0.612, 0, 0, 0, 0},
-		"tracking, uneven": {sdk.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true, Privacy: sdk.Privacy{NonPrivate: true}},
+		"tracking, uneven": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true, Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 30, 3, 25.4, 0.612, 0, 0, 0, 0},
-		"tracking, alone": {sdk.Known{Dim: 6, Samples: equal(1, 3200), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
+		"tracking, alone": {plan.Known{Dim: 6, Samples: equal(1, 3200), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 0, 3, 8.48, 0.612, 0, 0, 0, 0},
-		"tracking, private": {sdk.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
+		"tracking, private": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
 			50, 30, 3, 1.13, 0.612, 0.045, 0.381984, 1e-5, 8},
-		"budget in zcdp": {sdk.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
+		"budget in zcdp": {plan.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
 			Privacy: sdk.Privacy{EpsilonLimit: 2, Delta: 1e-6, Accounting: dpmech.ZCDP}},
 			50, 30, 2, 0.0541, 0.0535, 0.045, 1.51564, 1e-6, 2},
-		"hidden layer": {sdk.Known{Dim: 57, Samples: equal(8, 200), Hidden: true},
+		"hidden layer": {plan.Known{Dim: 57, Samples: equal(8, 200), Hidden: true},
 			50, 30, 2, 2.38, 0.397, 0.045, 0.381984, 1e-5, 8},
-		"steps": {sdk.Known{Dim: 100, Samples: equal(50, 100), Steps: 1000, Privacy: sdk.Privacy{NonPrivate: true}},
+		"steps": {plan.Known{Dim: 100, Samples: equal(50, 100), Steps: 1000, Privacy: sdk.Privacy{NonPrivate: true}},
 			100, 0, 10, 0.134, 0.0474, 0, 0, 0, 0},
-		"queries": {sdk.Known{Dim: 100, Samples: equal(50, 100), Queries: 100000, Method: sdk.Method{Batch: 7}},
+		"queries": {plan.Known{Dim: 100, Samples: equal(50, 100), Queries: 100000, Method: sdk.Method{Batch: 7}},
 			404, 30, 21, 0.0122, 0.0332, 0.00123, 0.0296786, 1e-5, 8},
-		"noise and budget": {sdk.Known{Dim: 100, Samples: equal(50, 100),
+		"noise and budget": {plan.Known{Dim: 100, Samples: equal(50, 100),
 			Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, EpsilonLimit: 8}},
 			156, 30, 2, 0.24, 0.15, 0.2, 3, 1e-5, 8},
-		"fixed": {sdk.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.4},
+		"fixed": {plan.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.4},
 			Method: sdk.Method{Rounds: 20, Cooldown: -1, Tau: 5, Mu: []float64{0.3}, Eta: []float64{0.1}}},
 			20, 0, 5, 0.1, 0.3, 0.4, 2.14745, 1e-5, 8},
 	} {
-		m, p, err := sdk.Suggest(c.known)
+		m, p, err := plan.Suggest(c.known)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -77,24 +78,24 @@ func TestMostColluders(t *testing.T) {
 			t.Fatal(err)
 		}
 		sigma := func(c int) float64 {
-			_, p, err := sdk.Suggest(sdk.Known{Dim: 40, Samples: slices.Repeat([]int{100}, 31), Graph: g,
+			_, p, err := plan.Suggest(plan.Known{Dim: 40, Samples: slices.Repeat([]int{100}, 31), Graph: g,
 				Method: sdk.Method{Rounds: 50}, Privacy: sdk.Privacy{Clip: 1, EpsilonLimit: 8, Colluders: c}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return p.Sigma
 		}
-		got, err := sdk.MostColluders(sdk.Known{Graph: g})
+		got, err := plan.MostColluders(plan.Known{Graph: g})
 		if err != nil || got != want || sigma(got) > 1.1*sigma(1)*(1+1e-4) {
 			t.Errorf("%s: %d, %v, want %d, with noise %v where one colluder takes %v", kind, got, err, want, sigma(got), sigma(1))
 		}
 		if kind == "complete" && sigma(got+1) <= 1.1*sigma(1) {
 			t.Errorf("%s: one more than %d costs %v, little too", kind, got, sigma(got+1))
 		}
-		if n, err := sdk.MostColluders(sdk.Known{Graph: g, Privacy: sdk.Privacy{Partners: -1}}); err != nil || kind != "complete" && n != 1 {
+		if n, err := plan.MostColluders(plan.Known{Graph: g, Privacy: sdk.Privacy{Partners: -1}}); err != nil || kind != "complete" && n != 1 {
 			t.Errorf("%s without partners: %d, %v", kind, n, err)
 		}
-		if n, err := sdk.MostColluders(sdk.Known{Graph: g, Privacy: sdk.Privacy{Partners: 16, Absent: 1}}); err != nil || n < 2 || n > 6 {
+		if n, err := plan.MostColluders(plan.Known{Graph: g, Privacy: sdk.Privacy{Partners: 16, Absent: 1}}); err != nil || n < 2 || n > 6 {
 			t.Errorf("%s with 16 partners: %d, %v", kind, n, err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestSuggestShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, p, err := sdk.Suggest(sdk.Known{Dim: c.dim, Samples: slices.Repeat([]int{c.samples}, c.nodes), Hidden: c.hidden,
+		m, p, err := plan.Suggest(plan.Known{Dim: c.dim, Samples: slices.Repeat([]int{c.samples}, c.nodes), Hidden: c.hidden,
 			Method: c.method, Privacy: sdk.Privacy{EpsilonLimit: c.epsilon, Colluders: 1}, Graph: g})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -176,9 +177,9 @@ func TestSuggestPartners(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known := sdk.Known{Dim: 22, Samples: slices.Repeat([]int{100}, c.nodes), Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8,
+		known := plan.Known{Dim: 22, Samples: slices.Repeat([]int{100}, c.nodes), Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8,
 			Colluders: c.colluders, Absent: c.absent, Partners: c.ask}}
-		_, p, err := sdk.Suggest(known)
+		_, p, err := plan.Suggest(known)
 		if err != nil || p.Partners != c.want {
 			t.Errorf("%+v: %d partners, %v", c, p.Partners, err)
 			continue
@@ -192,7 +193,7 @@ func TestSuggestPartners(t *testing.T) {
 		}
 		if c.want > 0 && c.ask == 0 { // what it would have been
 			known.Privacy.Partners = -1
-			if _, same, err := sdk.Suggest(known); err != nil || p.Sigma/p.Clip > 0.9*same.Sigma/same.Clip {
+			if _, same, err := plan.Suggest(known); err != nil || p.Sigma/p.Clip > 0.9*same.Sigma/same.Clip {
 				t.Errorf("%+v: noise %v of the clip, and %v without partners, %v", c, p.Sigma/p.Clip, same.Sigma/same.Clip, err)
 			}
 		}
@@ -203,20 +204,20 @@ func TestSuggestPartners(t *testing.T) {
 func TestSuggestOpen(t *testing.T) {
 	np := sdk.Privacy{NonPrivate: true}
 	for name, c := range map[string]struct {
-		known      sdk.Known
+		known      plan.Known
 		estimator  sdk.Estimator
 		directions zoest.Distribution
 		tau        int
 	}{
-		"open":    {sdk.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"private": {sdk.Known{Dim: 6, Samples: []int{64}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"tau":     {sdk.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
-		"largest": {sdk.Known{Dim: 1<<14 - 1, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"beyond":  {sdk.Known{Dim: 1 << 14, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
-		"closed": {sdk.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, sdk.EstimatorPaper,
+		"open":    {plan.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"private": {plan.Known{Dim: 6, Samples: []int{64}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"tau":     {plan.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
+		"largest": {plan.Known{Dim: 1<<14 - 1, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"beyond":  {plan.Known{Dim: 1 << 14, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
+		"closed": {plan.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, sdk.EstimatorPaper,
 			zoest.Walsh, 2},
 	} {
-		m, _, err := sdk.Suggest(c.known)
+		m, _, err := plan.Suggest(c.known)
 		if err != nil || m.Estimator != c.estimator || m.Directions != c.directions || m.Tau != c.tau {
 			t.Errorf("%s: %v with %v directions and tau %d, %v; want %v, %v, %d", name, m.Estimator, m.Directions, m.Tau, err,
 				c.estimator, c.directions, c.tau)
@@ -226,7 +227,7 @@ func TestSuggestOpen(t *testing.T) {
 
 func TestSuggestRefuses(t *testing.T) {
 	one := []int{10}
-	for want, k := range map[string]sdk.Known{
+	for want, k := range map[string]plan.Known{
 		"Dim is 0":      {Samples: one},
 		"Samples []":    {Dim: 1},
 		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
@@ -239,7 +240,7 @@ func TestSuggestRefuses(t *testing.T) {
 			Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
 		"epsilon": {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},
 	} {
-		_, _, err := sdk.Suggest(k)
+		_, _, err := plan.Suggest(k)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

@@ -1,4 +1,4 @@
-package sdk
+package plan
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -19,7 +20,7 @@ const (
 // that is smooth there has a gradient of zero in them: a start at zero is a saddle, as of hidden layers, whose weights are
 // multiplied with each other. It returns how many there are, 0 if none were found in time. The losses come from the data:
 // what is found is for the device alone.
-func saddle(ctx context.Context, oracle Oracle, dim, samples int) int {
+func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()
 	found := make(chan int, 1) // an oracle may go on after ctx has ended
@@ -37,7 +38,7 @@ func saddle(ctx context.Context, oracle Oracle, dim, samples int) int {
 
 type saddleProbe struct {
 	ctx    context.Context
-	oracle Oracle
+	oracle sdk.Oracle
 	x      []float32 // zeros between two questions
 	at     []float32 // where a parameter is moved
 	first  []float64 // the losses at zero, NaN of a sample without one

@@ -1,34 +1,10 @@
-package sdk
+package plan
 
 import (
-	"fmt"
 	"sort"
-	"strconv"
 
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk"
 )
-
-// maxPartnered is the largest number of members of whom some share noise that are not neighbors: for more there is no
-// useful bound of what is left of it.
-const maxPartnered = 1024
-
-// NoiseGraph returns who shares noise with whom: g, the graph of who talks to whom, unless members have Partners. seed is
-// Method.Seed.
-func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
-	if p.Partners == 0 {
-		return g, nil
-	}
-	if g.N() > maxPartnered {
-		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("0 in a fleet of more than %d members", maxPartnered)}
-	}
-	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
-	if err != nil {
-		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("a regular graph of %d members: %v", g.N(), err)}
-	}
-	return noise, nil
-}
 
 // Numbers of partners that [Suggest] chooses.
 const (
@@ -41,7 +17,7 @@ const (
 // pairUp chooses who shares noise with whom, if members share any. Where all neighbors of a member may collude, or many of
 // them, little noise is left on the graph of who talks to whom. On a random graph with a few more than twice as many edges at
 // each member as may be lost, nearly all is, and the bound that proves it is close; see sdk/DEFAULTS.md.
-func (k *Known) pairUp(p *Privacy) (err error) {
+func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	open := k.mayPair()
 	p.Partners = max(0, p.Partners)
 	if k.Graph == nil {
@@ -71,15 +47,15 @@ func (k *Known) pairUp(p *Privacy) (err error) {
 
 // mayPair reports whether it is open with whom members share noise, and partners are possible.
 func (k *Known) mayPair() bool {
-	return k.Graph != nil && k.Privacy.Partners == 0 && k.Privacy.Sigma == 0 && k.Graph.N() > 3 && k.Graph.N() <= maxPartnered
+	return k.Graph != nil && k.Privacy.Partners == 0 && k.Privacy.Sigma == 0 && k.Graph.N() > 3 && k.Graph.N() <= sdk.MaxPartnered
 }
 
 // unit returns the own noise of members whose effective sigma is 1.
-func (k *Known) unit(p Privacy) (float64, error) {
+func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {
 		p.Sigma = 1
-		err = p.share(noise)
+		err = share(&p, noise)
 	}
 	return p.Sigma, err
 }
@@ -89,7 +65,7 @@ func (k *Known) unit(p Privacy) (float64, error) {
 // collude or be absent. It depends on Graph and Method.Seed, and on Absent and Partners of Privacy. The error says that not even
 // one is possible.
 func MostColluders(k Known) (int, error) {
-	p := Privacy{Absent: k.Privacy.Absent, Partners: max(0, k.Privacy.Partners)}
+	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: max(0, k.Privacy.Partners)}
 	p.Colluders = 1
 	one, err := k.unit(p)
 	most := one

@@ -1,20 +1,19 @@
-package sdk
+package losses
 
 import (
 	"math"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // curveOf is the curve of a run whose round k has the mean loss f(k).
-func curveOf(rounds int, f func(k int) float64) *lossCurve {
-	c := new(lossCurve)
+func curveOf(rounds int, f func(k int) float64) *Curve {
+	c := new(Curve)
 	for k := range rounds {
-		c.add([]float64{f(k) - 1, f(k) + 1, math.NaN()}, zoest.Usable)
-		c.close()
-		c.close() // a round of mixing
+		c.Add([]float64{f(k) - 1, f(k) + 1, math.NaN()})
+		c.Close()
+		c.Close() // a round of mixing
 	}
 	return c
 }
@@ -40,12 +39,12 @@ func TestTrend(t *testing.T) {
 		{"one outlier", 80, func(k int) float64 { return 0.5 + map[bool]float64{true: 1}[k == 64] }, false},
 		{"fallen, then noise", 400, func(k int) float64 { return math.Exp(-float64(k)/20) + 0.02*s.Normal() }, false},
 	} {
-		got := curveOf(c.rounds, c.loss).trend()
+		got := curveOf(c.rounds, c.loss).Trend()
 		if got == nil || got.Falling != c.falling || got.Rounds > c.rounds || got.Rounds <= c.rounds-c.rounds/100-1 {
 			t.Errorf("%s: %+v, want falling %v", c.name, got, c.falling)
 		}
 	}
-	if got := curveOf(leastTrend-1, func(k int) float64 { return -float64(k) }).trend(); got != nil {
+	if got := curveOf(leastTrend-1, func(k int) float64 { return -float64(k) }).Trend(); got != nil {
 		t.Errorf("a trend of too few rounds: %+v", got)
 	}
 	if c := curveOf(100_000, func(k int) float64 { return -float64(k) }); len(c.means) >= mostMeans {
@@ -65,7 +64,7 @@ func TestTrendOfNoise(t *testing.T) {
 			if curveOf(48, func(int) float64 {
 				level = c.memory*level + s.Normal()
 				return level
-			}).trend().Falling {
+			}).Trend().Falling {
 				falls++
 			}
 		}

@@ -1,0 +1,70 @@
+package sdk
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// Check says why a node cannot be made or come to its end: one error for each subject, nil where nothing is wrong.
+type Check struct {
+	Config  error // the settings, except for what is missing
+	State   error // the stored state cannot be read, or is of another run, member or program
+	Privacy error // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
+	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
+
+	Kept *state.Snapshot // what the node would go on from; nil if there is nothing
+}
+
+// Check applies the rules of [New]. It asks the oracle nothing and writes nothing: the node may be running. Only Fleet and
+// Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
+func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
+	r := new(Check)
+	if _, r.Config = c.validate(false); c.Fleet == nil {
+		return r
+	}
+	hash := c.Fleet.Hash()
+	r.Privacy = c.Fleet.affordable()
+	kept, err := read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		r.State = err
+	default:
+		r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build)
+	}
+	if err == nil && r.State == nil {
+		r.Kept = kept
+	}
+	if c.Ledger != nil && !c.Fleet.Privacy.NonPrivate {
+		r.Ledger = r.checkLedger(&c, hash, read)
+	}
+	return r
+}
+
+// checkLedger compares the ledger with the stored state, and with what the rest of the run will cost.
+func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
+	kept := r.Kept
+	if kept == nil {
+		kept = new(state.Snapshot)
+	}
+	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
+		return err
+	}
+	a, err := newAccount(cfg.Fleet, hash, cfg.Name, cfg.Ledger)
+	if err != nil {
+		return err
+	}
+	a.whole = kept.Replaced
+	err = a.check(true, kept.Round)
+	if err != nil && r.Kept != nil { // a running node may have gone on since the state was read
+		if now, e := read(); e == nil {
+			err = a.check(true, now.Round)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.covers()
+}

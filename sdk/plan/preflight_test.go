@@ -1,0 +1,84 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+func nothing() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
+
+func asks(loss float64, err error) sdk.OracleFunc {
+	return func(context.Context, []float32, int) (float64, error) { return loss, err }
+}
+
+// Preflight says why an oracle cannot be used, and does not wait for one that never answers.
+func TestPreflightOracle(t *testing.T) {
+	for name, c := range map[string]struct {
+		oracle sdk.OracleFunc
+		want   string
+	}{
+		"sound":  {asks(1, nil), ""},
+		"fails":  {asks(0, errors.New("no data")), "no data"},
+		"NaN":    {asks(math.NaN(), nil), "the loss at the start is NaN"},
+		"panics": {func(context.Context, []float32, int) (float64, error) { panic("broken") }, "it has panicked: broken"},
+		"hangs":  {func(context.Context, []float32, int) (float64, error) { select {} }, "deadline"},
+	} {
+		limit := time.Minute
+		if name == "hangs" {
+			limit = 10 * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		r := plan.Preflight(ctx, sdk.Config{Fleet: clique(8, nil), Name: "3", Samples: 5, Oracle: c.oracle}, nothing)
+		cancel()
+		if (r.Oracle != nil) != (c.want != "") || r.Oracle != nil && !strings.Contains(r.Oracle.Error(), c.want) {
+			t.Errorf("%s: %v", name, r.Oracle)
+		}
+		if err := errors.Join(r.Config, r.State, r.Privacy, r.Ledger); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Where each record is protected, a record without a loss does not stop a node, as long as one of the first 16 has one.
+func TestPreflightRecords(t *testing.T) {
+	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} })
+	for first, sound := range map[int]bool{0: true, 15: true, 16: false} {
+		oracle := sdk.OracleFunc(func(_ context.Context, _ []float32, sample int) (float64, error) {
+			if sample < first {
+				return 0, errors.New("no record")
+			}
+			return 1, nil
+		})
+		r := plan.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "0", Samples: 40, Oracle: oracle}, nothing)
+		if (r.Oracle == nil) != sound {
+			t.Errorf("the first record with a loss is %d: %v", first, r.Oracle)
+		}
+	}
+}
+
+// The report has what [sdk.Config.Check] finds and, of a private run, the forecast.
+func TestPreflightChecks(t *testing.T) {
+	f := clique(8, func(f *sdk.Fleet) { f.Privacy.EpsilonLimit = 1 })
+	kept := func() (*state.Snapshot, error) { return &state.Snapshot{Member: "4"}, nil }
+	r := plan.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "3", Samples: 5}, kept)
+	want, err := plan.Forecast(f, 5)
+	if err != nil || r.Config != nil || r.State == nil || r.Privacy == nil || r.Kept != nil || r.Forecast == nil || r.Forecast.Gain != want.Gain {
+		t.Errorf("%+v, %v", r, err)
+	}
+	free := clique(8, func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} })
+	for _, cfg := range []sdk.Config{{Fleet: f, Name: "x", Samples: 5}, {Fleet: free, Name: "3"}, {Name: "3", Oracle: asks(1, nil)}} {
+		r := plan.Preflight(t.Context(), cfg, nothing)
+		if (r.Config == nil) != (cfg.Fleet == free) || r.Forecast != nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}
