@@ -100,7 +100,7 @@ func (r *run) relay(to int, answer bool) {
 		return
 	}
 	r.relays.asked[to] = true
-	m.Signed.Known = packDevices(mine)
+	m.Signed.Known = trust.PackDevices(mine)
 	_ = r.post(to, m) // it is within its limits
 }
 
@@ -139,7 +139,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 	if r.relays == nil || r.outbox[m.From] == nil {
 		return errors.New("sdk: the sender passes on offers, and neighbors alone share noise in this fleet, or it is no neighbor")
 	}
-	theirs, err := unpackDevices(m.Signed.Known, len(members))
+	theirs, err := trust.ParseDevices(m.Signed.Known, len(members))
 	if err != nil || r.secrets.Kept == nil {
 		return err
 	}
@@ -183,30 +183,4 @@ func (r *run) relayAgain(still bool) {
 	for _, j := range r.neighbors {
 		r.relay(j, false)
 	}
-}
-
-// packDevices returns two bits for each member, the first member in the lowest bits of the first byte.
-func packDevices(devices []uint8) []byte {
-	b := make([]byte, (len(devices)+3)/4)
-	for i, d := range devices {
-		b[i/4] |= d << (i % 4 * 2)
-	}
-	return b
-}
-
-// unpackDevices reads what packDevices wrote for so many members, and nothing else.
-func unpackDevices(b []byte, members int) ([]uint8, error) {
-	if len(b) != (members+3)/4 {
-		return nil, fmt.Errorf("sdk: the sender says whose offers it holds in %d bytes, want %d", len(b), (members+3)/4)
-	}
-	devices := make([]uint8, 4*len(b))
-	for i := range devices {
-		devices[i] = b[i/4] >> (i % 4 * 2) & 3
-	}
-	for _, d := range devices[members:] {
-		if d != 0 {
-			return nil, fmt.Errorf("sdk: the sender says that it holds offers of more than %d members", members)
-		}
-	}
-	return devices[:members], nil
 }

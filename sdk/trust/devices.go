@@ -1,0 +1,30 @@
+package trust
+
+import "fmt"
+
+// PackDevices returns whose offers a member holds, the device of each as [Secrets.Holds] has it, in two bits: the first member's are
+// the lowest bits of the first byte.
+func PackDevices(devices []uint8) []byte {
+	b := make([]byte, (len(devices)+3)/4)
+	for i, d := range devices {
+		b[i/4] |= d << (i % 4 * 2)
+	}
+	return b
+}
+
+// ParseDevices reads what PackDevices wrote for so many members, and nothing else.
+func ParseDevices(b []byte, members int) ([]uint8, error) {
+	if len(b) != (members+3)/4 {
+		return nil, fmt.Errorf("trust: the sender says whose offers it holds in %d bytes, want %d", len(b), (members+3)/4)
+	}
+	devices := make([]uint8, 4*len(b))
+	for i := range devices {
+		devices[i] = b[i/4] >> (i % 4 * 2) & 3
+	}
+	for _, d := range devices[members:] {
+		if d != 0 {
+			return nil, fmt.Errorf("trust: the sender says that it holds offers of more than %d members", members)
+		}
+	}
+	return devices[:members], nil
+}
