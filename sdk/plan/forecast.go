@@ -159,8 +159,8 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	return r, nil
 }
 
-// ErrHopeless says that a privacy budget would be spent for little better than the most frequent answer.
-var ErrHopeless = errors.New("a privacy budget would be spent for little better than the most frequent answer")
+// ErrHopeless says that a privacy budget would be spent for next to nothing.
+var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
 // Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same run
 // gains without noise, however many samples its members have: see [Forecast].
@@ -170,7 +170,7 @@ func Hopeless(f *sdk.Fleet) error {
 	}
 	if _, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0)); gain < hopeless {
 		return fmt.Errorf("run %q: %w: expect %.0f %% of what %d members gain without noise, want %.0f %% or more", f.Run,
-			ErrHopeless, 100*gain, len(f.Members), 100*hopeless)
+			ErrHopeless, 100*max(gain, 0), len(f.Members), 100*hopeless)
 	}
 	return nil
 }

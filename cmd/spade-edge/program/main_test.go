@@ -160,7 +160,7 @@ func TestDemoDefault(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for _, want := range []string{"-epsilon 1 ", "forecast: good", "over TLS websockets on this machine: 28"} {
+	for _, want := range []string{"-epsilon 1 ", "forecast: 9", "over TLS websockets on this machine: 28"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %q in\n%s", want, log)
 		}

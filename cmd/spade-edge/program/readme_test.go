@@ -43,7 +43,7 @@ func TestReadmeFleet(t *testing.T) {
 		"next           for each node: spade-edge check trial/node-0/node.json", // init
 		"has spent epsilon 0.00 against everybody else together in 0 releases",  // check
 		"page: http://127.0.0.1:8080/", "page: http://127.0.0.1:8085/",          // run
-		"release        40 of 40 of run \"trial\" by \"node-0\"", // export
+		"release        50 of 50 of run \"trial\" by \"node-0\"", // export
 		"model.npy: OK",                 // sha256sum
 		"verified: signed with the key", // privacy
 		"countersigned by \"node-1\", \"node-2\", ",

@@ -109,7 +109,7 @@ var privacyTroubles = map[string]provocation{
 		file := b.private.variant(t, "fleet.json", `"delta": 0.00001`, `"delta": 0.00001, "epsilon_limit": 0.5`)
 		return said("run", b.private.variant(t, "a.json", "fleet.json", file[len(b.private.dir)+1:]))
 	},
-	"... a privacy budget would be spent for little better than guessing: ...": func(t *testing.T, _ *bench) (int, string) {
+	"... a privacy budget would be spent for next to nothing: ...": func(t *testing.T, _ *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "few")
 		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5"); code != cli.ExitDone {
 			t.Fatal(text)

@@ -133,7 +133,7 @@ func (n *Node) Ready() error {
 
 // Options are how a node runs.
 type Options struct {
-	Anyway  bool              // begin even if the forecast is that the run will be little better than guessing
+	Anyway  bool              // begin even if the forecast is that the run will gain next to nothing
 	Recover bool              // with an empty state folder, take the place of a lost device
 	Lines   func(line string) // if not nil, is told what happens, from several goroutines
 }

@@ -20,7 +20,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	addr := c.String("http", "",
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
 	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
-	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will be little better than guessing")
+	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will gain next to nothing")
 	without := c.String("without", "", "go on without neighbors that are silent for good, or others whose keys never come: their `names`, with commas")
 	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
 		"least 2m (default what the node file says, or wait)")
