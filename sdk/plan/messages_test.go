@@ -1,0 +1,37 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
+)
+
+// A private run by default takes few rounds of messages for 50 of learning. With -v the test prints them, beside those of
+// the method's own steps: the table of sdk/DEFAULTS.md.
+func TestRoundsOfMessages(t *testing.T) {
+	for _, c := range []struct {
+		graph         string
+		members, most int
+	}{{"ring", 31, 350}, {"er:0.3", 31, 250}, {"grid:5x6", 30, 300}, {"complete", 10, 150}, {"ring", 100, 400}, {"er:0.05", 200, 250}} {
+		g, err := graph.Parse(c.graph, c.members, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := func(m sdk.Method, partners int) int {
+			m, _, err := plan.Suggest(plan.Known{Dim: 40, Samples: slices.Repeat([]int{100}, c.members), Graph: g, Open: true, Method: m,
+				Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: 1, Partners: partners}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Last()
+		}
+		own, found := rounds(sdk.Method{Consensus: -1}, -1), rounds(sdk.Method{}, 0)
+		t.Logf("%s, N = %d: %d rounds by the method's own steps, %d by default", c.graph, c.members, own, found)
+		if found > c.most {
+			t.Errorf("%s, N = %d: %d rounds of messages, want at most %d", c.graph, c.members, found, c.most)
+		}
+	}
+}
