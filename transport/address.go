@@ -19,6 +19,8 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 	switch {
 	case u.Scheme == "ws":
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path, there is no mode without TLS", s)
+	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
+		return "", "", fmt.Errorf("address %q: want one scheme, and a port after a colon: wss://host:port/path", s)
 	case u.Scheme != "wss" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path", s)
 	}
