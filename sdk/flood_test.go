@@ -25,7 +25,7 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	var log syncBuffer
 	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
 	big := make([]byte, giant)
-	lengths := map[int]int{2: giant, 5: wire.MaxFrame(6) + 1} // by the round in which they are sent, once
+	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // by the round in which they are sent, once
 	var sys uint64
 	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
 		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {

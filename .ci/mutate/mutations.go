@@ -469,7 +469,7 @@ var mutations = []mutation{
 	{"long steps where there is noise", "sdk/plan/suggest.go",
 		"case tracking && p.NonPrivate:", "case tracking:", choices},
 	{"models apart at the end of a run without noise", "sdk/plan/suggest.go",
-		"m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1)", "false)", choices},
+		"m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1 && k.Steps == 0)", "false)", choices},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

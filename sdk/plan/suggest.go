@@ -77,7 +77,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
 	}
-	if k.Graph == nil && (!p.NonPrivate || m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1) {
+	if k.Graph == nil && (!p.NonPrivate || m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1 && k.Steps == 0) {
 		def(&m.Cooldown, 30)
 	}
 	if p.Unit == sdk.UnitRecord && !p.NonPrivate {
