@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 	said := native.start(t, nil, program, "errors", nodeFile(dir, "alone"), "-", "0").wait(t, 0)
 	const want = `empty 0
 null: -2: host: there is neither the path nor the text of a node file
-no file: -2: fleetfile: a node file: stat /nonexistent/node.json: no such file or directory
+no file: -2: fleetfile: a node file: open /nonexistent/node.json: no such file or directory
 no samples: -2: host: there are 0 samples, want 1..2147483647
 no loss: -2: host: there are 5 samples and no loss, want both or neither
 too many: -2: host: there are 18446744073709551615 samples, want 1..2147483647

@@ -195,7 +195,7 @@ intervals are those of the splits, not of hospitals like these.
 - *alone*, *pooled*: logistic regression (ridge penalty 1) on the hospital's own or on everybody's patients; *of another*: the mean of what the other
   three's own models are worth here.
 - *%s*: each hospital is a fleet of its own, without noise. It stops early, which spares small hospitals what logistic regression makes up.
-- *%s*: all settings are those that "spade-edge init" chooses from public numbers; *with colluders 1*: neighbors share noise, and
+- *%s*: all settings are those that "spade-edge init" chose from public numbers when these runs were made; *with colluders 1*: neighbors share noise, and
   epsilon holds against whoever sees everything together with any one hospital, not against the three others together.
 - Everything else has settings from a search on three other splits of the same patients (%d points), which flatters it where there is no noise; with
   noise three runs tell little. It may ask for %d losses a sample and round. 1P-DSG is decentralized gradient descent from losses, DP-FedAvg is

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/unit"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -193,9 +196,12 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
 	}
+	// These results were made before steps without noise were longer, before 20 rounds where much is left of records, before
+	// partners, and by the method's own steps for clients.
+	known.Privacy.Partners = -1
 	if c.each() {
-		known.Privacy.Unit, f.Records, known.Columns = sdk.UnitRecord, samples, true
-	} else { // by the method's own steps, which these results were made with
+		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, unit.Rounds(0)
+	} else {
 		known.Method.Consensus = -1
 	}
 	var err error
@@ -206,6 +212,15 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	}
 	if f.Method, f.Privacy, err = plan.Suggest(known); err != nil {
 		return nil, err
+	}
+	if c.epsilon == 0 {
+		queries := 0
+		for _, n := range samples {
+			queries += n
+		}
+		eta := 1.6 * f.Method.Mu[0] * math.Sqrt(float64(queries)/float64(f.Method.Rounds*f.Method.Tau))
+		eta, _ = strconv.ParseFloat(strconv.FormatFloat(eta, 'g', 3, 64), 64)
+		f.Method.Eta, f.Method.Cooldown = admm.Schedule{eta}, 0
 	}
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
