@@ -5,6 +5,7 @@
 //
 //	go run ./.ci/mutate            all, in some minutes, with a worker for each processor
 //	go run ./.ci/mutate penalty    those with this word in their name
+//	go run ./.ci/mutate 2/3        every third of them, from the second on
 //	go run ./.ci/mutate -fits      no tests: only checks that each change still fits the source
 //
 // Tests against golden values are left out: they notice every change of bits, and do not say what is wrong with it.
@@ -43,8 +44,17 @@ func run(words []string) error {
 	}
 	var chosen []mutation
 	var suites []suite
-	for _, m := range mutations {
-		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m.name, w) }) {
+	part, parts := 1, 1
+	if len(words) == 1 {
+		if _, err := fmt.Sscanf(words[0], "%d/%d", &part, &parts); err == nil {
+			words = nil
+		}
+	}
+	if part < 1 || part > parts {
+		return fmt.Errorf("part %d/%d, want 1/%d to %d/%d", part, parts, parts, parts, parts)
+	}
+	for i, m := range mutations {
+		if i%parts != part-1 || len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m.name, w) }) {
 			continue
 		}
 		chosen = append(chosen, m)
