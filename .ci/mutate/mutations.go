@@ -460,7 +460,7 @@ var mutations = []mutation{
 	{"preflight: what a check finds is lost", "sdk/plan/preflight.go", "PreflightReport{Check: *cfg.Check(read)}", "PreflightReport{}",
 		suite{"./sdk/plan", "PreflightChecks"}},
 	{"saddle: parameters of which a half matters", "sdk/plan/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
-	{"input: a pipe is a file", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case info.Size() <= limit:",
+	{"input: a file of any length", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case mode.IsRegular():",
 		suite{"./sdk/regular", "."}},
 	{"input: numbers beyond float32", "sdk/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
 		suite{"./sdk/task", "RecipeFaults"}},
