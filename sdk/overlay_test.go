@@ -134,9 +134,9 @@ func TestBytesOfOffers(t *testing.T) {
 		}
 		for i, from := range f.Members {
 			if trs[i], err = lying(trs[i], f, from, nil, func(to string, m admm.Message) []admm.Message {
+				mu.Lock() // a codec is for one goroutine
+				defer mu.Unlock()
 				if frame, err := codec.Append(nil, &m); m.Kind == admm.Relay && err == nil {
-					mu.Lock()
-					defer mu.Unlock()
 					sent[[2]string{from, to}] += len(frame)
 				}
 				return []admm.Message{m}
