@@ -99,7 +99,7 @@ class LocalNodes(unittest.TestCase):
         """A loss that raises ends a run without privacy with its traceback; a wrong file and a node that is closed are named."""
         with self.assertRaisesRegex(SpadeEdgeError, "nope.json") as caught:
             LocalNode("nope.json")
-        self.assertEqual(caught.exception.code, 64)
+        self.assertEqual(caught.exception.code, 2)
         with self.fleet("bad", "a", "b") as fleet:
             node = LocalNode(fleet.nodes["a"].file, lambda x, h: 1 / 0, 50)
             with self.assertRaisesRegex(SpadeEdgeError, "ZeroDivisionError"):
