@@ -320,7 +320,7 @@ var mutations = []mutation{
 	{"story: a slot is asked about again and again", "sdk/trust/gossip.go", "		c.passed = true\n", "", suite{"./sdk/trust", "WrongQuestions"}},
 	{"story: many digests of many members", "sdk/trust/gossip.go",
 		"%g.every == 0 && g.bad", "%g.every >= 0 && g.bad", gossip},
-	{"story: who works with a member that has two is not told", "sdk/trust/gossip.go", "s.Round == release-2 && g.bad", "s.Round == release && g.bad",
+	{"story: a neighbor of a convicted member is not told", "sdk/trust/gossip.go", "s.Round == release-2 && g.bad", "s.Round == release && g.bad",
 		gossip},
 	{"story: a way back to one story", "sdk/trust/check.go", "&& r.Prev != before.Statement.ID(peer.Scope) {",
 		"&& r.Prev == [32]byte{} {", gossip},

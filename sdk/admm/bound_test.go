@@ -41,7 +41,7 @@ func roomForNoise(t *testing.T, members int) {
 				if err := watch.Impossible(msg.Round, msg.Payload()); err != nil {
 					t.Fatal(err)
 				}
-				if i == 0 { // the bad one is at the edge for ever
+				if i == 0 { // the bad member stays at the edge
 					for c, at := range net.machines[1].base {
 						_, high := watch.boundOf(msg.Round).steps(0)
 						msg.Grid[c] = high - at

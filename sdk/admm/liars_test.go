@@ -194,7 +194,7 @@ func (w *liars) lie(msg Message) Message {
 	return msg
 }
 
-// deliver hands out what is on its way. A machine's driver drops the edge to who has sent what is impossible.
+// deliver hands out what is on its way. A machine's driver drops the edge to a member that sends an impossible release.
 func (w *liars) deliver(t *testing.T) {
 	all := w.flying
 	w.flying = nil

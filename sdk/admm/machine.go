@@ -304,7 +304,7 @@ func (m *Machine) Status() Status {
 }
 
 // Outgrown returns the first release since the machine was made that was cut back to the public bound, which no member that
-// learns reaches: the run diverges, or a neighbor drives it away. 0 if there is none.
+// learns reaches: the run diverges, or a neighbor drives it away. It is 0 if no release was cut back.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
 // Heard returns the highest release of a neighbor that was ever held; 0 if there is none, or no such neighbor.

@@ -43,7 +43,7 @@ type saddleProbe struct {
 	at     []float32 // where a parameter is moved
 	first  []float64 // the losses at zero, NaN of a sample without one
 	random *rand.Rand
-	failed bool // a loss could not be had
+	failed bool // the oracle failed
 }
 
 func (p *saddleProbe) loss(sample int) float64 {

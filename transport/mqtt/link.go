@@ -23,7 +23,7 @@ type link struct {
 	lost      func() // called when the broker has no session that it had before
 
 	mu     sync.Mutex // of what follows
-	conn   *conn      // nil if there is none
+	conn   *conn      // nil while the link is down
 	piece  int        // of the last connection
 	served bool       // there was a connection
 }

@@ -1,0 +1,330 @@
+package trust_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
+)
+
+// world is a fleet that makes releases in step. Members 0..bad-1 of an order by chance are bad.
+type world struct {
+	t       testing.TB
+	rnd     *rand.Rand
+	g       *graph.Graph
+	names   []string
+	logs    []*trust.Log
+	bad     []bool
+	cut     map[[2]int]bool // edges that were dropped, both ways
+	split   int             // the release from which the bad have two stories; 0 for never
+	queue   []parcel
+	proof   []map[int]bool // by member: against whom there is evidence
+	asked   int
+	behind  bool            // questions take a round for an edge
+	stories []map[bool]last // of the bad: what each of their two stories has signed last
+}
+
+type parcel struct {
+	from, to int
+	m        *admm.Message
+}
+
+type last struct{ statement signed.Statement }
+
+var worldFleet = [32]byte{7}
+
+func worldKey(name string) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-len(name)), name...))
+}
+
+func newWorld(t testing.TB, seed uint64, g *graph.Graph, bad int) *world {
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), g: g, cut: map[[2]int]bool{}, bad: make([]bool, g.N())}
+	for i := range g.N() {
+		w.names = append(w.names, fmt.Sprintf("m%d", i))
+		w.proof = append(w.proof, map[int]bool{})
+		w.stories = append(w.stories, map[bool]last{})
+	}
+	for i := range g.N() {
+		w.logs = append(w.logs, w.device(i))
+	}
+	for _, i := range w.rnd.Perm(g.N())[:bad] {
+		w.bad[i] = true
+	}
+	return w
+}
+
+// device returns the log of a member that has just started.
+func (w *world) device(i int) *trust.Log {
+	names := map[int]string{}
+	for _, j := range w.g.Neighbors(i) {
+		names[j] = w.names[j]
+	}
+	l := trust.NewLog("worlds", worldFleet, w.names[i], names)
+	l.Key = worldKey(w.names[i])
+	l.Keys = func(name string) []ed25519.PublicKey {
+		return []ed25519.PublicKey{worldKey(name).Public().(ed25519.PublicKey)}
+	}
+	l.Compare("worlds", worldFleet, w.names, i)
+	for of := range w.proof[i] {
+		l.Gossip.Convict(of, admm.MaxTakeovers)
+	}
+	return l
+}
+
+func (w *world) open(i, j int) bool { return !w.cut[[2]int{min(i, j), max(i, j)}] }
+
+// hops returns how far apart honest members are over edges in use between honest members; -1 if there is no way.
+func (w *world) hops(a, b int) int {
+	away := make([]int, w.g.N())
+	away[a] = 1
+	for queue := []int{a}; len(queue) > 0; queue = queue[1:] {
+		for _, j := range w.g.Neighbors(queue[0]) {
+			if away[j] == 0 && !w.bad[j] && w.open(queue[0], j) {
+				away[j] = away[queue[0]] + 1
+				queue = append(queue, j)
+			}
+		}
+	}
+	return away[b] - 1
+}
+
+// second reports which of its two stories a bad member tells a neighbor.
+func (w *world) second(i, to int) bool { return (i*31+to*17)%3 == 1 }
+
+// say puts questions on their way.
+func (w *world) say(from int, list []trust.Question) {
+	w.asked += len(list)
+	for i := range list {
+		for _, j := range w.g.Neighbors(from) {
+			if w.open(from, j) {
+				w.queue = append(w.queue, parcel{from, j, list[i].Message()})
+			}
+		}
+	}
+}
+
+// learn takes in evidence, which the node shows to all.
+func (w *world) learn(at int, e *signed.Evidence) {
+	of := slices.Index(w.names, e.Member)
+	if !w.bad[of] {
+		w.t.Fatalf("evidence against member %d, which is honest: %+v", of, e)
+	}
+	if err := e.Verify("worlds", worldFleet, w.logs[at].Keys(e.Member)); err != nil {
+		w.t.Fatal(err)
+	}
+	if !w.logs[at].Gossip.Convict(of, e.First.Epoch) {
+		return
+	}
+	w.proof[at][of] = true
+	for _, j := range w.g.Neighbors(at) {
+		if w.open(at, j) && j != of {
+			w.queue = append(w.queue, parcel{at, j, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{
+				Proof: e.First.Append(nil), Other: e.Second.Append(nil), Digests: trust.About(of, e.First.Epoch)}}})
+		}
+	}
+}
+
+// deliver hands over what is on its way; with behind only what was there before.
+func (w *world) deliver() {
+	for left := len(w.queue); len(w.queue) > 0 && (left > 0 || !w.behind); left-- {
+		p := w.queue[0]
+		w.queue = w.queue[1:]
+		if w.bad[p.to] { // answers nothing, and may ask what it likes
+			continue
+		}
+		p.m.From = p.from
+		l := w.logs[p.to]
+		if p.m.Kind == admm.Conflict {
+			if of, e, err := l.Double(p.m); err != nil {
+				w.t.Fatal(err)
+			} else if of >= 0 {
+				w.learn(p.to, &e)
+			}
+			continue
+		}
+		send, double, err := l.Gossip.Question(p.m)
+		if err != nil && !w.bad[p.from] {
+			w.t.Fatalf("a question of an honest member: %v", err)
+		}
+		w.say(p.to, send)
+		if double != nil {
+			w.learn(p.to, double)
+		}
+	}
+}
+
+// release is what a member sends to a neighbor in a round, which its log has signed.
+func (w *world) release(i, to, round int, x []float32) *admm.Message {
+	l := w.logs[i]
+	m := &admm.Message{Kind: admm.Release, From: i, To: to, Round: round, Vector: x}
+	l.Attach(m)
+	if !w.bad[i] {
+		return m
+	}
+	if w.split > 0 && round >= w.split {
+		other := w.second(i, to)
+		told := w.stories[i][other]
+		if told.statement.Round != round {
+			st := *l.Own.Of(round)
+			if told.statement.Round == round-1 {
+				st.Prev = told.statement.ID(l.Scope)
+			}
+			if other {
+				st.Value = signed.Digest([]float32{-x[0]}, nil)
+			}
+			st.Sign(l.Key, l.Scope)
+			told.statement = st
+			w.stories[i][other] = told
+		}
+		if other {
+			m.Vector = []float32{-x[0]}
+		}
+		m.Signed.Own = told.statement.Append(nil)
+	}
+	m.Signed.Digests = w.lies(i, round, m.Signed.Digests)
+	return m
+}
+
+// lies changes digests, and adds made-up ones: of slots that nobody has heard of yet, of other epochs, and any.
+func (w *world) lies(i, round int, list []byte) []byte {
+	list = bytes.Clone(list)
+	for b := range slices.Chunk(list, trust.DigestSize) {
+		if w.rnd.IntN(3) == 0 {
+			b[4+w.rnd.IntN(12)]++
+		}
+	}
+	for range w.rnd.IntN(2 * len(w.names)) {
+		at := uint16(w.rnd.IntN(admm.MaxTakeovers+1))<<14 | uint16(1+w.rnd.IntN(round))
+		if round-int(at&(1<<14-1)) < 1 {
+			continue
+		}
+		list = binary.BigEndian.AppendUint16(list, uint16(w.rnd.IntN(len(w.names))))
+		list = append(binary.BigEndian.AppendUint16(list, at), make([]byte, 12)...)
+		binary.BigEndian.PutUint64(list[len(list)-8:], w.rnd.Uint64N(2))
+	}
+	return list[:min(len(list), signed.MaxDigests)]
+}
+
+// round takes all members through one release. churn lets honest members lose edges, devices and memory.
+func (w *world) round(round int, churn bool) {
+	for i, l := range w.logs {
+		var used []*trust.Used
+		for _, j := range w.g.Neighbors(i) {
+			if u := l.Peers[j].Taken(round - 1); u != nil && w.open(i, j) && !w.proof[i][j] {
+				used = append(used, u)
+			}
+		}
+		found := l.Gossip.Begin(round, used)
+		if w.bad[i] {
+			for range w.rnd.IntN(3) { // a question without a reason
+				q := trust.Question{Slot: trust.Slot{Member: w.rnd.IntN(len(w.names)), Round: 1 + w.rnd.IntN(round)}}
+				if forged := (signed.Statement{Kind: signed.Release, Round: q.Round, Value: [32]byte{1}}); q.Member != i && w.rnd.IntN(3) == 0 {
+					forged.Sign(l.Key, signed.NewScope("worlds", worldFleet, w.names[q.Member]))
+					q.Statement = &forged
+				}
+				w.say(i, []trust.Question{q})
+			}
+			continue
+		}
+		w.say(i, found.Ask)
+		for k := range found.Doubles {
+			w.learn(i, &found.Doubles[k])
+		}
+	}
+	w.deliver()
+	for i, l := range w.logs {
+		x := []float32{w.rnd.Float32() + 1}
+		if err := l.Sign(&admm.State{Round: round, X: x}); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, j := range w.g.Neighbors(i) {
+			if w.open(i, j) && !w.proof[j][i] {
+				m := w.release(i, j, round, x)
+				m.From = i
+				if _, err := w.logs[j].Release(w.logs[j].Peers[i], m); err != nil {
+					if !w.bad[i] {
+						w.t.Fatalf("a release of an honest member: %v", err)
+					}
+					continue
+				}
+				w.logs[j].Peers[i].Take(m)
+			}
+		}
+	}
+	if !churn {
+		return
+	}
+	switch i := w.rnd.IntN(len(w.logs)); {
+	case w.bad[i]:
+	case w.rnd.IntN(4) == 0: // an edge is given up
+		if list := w.g.Neighbors(i); len(list) > 0 {
+			j := list[w.rnd.IntN(len(list))]
+			w.cut[[2]int{min(i, j), max(i, j)}] = true
+		}
+	case w.rnd.IntN(3) == 0: // another device takes over, after this release, without what the lost one knew
+		if epoch := w.logs[i].Epoch + 1; epoch <= admm.MaxTakeovers {
+			w.logs[i] = w.device(i)
+			w.logs[i].Epoch = epoch
+		}
+	case w.rnd.IntN(2) == 0: // started again: its own chain and what it holds is stored, the rest is not
+		old := w.logs[i]
+		w.logs[i] = w.device(i)
+		w.logs[i].Own, w.logs[i].Epoch = old.Own, old.Epoch
+		for j, p := range old.Peers {
+			w.logs[i].Peers[j].Held = p.Held
+		}
+	}
+}
+
+// graphs are those of a world by its seed, of 5 to 12 members.
+func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
+	n := 5 + int(seed/4%8)
+	var g *graph.Graph
+	var err error
+	name := []string{"complete", "ring with chords", "er:0.5", "grid"}[seed%4]
+	switch name {
+	case "ring with chords":
+		var edges [][2]int
+		for i := range n {
+			edges = append(edges, [2]int{i, (i + 1) % n})
+		}
+		for i := 0; i+3 < n; i += 4 {
+			edges = append(edges, [2]int{i, i + 3})
+		}
+		g, err = graph.New(n, edges)
+	case "grid":
+		name = fmt.Sprintf("grid:%dx3", n/3+1)
+		g, err = graph.Parse(name, (n/3+1)*3, seed)
+	default:
+		g, err = graph.Parse(name, n, seed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, name
+}
+
+// worldsWanted returns how many worlds to play, and the first.
+func worldsWanted(t *testing.T, usual int) (first, count int) {
+	count = usual
+	for name, to := range map[string]*int{"SPADE_STORIES": &count, "SPADE_STORY_SEED": &first} {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*to = n
+		}
+	}
+	return first, count
+}
