@@ -107,11 +107,7 @@ func (c *Config) validate() error {
 	} else if u, _, _ := sealed.Split(c.URL); u.User != nil {
 		faults.Add("URL %q has a user in it, want that in Login", u.Redacted())
 	}
-	if c.Proxy != nil {
-		if err := transport.CheckProxy(c.Proxy); err != nil {
-			faults.Add("Proxy: %w", err)
-		}
-	}
+	faults.CheckProxy(c.Proxy)
 	if c.MaxAge < 0 || c.MaxAge > 0 && c.MaxAge < time.Second || c.MaxAge/time.Second > 1<<32-2 {
 		faults.Add("MaxAge is %v, want 0 or 1s to %v", c.MaxAge, time.Duration(1<<32-2)*time.Second)
 	}

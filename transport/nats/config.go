@@ -119,11 +119,7 @@ func (c *Config) validate() error {
 			faults.Add("URLs[%d]: %q and %q, want websockets with one path or none", i, sealed.Redacted(c.URLs[0]), sealed.Redacted(s))
 		}
 	}
-	if c.Proxy != nil {
-		if err := transport.CheckProxy(c.Proxy); err != nil {
-			faults.Add("Proxy: %w", err)
-		}
-	}
+	faults.CheckProxy(c.Proxy)
 	if c.MaxAge < 0 || c.MaxAge > 0 && c.MaxAge < time.Second {
 		faults.Add("MaxAge is %v, want 0 or at least 1s", c.MaxAge)
 	}

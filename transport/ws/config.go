@@ -86,11 +86,7 @@ func (c *Config) validate() error {
 			faults.Add("Listen is %q, want host:port: %w", c.Listen, err)
 		}
 	}
-	if c.Proxy != nil {
-		if err := transport.CheckProxy(c.Proxy); err != nil {
-			faults.Add("Proxy: %w", err)
-		}
-	}
+	faults.CheckProxy(c.Proxy)
 	checkPeers(&faults, c.Name, own, c.Peers)
 	return faults.Err()
 }

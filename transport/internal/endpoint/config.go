@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"time"
 
@@ -40,6 +41,16 @@ func (f *Faults) Add(format string, args ...any) {
 
 // Err returns all faults, nil if there are none.
 func (f *Faults) Err() error { return errors.Join(f.list...) }
+
+// CheckProxy reports what is wrong with a proxy for outgoing connections; nil is none.
+func (f *Faults) CheckProxy(proxy *url.URL) {
+	if proxy == nil {
+		return
+	}
+	if err := transport.CheckProxy(proxy); err != nil {
+		f.Add("Proxy: %w", err)
+	}
+}
 
 // CheckNode reports what is wrong with a node's own name, key and frame limit. It returns the public half of the key,
 // nil if the key is not valid.
