@@ -199,7 +199,7 @@ func (n *Node) Spend() dpmech.Total {
 	return dpmech.Total{}
 }
 
-// Levels returns those of [Privacy.Levels], the node's own, not to be changed.
+// Levels returns those of [Fleet.Levels], the node's own, not to be changed.
 func (n *Node) Levels() []dpmech.Level { return n.levels }
 
 // publish makes the machine's state visible from outside.

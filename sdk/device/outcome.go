@@ -40,7 +40,7 @@ type Outcome struct {
 	Quarantined []string `json:"quarantined,omitempty"`
 
 	Spent         dpmech.Total   `json:"-"` // what the run's releases have cost
-	Levels        []dpmech.Level `json:"-"` // see [sdk.Privacy.Levels]
+	Levels        []dpmech.Level `json:"-"` // see [sdk.Fleet.Levels]
 	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 

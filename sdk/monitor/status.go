@@ -234,7 +234,7 @@ type LifetimeAgainst struct {
 	Limit   Value `json:"epsilon_limit"` // at a delta and accounting of its own; unknown without a limit
 }
 
-// NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Privacy.Levels], and life is what the
+// NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Fleet.Levels], and life is what the
 // ledger has, or nil.
 func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *dpmech.Lifetime) *Privacy {
 	p := f.Privacy
