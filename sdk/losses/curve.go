@@ -57,7 +57,9 @@ func (c *Curve) Close() {
 	if c.count == 0 {
 		return
 	}
-	c.width = max(1, c.width)
+	if c.means == nil {
+		c.means, c.width = make([]float64, 0, mostMeans), 1 // all that it will ever take: later rounds allocate nothing
+	}
 	c.last += c.sum / float64(c.count)
 	c.open++
 	c.sum, c.count = 0, 0
