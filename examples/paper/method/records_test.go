@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -130,8 +131,11 @@ func TestOneRecord(t *testing.T) {
 func TestCountsForRecords(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	for _, m := range everyRecord() {
+		var mu sync.Mutex // clients ask side by side
 		asked := make(map[[2]int]int)
 		w := worldOf(t, 6, sizes, func(i, h int, _ []float32) float64 {
+			mu.Lock()
+			defer mu.Unlock()
 			asked[[2]int{i, h}]++
 			return 0.5
 		})
