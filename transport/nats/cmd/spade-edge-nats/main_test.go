@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // Exit codes.
 const (
 	exitDone     = 0
-	exitUsage    = 2
+	exitUsage    = 64
 	exitMismatch = 4
 )
 
