@@ -47,6 +47,7 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 		t.Fatal(err)
 	}
 	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
+		c.Linger = 2 * time.Second // a liar that ends with an error says no last word
 		if !keys {
 			c.Key, c.Keys = nil, nil
 		}
