@@ -18,10 +18,10 @@ import (
 func TestTwoStoriesAreFound(t *testing.T) {
 	t.Parallel()
 	found, apart := 0, map[int]int{}
-	first, count := worldsWanted(t, 60)
+	first, count := worldsWanted(t, 30)
 	for seed := uint64(first); seed < uint64(first+count); seed++ {
 		g, name := graphOf(t, seed)
-		w := newWorld(t, seed, g, 1+int(seed/32%3))
+		w := newWorld(t, seed, g, 1+int(seed/8%3))
 		w.split = 1 + w.rnd.IntN(6)
 		for round := 1; round <= w.split+g.N(); round++ {
 			w.round(round, false)
@@ -45,7 +45,7 @@ func TestTwoStoriesAreFound(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs, by how far apart: %v", found, apart)
-	if count >= 60 && (found < 4*count || len(apart) < 3) {
+	if count >= 30 && (found < 4*count || len(apart) < 3) {
 		t.Errorf("only %d pairs that were told two stories, at distances %v", found, apart)
 	}
 }
@@ -55,10 +55,10 @@ func TestTwoStoriesAreFound(t *testing.T) {
 func TestDigestsAccuseNobody(t *testing.T) {
 	t.Parallel()
 	asked, accused := 0, 0
-	first, count := worldsWanted(t, 60)
+	first, count := worldsWanted(t, 30)
 	for seed := uint64(first); seed < uint64(first+count); seed++ {
 		g, _ := graphOf(t, seed)
-		w := newWorld(t, seed, g, 1+int(seed/32%3))
+		w := newWorld(t, seed, g, 1+int(seed/8%3))
 		w.behind = seed%2 == 0
 		if seed%3 == 0 {
 			w.split = 3
@@ -75,7 +75,7 @@ func TestDigestsAccuseNobody(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions, and %d members have evidence", asked, accused)
-	if count >= 60 && (asked < 100*count || accused == 0) {
+	if count >= 30 && (asked < 100*count || accused == 0) {
 		t.Errorf("%d questions, and %d members have evidence", asked, accused)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -43,9 +44,16 @@ type last struct{ statement signed.Statement }
 
 var worldFleet = [32]byte{7}
 
+// worldKey returns the key of a member. Each is made once: a world asks for it with each message.
 func worldKey(name string) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-len(name)), name...))
+	key, known := worldKeys.Load(name)
+	if !known {
+		key, _ = worldKeys.LoadOrStore(name, ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-len(name)), name...)))
+	}
+	return key.(ed25519.PrivateKey)
 }
+
+var worldKeys sync.Map
 
 func newWorld(t testing.TB, seed uint64, g *graph.Graph, bad int) *world {
 	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), g: g, cut: map[[2]int]bool{}, bad: make([]bool, g.N())}
