@@ -106,10 +106,13 @@ func validName(s string) bool {
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Total returns the cost of the releases of so many rounds, at most Method.Rounds: infinite if the run is not private.
+// unbounded is the cost of releases without noise.
+var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
+
+// Total returns the zCDP cost of so many rounds, at most Method.Rounds: infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
-		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
+		return unbounded
 	}
 	return f.Privacy.Gaussian().Total(min(rounds, f.Method.Rounds))
 }

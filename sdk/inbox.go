@@ -151,10 +151,14 @@ func (r *run) refuse(from string, err error) {
 	}
 }
 
-// answer asks the oracle and tells the machine.
+// retries is how often a failed query is asked again: at least once, as a batch that fails because of one record must not
+// cost other records their losses.
+const retries = 2
+
+// answer asks the oracle, and gives the losses to the machine.
 func (r *run) answer(queries []zoest.Query) error {
 	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
-	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, max(0, r.cfg.Retries))
+	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx) // the queries stay open
 	}
