@@ -35,11 +35,11 @@ type Node struct {
 	toRecover *admm.Config // for the machine after a takeover; nil if there is none to make
 	neighbors []int
 	claims    *trust.Log
-	cases     cases
-	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
-	relays    *relays        // nil unless they do, and others than neighbors share some
-	levels    []dpmech.Level // of shared noise; nil if there is none
-	end       int            // the last round with data if the run ends early, else 0
+	cases     map[int]*state.Quarantine // of neighbors, by number; belongs to Run
+	secrets   *trust.Secrets            // nil unless the members share noise and agree on it themselves
+	relays    *relays                   // nil unless they do, and others than neighbors share some
+	levels    []dpmech.Level            // of shared noise; nil if there is none
+	end       int                       // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 	curve     losses.Curve  // of the node's queries; belongs to Run
 	trend     *losses.Trend // of curve; likewise
@@ -80,11 +80,12 @@ type Status struct {
 
 // Neighbor is what a node knows of a neighbor.
 type Neighbor struct {
-	Name       string
-	Round      int            // its last release that has arrived, at most one more than this node's own; 0 for none
-	Influence  admm.Influence // how far it has moved this node's model; zero without Method.Robust
-	Refused    int64          // its refused frames since the node was made
-	Quarantine Quarantine     // why this node stopped working with it; zero if it has not
+	Name      string
+	Round     int            // its last release that has arrived, at most one more than this node's own; 0 for none
+	Influence admm.Influence // how far it has moved this node's model; zero without Method.Robust
+	Refused   int64          // its refused frames since the node was made
+	// Quarantine says why this node stopped working with it, and with which release of its own; zero if it has not.
+	Quarantine state.Quarantine
 }
 
 // New returns a node that starts, or continues from the state in cfg.Store.
@@ -209,7 +210,9 @@ func (n *Node) publish() {
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
 		of.Name, of.Round, of.Influence = n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)
-		of.Quarantine = n.quarantined(j)
+		if q := n.cases[j]; q != nil {
+			of.Quarantine = *q
+		}
 	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {
