@@ -61,28 +61,14 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
-	if k.Method.Consensus == sdk.ConsensusADMM && (o.Given["consensus"] || o.Asked.Wire.Payload == sdk.PayloadMessage) {
-		k.Method.Consensus = -1
+	for _, s := range sdk.Settings() {
+		if o.Given[s.Flag] || s.Flag == "consensus" && o.Asked.Wire.Payload == sdk.PayloadMessage {
+			k.Fixed = append(k.Fixed, s.Name)
+		}
 	}
 	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
 		k.Method.Directions = zoest.Walsh
 	}
-	if o.Given["cooldown"] && k.Method.Cooldown == 0 {
-		k.Method.Cooldown = -1
-	}
-	if o.Given["mixing"] && k.Method.Mixing == 0 {
-		k.Method.Mixing = -1
-	}
-	if o.Given["partners"] && k.Privacy.Partners == 0 {
-		k.Privacy.Partners = -1
-	}
-	asked := sdk.Fleet{Method: k.Method}
-	for _, s := range sdk.Settings() { // a zero that is given
-		if x, ok := s.In(&asked).(*float64); ok && o.Given[s.Flag] && *x == 0 && strings.HasPrefix(s.Name, "method.") && s.Flag != "robust" {
-			*x = -1
-		}
-	}
-	k.Method = asked.Method
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
