@@ -285,7 +285,7 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 	if len(p.Vector) != vector || len(p.Grid) != grid {
 		err := impossible("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector), len(p.Grid), vector, grid)
 		if vector == 0 && len(p.Vector) == len(m.x) && len(p.Grid) == 0 {
-			return errors.New(err.what)
+			return err.error
 		}
 		return err
 	}
