@@ -18,9 +18,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Fleet is the public definition of a run. It must not change while in use.
@@ -157,15 +159,15 @@ func (f *faults) add(err error) {
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", wire.MaxName)
-	errs.add(Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
+	errs.add(setting.Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
 	if f.X0 != nil && len(f.X0) != f.Dim {
 		errs.add(&FieldError{Package: "sdk: fleet", Field: "x0", Found: fmt.Sprintf("a list of %d numbers", len(f.X0)),
 			Want: fmt.Sprintf("%d, or none for zeros", f.Dim)})
 	}
-	for _, s := range Settings() {
+	for _, s := range settings.All() {
 		if private := !f.Privacy.NonPrivate && f.Privacy != (Privacy{}); private || !strings.HasPrefix(s.Name, "privacy.") {
-			errs.add(s.Check(f))
+			errs.add(s.Check(f, f.Method.Rounds))
 		}
 	}
 	f.checkPrivacy(&errs)
@@ -209,6 +211,12 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	return p, nil
 }
+
+// FieldError reports one wrong value, for [errors.As]. Field is its path in a fleet file.
+type FieldError = setting.FieldError
+
+// records is the range of a member's number of records.
+var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 
 // checkRecords reports settings that exclude a guarantee for each record.
 func (f *Fleet) checkRecords(errs *faults) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
 // Privacy describes the noise that protects the members' data.
@@ -62,17 +63,14 @@ func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// MaxPartnered is the largest number of members of a fleet with Partners: for more there is no useful bound of the noise left.
-const MaxPartnered = 1024
-
 // NoiseGraph returns who shares noise with whom: g, who talks to whom, unless members have Partners. seed is Method.Seed.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil
 	}
-	if g.N() > MaxPartnered {
+	if g.N() > settings.MaxPartnered {
 		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("0 in a fleet of more than %d members", MaxPartnered)}
+			Want: fmt.Sprintf("0 in a fleet of more than %d members", settings.MaxPartnered)}
 	}
 	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
 	if err != nil {

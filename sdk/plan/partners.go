@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
 // Numbers of partners that [Suggest] chooses.
@@ -47,7 +48,7 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 // mayPair reports whether it is open with whom members share noise, and partners are possible.
 func (k *Known) mayPair() bool {
 	return k.Graph != nil && k.Privacy.Partners == 0 && !slices.Contains(k.Fixed, "privacy.partners") && k.Privacy.Sigma == 0 &&
-		k.Graph.N() > 3 && k.Graph.N() <= sdk.MaxPartnered
+		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
 // unit returns the own noise of members whose effective sigma is 1.

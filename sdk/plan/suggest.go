@@ -29,7 +29,7 @@ type Known struct {
 
 	Method  sdk.Method
 	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows
-	Fixed   []string    // settings that stay zero, by [sdk.Setting].Name: "method.cooldown"
+	Fixed   []string    // settings that stay zero, by the Name of package settings: "method.cooldown"
 	Open    bool        // Method.Estimator and Directions are open as well
 
 	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
