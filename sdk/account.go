@@ -8,18 +8,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account is what the releases of a run cost, in the filter of the run and in the ledger; nil if not private. Rounds have data.
+// account charges the releases of a run to its filter and to the ledger. It is nil if the run is not private; its rounds are
+// those with data.
 type account struct {
 	ledger *state.Ledger // nil counts this run alone
 	run    string
 	fleet  [32]byte
 	member string
 	cost   dpmech.Gaussian // of each release
-	rounds int             // that the run is planned with
-	whole  bool            // all of them are charged already: the device took the place of a lost one
+	rounds int             // as planned
+	whole  bool            // all rounds are charged: this device has replaced a lost one
 
-	// the last releases of this run that the ledger had when the node was made, and those of them that may have been sent
-	reserved, marked int
+	reserved, marked int // the last rounds of this run in the ledger when the node was made
 
 	mu     sync.Mutex // guards changes of the filter
 	filter *dpmech.Filter
@@ -53,7 +53,7 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load takes over a stored filter. head is that of the ledger at that time; if empty, the present one takes all releases so far.
+// load restores a stored filter. head is the ledger's at that time; if it is empty, the ledger is charged for all releases.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -69,13 +69,11 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-// advice ends the errors about a state that is lost or old.
 const advice = "restore the newest state and ledger, let this device take the place of a lost one, or start the fleet anew " +
 	"under another run id"
 
 // check returns an error if the ledger has a release that a store which ends with round lacks, by the rule of
-// [dpmech.CheckResume], or without a store any that may have been sent. The ledger of a replacement device, which makes no
-// release with data, has the whole run.
+// [dpmech.CheckResume], or without a store any that may have been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
@@ -91,7 +89,7 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release before its noise is drawn. A refusal counts nowhere; a crash can only count too much.
+// reserve charges a release before its noise is drawn. A refusal charges nothing; after a crash the charge stays.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil
@@ -100,7 +98,7 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// A line of the ledger is not charged again, and so must not be another node's with the same past.
+		// The ledger does not charge a line again, so the line must not be that of another node with the same past.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
 				state.ErrRollback)
@@ -114,7 +112,7 @@ func (a *account) reserve(round int) error {
 	return a.filter.Reserve(round, a.cost)
 }
 
-// mark tells the ledger that the release of a round is about to be sent, and those before it.
+// mark notes in the ledger that the release of a round, and those before it, may be sent from now on.
 func (a *account) mark(round int) error {
 	if a == nil || a.ledger == nil || round < 1 || a.whole {
 		return nil
@@ -125,7 +123,7 @@ func (a *account) mark(round int) error {
 	return nil
 }
 
-// chargeAll charges every release of the run: the lost device may have made any of them.
+// chargeAll charges every release of the run, as the lost device may have made it.
 func (a *account) chargeAll() error {
 	if a == nil {
 		return nil

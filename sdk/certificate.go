@@ -10,13 +10,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate returns an upper bound on what the node's releases so far have leaked, and with Config.Ledger on that of all
-// runs on its data. With Config.Key it is signed, and countersigned by the neighbors that are done. It fails if the fleet
-// is not private.
+// Certificate returns an upper bound on what the node's releases so far have leaked, and with Config.Ledger on what all runs
+// on its data have. With Config.Key it is signed, and countersigned by neighbors that are done. It fails if the fleet is not
+// private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their " +
-			"data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,19 +53,16 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 				"key, which its neighbors hold evidence of", e.Round))
 		}
 	}
-	if !n.claims.Signing() {
-		return c, nil
-	}
-	held := make(map[string][]byte)
-	for _, peer := range n.claims.Peers {
-		if len(peer.Countersign) > 0 {
-			held[peer.Name] = peer.Countersign
+	if n.claims.Signing() {
+		held := make(map[string][]byte)
+		for _, peer := range n.claims.Peers {
+			if len(peer.Countersign) > 0 {
+				held[peer.Name] = peer.Countersign
+			}
 		}
+		err = signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held)
 	}
-	if err := signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, err
 }
 
 // certified returns an error at the start of a run, rather than at its end, if there will be no certificate.
@@ -80,7 +76,7 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance says in words what a certificate of all runs rests on.
+// inheritance says what a certificate of all runs rests on.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}
 	for _, in := range life.Inherited {

@@ -1,24 +1,25 @@
 package sdk
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Check says why a node cannot be made or come to its end: one error for each subject, nil where nothing is wrong.
+// Check says why a node cannot be made or cannot finish: an error for each subject, or nil.
 type Check struct {
-	Config  error // the settings, except for what is missing
+	Config  error // the settings, except for missing ones
 	State   error // the stored state cannot be read, or is of another run, member or program
 	Privacy error // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
-	Ledger  error // it was set back, knows of releases that the state has lost, or does not cover the rest of the run
+	Ledger  error // it was set back, has releases that the state lacks, or does not cover the rest of the run
 
-	Kept *state.Snapshot // what the node would go on from; nil if there is nothing
+	Kept *state.Snapshot // the state from which the node would continue; nil if there is none
 }
 
-// Check applies the rules of [New]. It asks the oracle nothing and writes nothing: the node may be running. Only Fleet and
-// Name are required. In place of the Store read returns what it keeps, or an fs.ErrNotExist.
+// Check applies the rules of [New]. It does not call the oracle and writes nothing, so the node may be running. Only Fleet
+// and Name are required. read returns what the Store keeps, or an fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {
@@ -45,10 +46,7 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 
 // checkLedger compares the ledger with the stored state, and with what the rest of the run will cost.
 func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
-	kept := r.Kept
-	if kept == nil {
-		kept = new(state.Snapshot)
-	}
+	kept := cmp.Or(r.Kept, new(state.Snapshot))
 	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
 		return err
 	}

@@ -8,29 +8,29 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Estimator is the kind of estimate that a client makes of its gradient.
+// Estimator says how a client estimates its gradient.
 type Estimator = zoest.Kind
 
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
-	EstimatorCentered = zoest.Centered // subtracts from each loss the last one of its sample: far less variance
-	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss over rounds, and asks nothing to fill a table
+	EstimatorCentered = zoest.Centered // subtracts from each loss the last one of its sample
+	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss over rounds
 )
 
-// Unit is what a guarantee protects.
+// Unit says what a guarantee protects.
 type Unit = dpmech.Unit
 
 const (
-	UnitClient = dpmech.Client // the whole data set of each client, as in the paper
+	UnitClient = dpmech.Client // the whole data set of each client
 	UnitRecord = dpmech.Record // each record of each client
 )
 
-// Consensus is how members come together in rounds without data.
+// Consensus says how the models of members come together in rounds without data.
 type Consensus int
 
 const (
 	ConsensusADMM      Consensus = iota // the steps of the method, without an update
-	ConsensusChebyshev                  // [graph.Chebyshev]: in far fewer rounds. It needs PayloadRelease, and goes without Robust
+	ConsensusChebyshev                  // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
 )
 
 var consensuses = setting.Choice{Of: "sdk: consensus", Names: []string{"admm", "chebyshev"}}
@@ -44,7 +44,7 @@ func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c
 // UnmarshalText reads a name.
 func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
 
-// Payload is what crosses the wire. The models are the same to the bit.
+// Payload says what crosses the wire. The models have the same bits.
 type Payload int
 
 const (
@@ -64,15 +64,13 @@ func (p Payload) MarshalText() ([]byte, error) { return payloads.Text(int(p)) }
 // UnmarshalText reads a name.
 func (p *Payload) UnmarshalText(name []byte) error { return payloads.Parse((*int)(p), name) }
 
-// Wire says what members send each other. The zero value is the release on a grid of 4 bits in a private run, and the
-// paper's messages in another.
+// Wire says what members send each other.
 type Wire struct {
-	Payload Payload `json:"payload"`
-	// GridBits W, 2 to 8, puts private releases on a grid of sigma/2^W; 0 means no grid, or 4 with PayloadAuto.
-	GridBits int `json:"grid_bits"`
+	Payload  Payload `json:"payload"`
+	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: none, or 4 with PayloadAuto
 }
 
-// wire returns what members send each other, with everything picked.
+// wire returns what members send each other, with the defaults filled in.
 func (f *Fleet) wire() Wire {
 	w := f.Wire
 	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {

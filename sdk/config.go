@@ -17,90 +17,88 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Oracle tells the loss at one point for one sample.
+// Oracle returns the loss of a parameter vector on one sample.
 type Oracle = zoest.Oracle
 
-// OracleFunc makes a function an [Oracle].
+// OracleFunc is a function as an [Oracle].
 type OracleFunc = zoest.OracleFunc
 
-// Config is what a [Node] is made of. Its first five fields are required; every other one may be left out.
+// Config describes a [Node]. Its first five fields are required.
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
-	Name      string              // the member that this node is
+	Name      string              // of this member
 	Oracle    Oracle              // the loss; Run calls it, Window queries at once if it is a zoest.BatchOracle
-	Transport transport.Transport // reaches the neighbors by their names; the caller closes it
-	Samples   int                 // m, how many samples the oracle knows; at least 1
+	Transport transport.Transport // reaches neighbors by name; the caller closes it
+	Samples   int                 // m, the number of the oracle's samples; at least 1
 
-	// What survives the process. Without a Store a new node of the same member stops if its Ledger or a neighbor, which may
-	// lie, knows of releases.
+	// What survives the process. Without a Store a restarted node fails once its Ledger or a neighbor shows earlier releases.
 
-	Store  state.Store   // the state: after a crash the node goes on where it was, with the same bits and no release twice
-	Ledger *state.Ledger // what all runs on the same data have released; nil counts this run alone
-	Heads  *state.Heads  // what neighbors have signed of their ledgers over all runs; nil remembers this run's
-	// Recover makes this device replace a lost one, if Store is empty; with PayloadRelease. In a private run it makes no
-	// release with data, as the lost device may have made it, and charges the whole run.
+	Store  state.Store   // a restarted node continues from it with the same bits
+	Ledger *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
+	Heads  *state.Heads  // the signed ledger heads of neighbors over all runs; nil keeps those of this run
+	// Recover makes this device replace a lost one if Store is empty. It needs PayloadRelease. In a private run the
+	// device makes no release with data and charges the whole run.
 	Recover bool
 
-	// Whom the node trusts. All members of a fleet have Key and Keys, or none: then certificates are not signed, and a
-	// neighbor's claim is believed, which can end the run and charges nothing.
+	// Whom the node trusts. All members have Key and Keys, or none. Without keys certificates are not signed, and a
+	// neighbor's claim needs no proof: it can end the run, and charges nothing.
 
-	Key  ed25519.PrivateKey                      // the member's secret key, which signs every release
-	Keys func(member string) []ed25519.PublicKey // a member's public keys that count: present, next and retired; may change
+	Key  ed25519.PrivateKey                      // signs every release
+	Keys func(member string) []ed25519.PublicKey // a member's valid public keys: present, next and retired; they may change
 
 	// Whom the node waits for: everybody, indefinitely, unless one of these is set.
 
-	// Without names neighbors that are silent for good, but not all: they are in quarantine from the start of Run to the end
-	// of the run, whatever they send. With [Privacy].Partners it may name partners too, whose keys then are not waited for.
+	// Without names neighbors, not all of them, that are in quarantine from the start of Run, whatever they send. With
+	// [Privacy].Partners it may name partners, whose keys the node then does not wait for.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent, or start late, before it is given up in the same way: at least
-	// 2 minutes. Every node sends a heartbeat each 30 seconds, however long its oracle takes. The last neighbor is never
-	// given up, and nobody is while nobody can be heard.
+	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way, at least 2 minutes.
+	// Every node sends a heartbeat each 30 seconds, however long its oracle takes. A node keeps its last neighbor, and
+	// gives up nobody while it hears nobody.
 	Patience    time.Duration
-	ResendAfter time.Duration // of standstill before messages are sent again, at first; 0 means 2 s
-	Linger      time.Duration // how long a finished node waits for neighbors that may need its last message; 0 means 30 s
+	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
+	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s
 
 	// How queries are asked, and what is kept of them.
 
-	Window  int // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 of a batch oracle
-	Retries int // how often a failed query is asked again, unchanged; 0 means 2, negative never
-	// SeededTable keeps 8 bytes a sample in place of 4*Dim, for one more drawn direction a query; the same bits. Not with
-	// EstimatorTracking.
+	Window int // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
+	// SeededTable keeps 8 bytes for each sample in place of 4*Dim, and computes one more direction for each query. The
+	// bits are the same. Not with EstimatorTracking.
 	SeededTable bool
-	// MemoryLimit bounds the bytes of EstimatorTracking's memory, 4*Samples*(Dim+1), in every stored state; 0 means
-	// DefaultMemoryLimit. Without a Store there is no limit.
+	// MemoryLimit bounds the memory of EstimatorTracking in bytes, 4*Samples*(Dim+1), if there is a Store; 0 means
+	// DefaultMemoryLimit.
 	MemoryLimit int64
 
 	// What the node shows.
 
-	Average       bool         // keeps the mean of all releases as well, for [Node.Averaged]
-	ConditionalOn []string     // for [Node.Certificate]: what was taken as public though data may have shaped it
+	Average       bool         // keeps the mean of all releases, for [Node.Averaged]
+	ConditionalOn []string     // for [Node.Certificate]: what is taken as public though data may have shaped it
 	Observer      Observer     // is told what happens
 	Logger        *slog.Logger // nil logs nothing
 
-	// For simulations and tests only: a run whose noise can be predicted protects nobody.
+	// For simulations and tests only: predictable noise protects nobody.
 
 	Noise  io.Reader                         // source of the release noise; nil means crypto/rand
-	Secret func(neighbor string) pair.Secret // what the node shares with a neighbor, in place of what the two would agree on
+	Secret func(neighbor string) pair.Secret // replaces the secrets that neighbors agree on
 }
 
-// ErrWithout says that [Config].Without cannot be done.
+// ErrWithout reports a [Config].Without that is not possible.
 var ErrWithout = errors.New("neighbors to give up")
 
-// DefaultMemoryLimit is what Config.MemoryLimit is if it is not set.
+// DefaultMemoryLimit is the default of Config.MemoryLimit.
 const DefaultMemoryLimit = 64 << 20
 
-// Window returns a Config.Window for an oracle that answers at once: 1 to 16 queries, as many as fit into 64 KiB.
+// Window returns a Config.Window for an oracle that answers at once: as many queries as fit into 64 KiB, 1 to 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
-// Observer is told what happens. Run waits for its functions; nil is allowed.
+// Observer has functions that Run calls and waits for; each may be nil.
 type Observer struct {
-	// Released is called after every release, 1 to Rounds+Cooldown, before it is sent. x is valid during the call.
+	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a takeover round is 0.
+	// Waiting is called once a round if these neighbors have sent nothing for ResendAfter. In a takeover round is 0.
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports all errors together, and returns the fleet's plan. With complete, nothing required may be missing.
+// validate reports all errors together, and returns the fleet's plan. With complete, all required fields must be set.
 func (c Config) validate(complete bool) (p *plan, err error) {
 	var errs []error
 	refuse := func(is bool, format string, args ...any) {
@@ -129,18 +127,17 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,
 				"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
-			left, strangers := len(all), len(c.Without)
+			left, wrong := len(all), false
 			for i, name := range c.Without {
-				j, again := slices.Index(f.Members, name), slices.Contains(c.Without[:i], name)
-				switch {
-				case again: // so that it is refused
-				case slices.Contains(all, j):
-					left, strangers = left-1, strangers-1
-				case f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j):
-					strangers--
+				j := slices.Index(f.Members, name)
+				near := slices.Contains(all, j)
+				if near {
+					left--
 				}
+				wrong = wrong || slices.Contains(c.Without[:i], name) ||
+					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
 			}
-			refuse(len(c.Without) > 0 && (left == 0 || strangers > 0),
+			refuse(len(c.Without) > 0 && (left == 0 || wrong),
 				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
 				c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build names the arithmetic behind a stored state. A program with another one must not continue the run.
+// build names the arithmetic of a stored state. A program with another one must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of a member's largest state; 0 if the fleet is not valid or has no such member.
+// StateSize returns the length in bytes of a member's largest state; 0 if the fleet is invalid or has no such member.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	i := slices.Index(f.Members, member)
@@ -25,7 +25,7 @@ func (f *Fleet) StateSize(member string, samples int) int {
 	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), memory)
 }
 
-// resume sets the node's machine and filter: new ones, or those of the states that the store holds.
+// resume sets the node's machine and filter: new ones, or those of the stored states.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {
@@ -33,12 +33,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
-			// neighbors have seen no more of this run than the ledger has, or will say so
 			n.toRecover, n.stops.blind = &mcfg, true
 		} else if err := n.account.check(n.cfg.Store != nil, 0); err != nil {
 			return err
 		}
-		n.machine, err = admm.New(mcfg) // with Recover it stands at the start until the state has come back
+		n.machine, err = admm.New(mcfg)
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
@@ -72,7 +71,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	return nil
 }
 
-// load returns the snapshots that the store holds, the newest first.
+// load returns the stored snapshots, the newest first.
 func (n *Node) load() ([]wire.Snapshot, error) {
 	if n.cfg.Store == nil {
 		return nil, nil
@@ -105,7 +104,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	return list, nil
 }
 
-// disclose lets the certificate show the release that was signed last, which is stored and marked.
+// disclose lets the certificate show the last signed release, which is stored and marked.
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,7 +112,7 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.Peers { // what neighbors have said of the one before says nothing of this one
+	for _, peer := range n.claims.Peers { // what neighbors countersigned is the release before
 		peer.Countersign = peer.Countersign[:0]
 	}
 }
@@ -134,8 +133,8 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state behind the release that has just been made, and then marks the release in the ledger. Only after
-// that may anything of it be shown or sent. After an error the node cannot continue: what the disk holds is not known.
+// record stores the state of the release that was just made, and then marks the release in the ledger. Only then may the node
+// show or send it. After an error the node cannot continue, as the content of the disk is unknown.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
@@ -162,7 +161,7 @@ func (n *Node) save(s *admm.State) error {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
 	n.claims.Record(&snap)
-	log := struct { // of releases
+	log := struct {
 		Model string  `json:"model_sha256"`
 		Rho   float64 `json:"rho,omitempty"`     // spent so far in this run, in zCDP
 		All   float64 `json:"rho_all,omitempty"` // against all other members together, if that is not the same
@@ -195,7 +194,7 @@ func (n *Node) save(s *admm.State) error {
 	return nil
 }
 
-// chargeLost counts the releases that neighbors hold and this node's disk has lost: they have been seen.
+// chargeLost charges the releases that neighbors hold and this node's disk has lost.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
 		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)

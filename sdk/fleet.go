@@ -18,9 +18,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Fleet is the public definition of a run. It must not change while in use.
@@ -28,61 +30,57 @@ type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`                // x_0, the common start, length d; nil means zeros
-	Members []string    `json:"members"`           // the names of all clients, like Run; a client's place is its number
+	Members []string    `json:"members"`           // the names of all clients, like Run; the index is a client's number
 	Edges   [][2]string `json:"edges"`             // who talks to whom, by name; the graph must be connected
-	Records []int       `json:"records,omitempty"` // how many records each member has, in public; with Privacy.Unit record only
+	Records []int       `json:"records,omitempty"` // the public number of records of each member, with Privacy.Unit record
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil for nobody
-	Task json.RawMessage `json:"task,omitempty"` // what is learned: an opaque JSON object of at most 8 MiB, or nil
+	Task json.RawMessage `json:"task,omitempty"` // what is learned: a JSON object of at most 8 MiB, or nil
 }
 
-// maxTask bounds a task, in bytes.
-const maxTask = 8 << 20
+const maxTask = 8 << 20 // bytes
 
-// Method holds the parameters of SPADE-DFL. Package plan fills in what is open.
+// Method holds the parameters of SPADE-DFL. Package plan chooses them.
 type Method struct {
 	Rounds   int `json:"rounds"`           // K, rounds of learning, at least 1
 	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each of them, free of privacy cost
 	Cooldown int `json:"cooldown"`         // C, further ones at the end
 	Tau      int `json:"tau"`              // local steps a round, at least 1
-	Batch    int `json:"batch"`            // queries a local step; 0, or more than a client has samples, means one of each
+	Batch    int `json:"batch"`            // queries a local step; 0 or more than a client's samples: one of each
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
 	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
-	// Momentum, from 0 to less than 1, is the share of earlier rounds in a round's update, before it is clipped; see
-	// [zoest.Estimator.Carry]. It costs no query and no privacy, and lessens the noise of the queries.
+	// Momentum, in [0, 1), is the share of earlier rounds in an update before it is clipped: see [zoest.Estimator.Carry].
 	Momentum float64 `json:"momentum,omitempty"`
 
 	Estimator  Estimator          `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
-	// Consensus is how the rounds of mixing and of cool-down bring members together.
-	Consensus Consensus `json:"consensus,omitempty"`
+	Consensus Consensus `json:"consensus,omitempty"` // of mixing and cool-down
 
-	// Shrink, from 0 to 16, is how many standard deviations of the noise in the members' mean each coordinate of the final
-	// model is moved back towards X0, but not beyond: see [admm.Machine.Model]. It has no effect in a run without noise.
+	// Shrink, 0 to 16, moves each coordinate of the final model back towards X0, but not beyond, by so many standard deviations
+	// of the noise in the members' mean: see [admm.Machine.Model].
 	Shrink float64 `json:"shrink,omitempty"`
 
-	// Robust, if not 0, is 1 or more, and bounds what a neighbor can do to a member: see [admm.Config].
-	Robust float64 `json:"robust,omitempty"`
+	Robust float64 `json:"robust,omitempty"` // bounds a neighbor's influence if not 0, at least 1: see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of a member's first so many releases touch data: only these have a cost.
+// Data returns how many of a member's first releases touch data. Only these have a cost.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the number of the last release before the cool-down, K*(1+Mixing).
 func (m Method) Learning() int { return m.releases().Learning() }
 
-// Phase says what a member's release is: "learning" or "cooling down", and with rounds of mixing which of them.
+// Phase describes a release: "learning", "cooling down", or with rounds of mixing the number of the round.
 func (m Method) Phase(release int) string {
 	switch data := m.Data(release); {
 	case release > m.Learning():
@@ -100,24 +98,27 @@ func (m Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
-// validName reports whether s can be a member's name or a run's id, which ledgers, certificates and logs show.
+// validName reports whether s can be a member's name or a run's id.
 func validName(s string) bool {
 	return s != "" && len(s) <= wire.MaxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Total returns the cost of the releases of so many rounds, at most Method.Rounds: infinite if the run is not private.
+// unbounded is the cost of releases without noise.
+var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
+
+// Total returns the zCDP cost of so many rounds, at most Method.Rounds: infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
-		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
+		return unbounded
 	}
 	return f.Privacy.Gaussian().Total(min(rounds, f.Method.Rounds))
 }
 
-// Rho returns the zCDP cost of all rounds, against the adversary that the fleet names: infinite if not private.
+// Rho returns the zCDP cost of all rounds against the adversary that the fleet names, infinite if not private.
 func (f *Fleet) Rho() float64 { return f.Total(f.Method.Rounds).Rho }
 
-// Graph returns who talks to whom. It fails if the fleet is not valid.
+// Graph returns who talks to whom. It fails if the fleet is invalid.
 func (f *Fleet) Graph() (*graph.Graph, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -126,18 +127,18 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Validate reports every fault of the fleet at once.
+// Validate reports all errors of the fleet together.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()
 	return err
 }
 
-// faults are the wrong values of a fleet.
+// faults are the errors of a fleet.
 type faults []error
 
-// refuse adds a [FieldError], if there is a fault.
-func (f *faults) refuse(fault bool, field string, found any, want string, args ...any) {
-	if !fault {
+// refuse adds a [FieldError] if a value is wrong.
+func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
+	if !wrong {
 		return
 	}
 	text := fmt.Sprint(found)
@@ -154,19 +155,19 @@ func (f *faults) add(err error) {
 	}
 }
 
-// plan checks the fleet and works out what its members share.
+// plan checks the fleet, and returns what follows from it.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", wire.MaxName)
-	errs.add(Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
+	errs.add(setting.Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
 	if f.X0 != nil && len(f.X0) != f.Dim {
 		errs.add(&FieldError{Package: "sdk: fleet", Field: "x0", Found: fmt.Sprintf("a list of %d numbers", len(f.X0)),
 			Want: fmt.Sprintf("%d, or none for zeros", f.Dim)})
 	}
-	for _, s := range Settings() {
+	for _, s := range settings.All() {
 		if private := !f.Privacy.NonPrivate && f.Privacy != (Privacy{}); private || !strings.HasPrefix(s.Name, "privacy.") {
-			errs.add(s.Check(f))
+			errs.add(s.Check(f, f.Method.Rounds))
 		}
 	}
 	f.checkPrivacy(&errs)
@@ -193,7 +194,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if p.noise, err = f.Privacy.NoiseGraph(p.graph, f.Method.Seed); err != nil {
 		return nil, err
 	}
-	// What is left is checked by the machine's own rules, on a member that stands for all.
+	// The machine checks the rest, for one member.
 	var noise io.Reader
 	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)
@@ -211,7 +212,13 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
-// checkRecords reports what excludes a guarantee for each record.
+// FieldError reports one wrong value, for [errors.As]. Field is its path in a fleet file.
+type FieldError = setting.FieldError
+
+// records is the range of a member's number of records.
+var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
+
+// checkRecords reports settings that exclude a guarantee for each record.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
@@ -240,7 +247,7 @@ func (f *Fleet) network(errs *faults) *plan {
 	errs.refuse(len(f.Members) == 0, "members", f.Members, "at least one")
 	for i, name := range f.Members {
 		j, taken := p.number[name]
-		if !validName(name) || taken { // asked first: a fleet may be large
+		if !validName(name) || taken { // formats only then: a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
 			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", wire.MaxName)
 			errs.refuse(taken, field, name, "another name than members[%d] has", j)
@@ -252,7 +259,7 @@ func (f *Fleet) network(errs *faults) *plan {
 		var edge [2]int
 		for end, name := range e {
 			i, ok := p.number[name]
-			if edge[end] = i; !ok { // asked first: a large fleet has millions of edges
+			if edge[end] = i; !ok {
 				errs.refuse(true, fmt.Sprintf("edges[%d][%d]", n, end), name, "the name of a member")
 			}
 		}
@@ -270,8 +277,8 @@ func (f *Fleet) network(errs *faults) *plan {
 // plan is what follows from a valid fleet.
 type plan struct {
 	graph  *graph.Graph
-	noise  *graph.Graph   // of who shares noise, if anybody does
-	number map[string]int // place of a name in Members
+	noise  *graph.Graph   // who shares noise with whom
+	number map[string]int // a name's index in Members
 	beta   float64
 }
 
@@ -283,13 +290,13 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 		step = max(step, m.Eta.At(k)*m.Mu.At(k))
 	}
 	gain := g.Gain(m.Gain, m.Rho)
-	if !(gain > 0) { // a single client has no penalty
+	if !(gain > 0) { // a single client
 		return 1
 	}
 	return gain / (float64(m.Tau) * step)
 }
 
-// machine returns the machine's configuration for one member.
+// machine returns the configuration of a member's machine.
 func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Config {
 	m, w := f.Method, f.wire()
 	cfg := admm.Config{
@@ -324,13 +331,13 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-// shrink returns the threshold of [admm.Config], from the noise in the mean of all members.
+// shrink returns [admm.Config].Shrink.
 func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model that [Node.Model] returns after a release x that was kept in a state: the release itself, or, if
-// it is the last one, a copy of it that is shrunk by Method.Shrink. end and early are those of the state, 0 for none.
+// Model returns what [Node.Model] returns after a stored release x: x, or, for the last release, a copy that is shrunk by
+// Method.Shrink. end and early are those of the state, 0 for none.
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
@@ -341,8 +348,8 @@ func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	return x
 }
 
-// Machines returns the configuration of every member's machine, in the order of Members. samples[i] is m_i; noise(i) is
-// the source of member i's release noise, not called in a non-private run.
+// Machines returns the configuration of every member's machine for a simulation, in the order of Members. samples[i] is m_i,
+// and noise(i), not called in a non-private run, is the source of member i's release noise.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

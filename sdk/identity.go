@@ -14,47 +14,35 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the parts of a fleet by which members tell each other where their fleets differ, in an order that never
-// changes: keys of the canonical form. The last three are absent in a fleet that does not have them.
+// sections are the keys of the canonical form, in an order that never changes. By these a hello shows where two fleets differ.
+// The last three are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
-	text, _ := json.Marshal(form) // maps are written in key order
+	text, _ := json.Marshal(form) // in key order
 	return sha256.Sum256(text)
 }
 
-// canonical returns the fleet's fields by key, each in its one form. What has no JSON form, such as NaN, is not valid.
+// canonical returns the fleet's fields by key, each in its canonical form.
 func (f *Fleet) canonical() map[string]json.RawMessage {
-	edges := slices.Clone(f.Edges)
-	for i, e := range edges {
-		edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
+	c, start := *f, "zeros"
+	c.Edges, c.X0, c.Task = slices.Clone(f.Edges), nil, nil
+	for i, e := range c.Edges {
+		c.Edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	slices.SortFunc(edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	start := "zeros" // stands for x_0
+	slices.SortFunc(c.Edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)
 	}
-	privacy := sorted(f.Privacy)
+	form, privacy, wire := sorted(c), sorted(f.Privacy), sorted(f.wire())
 	if f.Privacy.NonPrivate {
 		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been
 	}
-	wire := sorted(f.wire())
 	wire["lossy"] = json.RawMessage("0") // likewise
-	fields := map[string]any{
-		"run": f.Run, "dim": f.Dim, "x0": start, "members": f.Members, "edges": edges,
-		"method": sorted(f.Method), "privacy": privacy, "wire": wire,
-	}
-	if f.Stop != nil {
-		fields["stop"] = f.Stop
-	}
-	if f.Records != nil {
-		fields["records"] = f.Records
-	}
-	form := make(map[string]json.RawMessage)
-	for key, value := range fields {
+	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": privacy, "wire": wire} {
 		form[key], _ = json.Marshal(value)
 	}
 	if f.Task != nil {
@@ -63,7 +51,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	return form
 }
 
-// canonicalJSON returns JSON with sorted keys and without white space; numbers stay as written, and so does what is not JSON.
+// canonicalJSON returns JSON with sorted keys and without white space. Numbers stay as written, as does what is not JSON.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -71,11 +59,11 @@ func canonicalJSON(text []byte) []byte {
 	if dec.Decode(&v) != nil {
 		return text
 	}
-	form, _ := json.Marshal(v) // what was decoded can be encoded
+	form, _ := json.Marshal(v)
 	return form
 }
 
-// checkTask reports what keeps a task from having a canonical form.
+// checkTask refuses a task without a canonical form.
 func checkTask(text []byte) error {
 	if len(text) > maxTask {
 		return fmt.Errorf("sdk: fleet: task has %d bytes, want at most %d", len(text), maxTask)
@@ -86,7 +74,7 @@ func checkTask(text []byte) error {
 	return nil
 }
 
-// sorted returns the fields of a struct as JSON does, by key.
+// sorted returns the JSON of a struct's fields, by key.
 func sorted(v any) map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
 	plain, _ := json.Marshal(v)
@@ -96,18 +84,18 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the SHA-256 of x as float32, little endian, in hex.
 func ModelHash(x []float32) string {
-	b, _ := binary.Append(nil, binary.LittleEndian, x) // a list of numbers can always be encoded
+	b, _ := binary.Append(nil, binary.LittleEndian, x) // of numbers it never fails
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// Hello returns a member's first message on a connection, for package transport/ws: who both are, which run and fleet.
+// Hello returns a member's first message to a peer, for package transport/ws: both names, the run and the fleet.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {
 		h := h
 		h.From, h.To = self, peer
-		b, _ := wire.EncodeHello(h) // names and run id of a valid fleet always fit
+		b, _ := wire.EncodeHello(h) // a valid fleet's always fits
 		return b
 	}
 }
@@ -116,7 +104,7 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	for _, name := range sections[len(want.Sections):] {
-		want.Sections = append(want.Sections, wire.Section{Name: name}) // to name it to a peer that has one
+		want.Sections = append(want.Sections, wire.Section{Name: name}) // a peer may have it
 	}
 	return func(peer string, hello []byte) error {
 		got, err := wire.DecodeHello(hello)

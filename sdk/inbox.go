@@ -11,23 +11,23 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// received is a frame from a neighbor, or the reason why there will be no more.
+// received is a frame from a neighbor, or the error that ends the receiver.
 type received struct {
 	from   string
 	frame  []byte
 	err    error
-	silent bool // in place of a frame: the neighbor has been silent for longer than Config.Patience
+	silent bool // in place of a frame: the neighbor was silent for longer than Config.Patience
 }
 
-// pace is how often the loop repeats itself.
+// pace is the state of the loop between two ticks.
 type pace struct {
 	tick  *time.Timer
 	wait  time.Duration // until the next tick
-	moved bool          // the node has got on since the last tick
-	fed   bool          // a frame has been taken since the last query
+	moved bool          // the node has made progress since the last tick
+	fed   bool          // a frame was taken since the last query
 }
 
-// work answers queries. One frame is taken in between two: a neighbor with a flood of them must not stop the work.
+// work answers queries. It takes one frame between two, so that a flood of frames cannot stop the work.
 func (r *run) work(queries []zoest.Query, p *pace) error {
 	inbox := r.inbox
 	if p.fed {
@@ -39,7 +39,7 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 		return r.take(in)
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
-	case peer := <-r.opened: // it may lack the last release, and would wait for it until the next
+	case peer := <-r.opened: // it may lack the last release
 		r.reached(peer)
 		return nil
 	default:
@@ -48,7 +48,7 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 	}
 }
 
-// wait takes the next frame, serves a neighbor to which the connection has opened, or reports a tick.
+// wait takes the next frame, serves a neighbor whose connection has opened, or reports a tick.
 func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	select {
 	case in := <-r.inbox:
@@ -63,17 +63,17 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	}
 }
 
-// rest waits for something to happen. The run is over when the model has been final for Config.Linger.
+// rest waits for an event. The run is over when the model has been final for Config.Linger.
 func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
-		return false, err // a frame is no progress in itself: a neighbor may repeat itself because it lacks something
+		return false, err // a frame is no progress in itself: it may be a repeat
 	}
 	r.relayAgain(!p.moved)
 	if !p.moved {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// less and less often: a neighbor that comes back probes, and a connection that opens is served at once
+		// more and more seldom: a neighbor that restarts probes, and a new connection is served at once
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // the node exits at a tick
 			p.wait = r.cfg.ResendAfter
@@ -87,29 +87,26 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	if r.final.IsZero() || time.Since(r.final) < r.cfg.Linger {
 		return false, nil
 	}
-	r.log.Warn("leaving without a last word of every neighbor", "after", r.cfg.Linger)
+	r.log.Warn("exiting before every neighbor confirmed completion", "after", r.cfg.Linger)
 	return true, nil
 }
 
-// reportWaiting tells the observer, once a round, that neighbors are missing.
+// reportWaiting tells the observer, once a round, which neighbors the node waits for.
 func (r *run) reportWaiting() {
-	st := r.Status()
-	if len(st.Waiting) == 0 || r.waiting == st.Round+1 {
-		return
-	}
-	r.waiting = st.Round + 1
-	if r.cfg.Observer.Waiting != nil {
-		r.cfg.Observer.Waiting(st.Round, st.Waiting)
+	if st := r.Status(); len(st.Waiting) > 0 && r.waiting != st.Round+1 {
+		r.waiting = st.Round + 1
+		if r.cfg.Observer.Waiting != nil {
+			r.cfg.Observer.Waiting(st.Round, st.Waiting)
+		}
 	}
 }
 
-// burst is how many frames are taken without a pause while the node makes no progress.
 const (
-	burst = 1000
+	burst = 1000 // frames that a node takes without a pause while it makes no progress
 	pause = time.Millisecond
 )
 
-// take hands a frame to the machine, or to the takeover. Only evidence of this node's own key ends the run.
+// take delivers a frame. Only evidence of this node's own key ends the run.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
@@ -136,7 +133,7 @@ func (r *run) take(in received) error {
 	return nil
 }
 
-// refuse counts a frame that could not be right.
+// refuse counts an invalid frame.
 func (r *run) refuse(from string, err error) {
 	if !errors.Is(err, admm.ErrQuarantine) {
 		r.log.Error("frame refused", "from", from, "err", err)
@@ -151,10 +148,14 @@ func (r *run) refuse(from string, err error) {
 	}
 }
 
-// answer asks the oracle and tells the machine.
+// retries is how often a failed query is asked again: at least once, as a batch that fails because of one record must not
+// cost other records their losses.
+const retries = 2
+
+// answer asks the oracle, and gives the losses to the machine.
 func (r *run) answer(queries []zoest.Query) error {
 	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
-	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, max(0, r.cfg.Retries))
+	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx) // the queries stay open
 	}
@@ -163,13 +164,8 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// A missing loss is a bit about the data, and the error names a sample and a point that was never released. Level DEBUG
-		// stays on the device; other logs may leave it.
-		if !r.failing {
-			r.failing = true
-			r.log.Debug("losses cannot be had; going on with the public one in their place")
-		}
-		r.log.Debug("no loss to be had", "err", err)
+		// The error depends on the data. Level DEBUG stays on the device; other logs may leave it.
+		r.log.Debug("a loss is unavailable, and the public constant replaces it", "err", err)
 	}
 	return nil
 }

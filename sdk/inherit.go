@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// A node that starts sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open ones
-// may spend yet. If device and ledger are lost, the neighbors show it to the next device, whose new ledger begins with that.
+// A node that starts sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open runs
+// may still spend. If device and ledger are lost, the neighbors show it to the next device, whose ledger begins with it.
 
-// checkpoint makes what neighbors are told of this node's ledger has spent, from the next probe on.
+// checkpoint makes the checkpoint that probes carry.
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
 	if l == nil || !n.claims.Signing() {
@@ -30,7 +30,7 @@ func (n *Node) checkpoint() error {
 	return nil
 }
 
-// learnCheckpoint remembers a neighbor's checkpoint, if the neighbor has signed it in this run.
+// learnCheckpoint stores a neighbor's checkpoint if the neighbor has signed it in this run.
 func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	e, err := signed.ParseEarlier(b)
 	keys := r.claims.Keys(peer.Name)
@@ -40,9 +40,9 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	if err == nil && e.Scope == peer.Scope && e.Kind == signed.Checkpoint {
 		first := !peer.Learned
 		peer.Shown, peer.Learned = e.Ledger, true
-		peer.Earlier = r.claims.Earlier(peer) // before what it says takes the place of what it has said
+		peer.Earlier = r.claims.Earlier(peer) // before the new checkpoint replaces the old one
 		r.claims.Heads.Learn(keys, e)
-		if first { // later ones are saved at a tick: a neighbor may send many
+		if first { // others are saved at a tick, as a neighbor may send many
 			err = r.claims.Heads.Save()
 		}
 	}
@@ -51,7 +51,7 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	}
 }
 
-// checkLedgers looks at what a standing shows of this member's ledgers: the state of the lost device's, and a checkpoint.
+// checkLedgers checks what a standing shows of this member's ledgers: the state of the lost device's, and a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
 	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // it was checked
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
@@ -64,7 +64,7 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier checks what a neighbor remembers of this member's ledgers. It ignores what is not signed with the node's keys.
+// checkEarlier checks what a neighbor stores of this member's ledgers. It ignores what the member's keys have not signed.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -84,7 +84,7 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit makes the ledger begin with what lost ones had spent, once every neighbor in use has shown what it knows.
+// inherit makes the ledger begin with what lost ledgers had spent, once every neighbor in use has shown what it stores.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {
@@ -93,7 +93,7 @@ func (r *run) inherit() error {
 	r.claims.Lost = map[string]*trust.Lost{}
 	var list []*trust.Lost
 	for _, id := range slices.Sorted(maps.Keys(shown)) {
-		if lost := shown[id]; l.Inherits(id) { // asked of all before one is counted
+		if lost := shown[id]; l.Inherits(id) { // for all, before one is counted
 			list = append(list, lost)
 		} else {
 			r.beside(id, lost.By)
@@ -108,7 +108,7 @@ func (r *run) inherit() error {
 			continue
 		}
 		but := r.claims.Scope
-		if slices.Contains(charged, lost.Scope) { // as the run was taken over, with the whole of it charged
+		if slices.Contains(charged, lost.Scope) { // a takeover charged the whole run
 			but = lost.Scope
 		}
 		cost, limit := lost.Spent(but)
@@ -134,7 +134,7 @@ func (r *run) inherit() error {
 	return nil
 }
 
-// beside notes, for certificates, a ledger of this member that is not counted.
+// beside notes for certificates that a ledger of this member is not counted.
 func (r *run) beside(id, by string) {
 	why := "may count the same data and is not counted here: this ledger was at work before it was heard of"
 	if r.cfg.Ledger.NeverUsed() {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// loadJournal takes over what the store has. Evidence against the node itself ends it.
+// loadJournal loads the stored journal. It fails if that has evidence against the node itself.
 func (n *Node) loadJournal() error {
 	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
 	if stop := n.cfg.Fleet.Stop; stop != nil {
@@ -25,18 +25,18 @@ func (n *Node) loadJournal() error {
 	if err != nil {
 		return err
 	}
-	if text != nil && (kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name) {
-		return fmt.Errorf("sdk: the stored journal is of %q in run %q with fleet %x, want %q in run %q with %x", kept.Member, kept.Run,
-			kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
-	}
 	if text != nil {
+		if kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name {
+			return fmt.Errorf("sdk: the stored journal is of %q in run %q with fleet %x, want %q in run %q with %x", kept.Member, kept.Run,
+				kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
+		}
 		n.journal = *kept
 	}
 	n.loadStops()
 	return n.loadEvidence()
 }
 
-// keepJournal stores the journal after a change, which replaces lists; after an error it is as before. n.mu is held.
+// keepJournal stores a changed journal; after an error it is as before. change replaces lists. n.mu is held.
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)
@@ -58,7 +58,7 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note puts into the journal what is known in any case, and makes it durable now or, after an error, at a later tick.
+// note changes the journal, and stores it now or, after an error, at a later tick.
 func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
@@ -67,7 +67,7 @@ func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.keepNotes(what)
 }
 
-// keepNotes makes durable what [Node.note] could not, and reports whether nothing is left of it.
+// keepNotes stores what [Node.note] could not, and reports whether all is stored.
 func (n *Node) keepNotes(what string) bool {
 	n.mu.Lock()
 	var err error
@@ -77,7 +77,7 @@ func (n *Node) keepNotes(what string) bool {
 	}
 	n.mu.Unlock() // before the log: its handler may ask for the status
 	if err != nil {
-		n.log.Error("what is known of neighbors cannot be stored, and is tried again", "what", what, "err", err)
+		n.log.Error("the journal of neighbors cannot be stored, and is tried again", "what", what, "err", err)
 	}
 	return err == nil
 }
@@ -103,7 +103,7 @@ func (n *Node) loadEvidence() error {
 	return nil
 }
 
-// keepEvidence notes evidence in the status and in the journal.
+// keepEvidence adds evidence to the status and the journal.
 func (r *run) keepEvidence(e signed.Evidence) {
 	r.note(e.String(), func(j *state.Journal) {
 		r.status.Evidence = append(r.status.Evidence, e)
@@ -111,8 +111,8 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict removes the secrets of a node that can never continue, as its present key has signed evidence against it. Evidence
-// by a retired key counts only until the fleet file drops that key.
+// convict removes the secrets of a node whose present key has signed evidence against it: it can never continue. Evidence by a
+// retired key counts until the fleet file drops the key.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

@@ -8,14 +8,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of members of a dense graph from which on the noise that is left to outsiders is not computed,
-// which takes seconds: what is left to one member is a bound of it.
+// slowLevels is the number of members of a dense graph from which on Levels leaves out outsiders, which take seconds.
 const slowLevels = 512
 
-// Levels returns what is left of the noise that members share: to outsiders, to one other member, a few,
-// which are Colluders if that is more than one, half and all others, and to as many as may be all those that share noise with some
-// member. [dpmech.CurveOf] makes epsilons of it. The figures are lower bounds with the same bits on every processor, those of [Privacy.Effective], and as the
-// fleet states it for Colluders. Without shared noise there are none. It fails if the fleet is not valid.
+// Levels returns lower bounds of the shared noise that is left against several numbers of colluders, from 0, outsiders, to all
+// others, for [dpmech.CurveOf]; none without shared noise. They have the same bits on every processor. It fails if the fleet
+// is invalid.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -24,13 +22,14 @@ func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	return f.Privacy.levels(p.noise)
 }
 
-// levels is [Fleet.Levels] for the graph of who shares noise with whom.
+// levels is [Fleet.Levels] for the graph of shared noise. Its colluders are none, one, a few (Colluders, if that is more than
+// one), half, all others, and as many as may be all that share noise with one member.
 func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
 		return nil, nil
 	}
 	others := g.N() - 1
-	bare := others // so many colluders may leave a member no shared noise
+	bare := others // the least number of colluders that may leave a member no shared noise
 	for i := range g.N() {
 		bare = min(bare, len(g.Neighbors(i)))
 	}
@@ -59,7 +58,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c > p.Colluders { // by Rayleigh's law; a bound may be above the one of fewer colluders
+		if c > p.Colluders { // Rayleigh's law; a bound need not follow it
 			left = min(left, p.EffectiveSigma)
 		}
 		levels = append(levels, dpmech.Level{Colluders: c, Effective: left})
@@ -70,14 +69,12 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	return levels, nil
 }
 
-// Curve returns what releases of the run cost by the number of members who work together. levels are those of
-// [Fleet.Levels].
+// Curve returns what releases cost, by the number of colluders. levels are those of [Fleet.Levels].
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 	return dpmech.CurveOf(spent, p.Shared(), levels, p.Delta, p.Accounting)
 }
 
-// Curve returns what all rounds of a private run cost by the number of members who work together. It fails if the fleet is
-// not valid.
+// Curve returns what all rounds of a private run cost, by the number of colluders. It fails if the fleet is invalid.
 func (f *Fleet) Curve() (dpmech.Curve, error) {
 	levels, err := f.Levels()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone says that two different releases of one round are signed with this node's key: another device, such as a copy of
-// its folder, works in its name on the same data.
+// ErrClone reports two different releases of one round that this node's key has signed: another device, such as one with a
+// copy of the folder, uses the same name and key.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a member at work. Its methods may be called from any goroutine.
@@ -33,17 +32,17 @@ type Node struct {
 	account   *account      // of what releases cost; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte       // scratch of record
-	toRecover *admm.Config // what the machine of a device that takes over is made of; nil if there is nothing to take over
+	toRecover *admm.Config // for the machine after a takeover; nil if there is none to make
 	neighbors []int
 	claims    *trust.Log
-	cases     cases
-	secrets   *trust.Secrets // nil unless the members share noise and agree on it themselves
-	relays    *relays        // nil unless they do, and others than neighbors share some
-	levels    []dpmech.Level // of the noise that is shared; nil if none is
-	end       int            // the last round with data if the run ends early, else 0
+	cases     map[int]*state.Quarantine // of neighbors, by number; belongs to Run
+	secrets   *trust.Secrets            // nil unless the members share noise and agree on it themselves
+	relays    *relays                   // nil unless they do, and others than neighbors share some
+	levels    []dpmech.Level            // of shared noise; nil if there is none
+	end       int                       // the last round with data if the run ends early, else 0
 	log       *slog.Logger
 	curve     losses.Curve  // of the node's queries; belongs to Run
-	trend     *losses.Trend // what curve shows; likewise
+	trend     *losses.Trend // of curve; likewise
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // the end of the machine
@@ -60,39 +59,36 @@ type Node struct {
 // Status is where a node stands.
 type Status struct {
 	Round         int               // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string          // neighbors whose messages hold the round up, or others whose keys do
+	Waiting       []string          // members whose messages, or keys, the round waits for
 	Queries       int64             // losses asked for
 	FailedQueries int64             // of these, how many failed; nobody outside learns this number
 	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
-	Refused       int64             // frames of neighbors that could not be right
+	Refused       int64             // invalid frames of neighbors
 	Done          bool              // the last release is made, and the model final
 	Neighbors     []Neighbor        // all of them, in the order of the fleet's members
 	Evidence      []signed.Evidence // of members that have signed two releases of one round
-	Recovered     int               // the release after which this device took over from a lost one; or 0
+	Recovered     int               // the release after which this device replaced a lost one; or 0
 
-	Stops []Wish // to end the run early, by round: of the members that count, at most Stop.Members
-	End   int    // the last round with data if enough have asked, and the run ends early; or 0
+	Stops []Wish // early-stop requests that count, by round, at most Stop.Members
+	End   int    // the last round with data if the run ends early; or 0
 	Last  int    // the number of the last release
 
-	ConsensusError float64 // the mean of |x_i - x_j|^2 over the neighbors j in round Compared
-	Compared       int     // 0 before the first round is over, and with PayloadMessage, which does not show releases
-
-	// Trend says if the losses of this node's own queries still fall; nil before 24 rounds with data of this process. It is for
-	// the device alone: see [losses.Trend].
-	Trend *losses.Trend
+	ConsensusError float64       // the mean of |x_i - x_j|^2 over the neighbors j after release Compared
+	Compared       int           // 0 before the first round is over, and with PayloadMessage
+	Trend          *losses.Trend // of the node's own losses, for the device alone; nil before 24 rounds of this process
 }
 
-// Neighbor is how far a neighbor is known to be.
+// Neighbor is what a node knows of a neighbor.
 type Neighbor struct {
-	Name  string
-	Round int // its last release that has arrived here, at most one more than this node's own; 0 for none
-	// Influence is how far it has moved this node's model; zero without Method.Robust. Peer is its place in Fleet.Members.
-	Influence  admm.Influence
-	Refused    int64      // frames of it that were refused, since the node was made
-	Quarantine Quarantine // why this node stopped working with it; zero if it has not
+	Name      string
+	Round     int            // its last release that has arrived, at most one more than this node's own; 0 for none
+	Influence admm.Influence // how far it has moved this node's model; zero without Method.Robust
+	Refused   int64          // its refused frames since the node was made
+	// Quarantine says why this node stopped working with it, and with which release of its own; zero if it has not.
+	Quarantine state.Quarantine
 }
 
-// New returns a node at its start, or at the state that cfg.Store keeps.
+// New returns a node that starts, or continues from the state in cfg.Store.
 func New(cfg Config) (*Node, error) {
 	p, err := cfg.validate(true)
 	if err != nil {
@@ -105,10 +101,6 @@ func New(cfg Config) (*Node, error) {
 		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
 	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
-	cfg.Retries = cmp.Or(cfg.Retries, 2)
-	if cfg.Fleet.Privacy.Unit == UnitRecord { // a batch that fails because of one record must not cost others their losses
-		cfg.Retries = max(1, cfg.Retries)
-	}
 	if _, many := cfg.Oracle.(zoest.BatchOracle); many && cfg.Window == 0 {
 		cfg.Window = 16
 	}
@@ -161,8 +153,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the node's last release, or of the common start. After the last release of a run it is shrunk by
-// Method.Shrink: see [Fleet.Model].
+// Model returns a copy of the node's last release, or of the common start. After a run's last release see [Fleet.Model].
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,7 +170,7 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of the node's releases, which has far less noise; nil without Config.Average.
+// Averaged returns a copy of the mean of the node's releases; nil without Config.Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -194,12 +185,12 @@ func (n *Node) Spend() dpmech.Total {
 	case n.account != nil:
 		return n.account.total()
 	case n.status.Round > 0:
-		return dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
+		return unbounded
 	}
 	return dpmech.Total{}
 }
 
-// Levels returns those of [Fleet.Levels], the node's own, not to be changed.
+// Levels returns those of [Fleet.Levels]. Do not change them.
 func (n *Node) Levels() []dpmech.Level { return n.levels }
 
 // publish makes the machine's state visible from outside.
@@ -219,7 +210,9 @@ func (n *Node) publish() {
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
 		of.Name, of.Round, of.Influence = n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)
-		of.Quarantine = n.quarantined(j)
+		if q := n.cases[j]; q != nil {
+			of.Quarantine = *q
+		}
 	}
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {

@@ -9,15 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// room is how many frames at most wait for a neighbor: two messages of a round, and answers. The run's last has its own place.
-// Questions and evidence have as many places as words: more than there is to be asked about among 100 members (PROOF.md, "One
-// story"), as who has passed on a question does not repeat it.
 const (
-	room  = 4
-	words = 1 << 14
+	room  = 4       // frames that wait for a neighbor: two messages of a round, and answers; the run's last has its own place
+	words = 1 << 14 // questions and evidence that wait, enough for 100 members (PROOF.md, "One story")
 )
 
-// outbox holds the frames for a neighbor that its sender has not taken yet.
+// outbox holds the frames for a neighbor that wait for its sender.
 type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond       // of what follows
@@ -33,8 +30,8 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put adds a frame, unless it waits already: over a slow link repeats would leave no room for new frames. A frame without room
-// is dropped, as it will be sent or asked for again.
+// put adds a frame, unless the same waits already: over a slow link repeats would take the room of new frames. Without room it
+// drops the frame, which will be sent again.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +54,7 @@ func (b *outbox) say(frame []byte) {
 	}
 }
 
-// close says that there will be no more frames.
+// close announces that no more frames follow.
 func (b *outbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +62,7 @@ func (b *outbox) close() {
 	b.change.Signal()
 }
 
-// next waits for a frame and removes it. It is nil if there will be none.
+// next waits for a frame and removes it. It returns nil once the outbox is closed and empty.
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +83,7 @@ func (b *outbox) next() []byte {
 	return frame
 }
 
-// send hands messages to the senders. A release that goes to all neighbors is encoded once.
+// send gives messages to the senders. It encodes a release that goes to all neighbors once.
 func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
@@ -104,7 +101,7 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
-// post encodes a message to a neighbor, and sends it. To others nothing is sent.
+// post encodes and sends a message to a neighbor, and nothing to others.
 func (r *run) post(to int, m *admm.Message) error {
 	box := r.outbox[to]
 	if box == nil {
@@ -121,7 +118,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	return err
 }
 
-// reached sends what a neighbor may lack, now that the way to it has opened.
+// reached sends what a neighbor may lack once its connection has opened.
 func (r *run) reached(name string) {
 	j := r.number[name]
 	if r.joining != nil {
@@ -135,7 +132,7 @@ func (r *run) reached(name string) {
 		}
 		r.show(j, peer)
 	}
-	for _, e := range r.status.Evidence { // of others: it may not know
+	for _, e := range r.status.Evidence { // against others
 		if e.Member != name && r.cases[j] == nil {
 			r.postEvidence(j, &e)
 		}

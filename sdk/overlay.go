@@ -10,27 +10,26 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Where members share noise with others than their neighbors ([Privacy].Partners), each learns every member's offer. The
-// offer names its fleet and member under the member's own signature, so a neighbor that passes it on can withhold it, and
-// cannot alter it or use it: the secret of two members follows from a private key of one of them.
+// Where members share noise with partners ([Privacy].Partners), each learns every member's offer. A member signs its offer for
+// one fleet, so a neighbor that relays it can withhold it, and can neither alter nor use it.
 //
-// A node tells a neighbor whose offers it holds, and sends up to [signed.MaxOffers] that the neighbor has not said to hold: when
-// the neighbor starts, when it has learned one itself, in answer to offers and to a neighbor that holds more or less, and at a
-// tick. Between two ticks it sends none twice.
+// A node tells a neighbor whose offers it holds, with up to [signed.MaxOffers] that the neighbor lacks: when the neighbor
+// starts, when the node learns an offer, in answer to offers and to a neighbor that holds more or less, and at a tick. It sends
+// none twice between two ticks.
 //
-// A node makes its first release with noise once it has the offers of all its partners. Only [Config].Without gives up one that
-// is no neighbor: members in between might withhold its offer, so its silence shows nothing. From then on the node shares noise
-// with each of them in all releases, whoever is gone. It could not know of those that are far away, and noise that nobody
-// subtracts protects it no less: see PROOF.md in dpmech, part 3, section 4.
+// A node waits with its first noise for the offers of all its partners. Only [Config].Without gives up a partner that is no
+// neighbor: members in between might withhold its offer, so its silence shows nothing. From then on the node shares noise with
+// each partner in all releases, whoever is gone. Noise that nobody subtracts protects it no less: see PROOF.md in dpmech,
+// part 3, section 4.
 
 // relays is what a node knows of the offers that its neighbors hold. It belongs to the goroutine of Run.
 type relays struct {
 	partners []int
-	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor has said to hold, as trust.Secrets.Holds
-	sent     map[int][]uint8 // the same, of what it was sent since the last tick
+	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor holds, as trust.Secrets.Holds
+	sent     map[int][]uint8 // likewise, what it was sent since the last tick
 	asked    map[int]bool    // neighbors that were told since what this node holds
 	process  map[int]uint64  // of a neighbor, by its last probe
-	doubles  map[int]bool    // members that have signed two offers, which was logged
+	doubles  map[int]bool    // members with two signed offers, which was logged
 }
 
 func newRelays(partners []int) *relays {
@@ -38,7 +37,7 @@ func newRelays(partners []int) *relays {
 		process: map[int]uint64{}, doubles: map[int]bool{}}
 }
 
-// missing returns the partners of whom the node waits for an offer.
+// missing returns the partners whose offers the node waits for.
 func (n *Node) missing() (list []int) {
 	if n.relays == nil || n.secrets.Kept == nil {
 		return nil
@@ -58,7 +57,7 @@ func (n *Node) paired(release int) bool {
 	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
 }
 
-// awaitKeys adds to the names of those that hold the round up partners whose offers do.
+// awaitKeys adds the partners whose offers the first release waits for.
 func (n *Node) awaitKeys(names []string) []string {
 	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
 		return names
@@ -71,8 +70,8 @@ func (n *Node) awaitKeys(names []string) []string {
 	return names
 }
 
-// relay tells a neighbor whose offers this node holds, with some that the neighbor lacks. Unless that is an answer to offers,
-// it sends nothing where both hold the same, as far as is known.
+// relay tells a neighbor whose offers this node holds, with some that the neighbor lacks. Except as an answer to offers, it
+// sends nothing if both hold the same.
 func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {
@@ -101,15 +100,15 @@ func (r *run) relay(to int, answer bool) {
 	}
 	r.relays.asked[to] = true
 	m.Signed.Known = trust.PackDevices(mine)
-	_ = r.post(to, m) // it is within its limits
+	_ = r.post(to, m) // within its limits
 }
 
-// relayTo serves a neighbor that has started or has answered this node, and passes on its own offer if that is new.
+// relayTo serves a neighbor that has started or answered, and passes on its offer if that is new.
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
 		now := signed.PackDevice(m.Epoch, m.Incarnation)
-		if before, known := r.relays.process[m.From]; known && before != now { // it may have forgotten what it held
+		if before, known := r.relays.process[m.From]; known && before != now { // it may have lost what it held
 			delete(r.relays.theirs, m.From)
 			delete(r.relays.sent, m.From)
 			delete(r.relays.asked, m.From)
@@ -124,7 +123,7 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 	}
 }
 
-// relayOn passes on what has been learned from a neighbor.
+// relayOn tells the other neighbors what one neighbor has sent.
 func (r *run) relayOn(from int) {
 	for _, j := range r.neighbors {
 		if j != from {
@@ -133,11 +132,11 @@ func (r *run) relayOn(from int) {
 	}
 }
 
-// takeRelay takes what a neighbor passes on.
+// takeRelay takes offers that a neighbor relays.
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
 	if r.relays == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: the sender passes on offers, and neighbors alone share noise in this fleet, or it is no neighbor")
+		return errors.New("sdk: the sender relays offers, and it is no neighbor, or only neighbors share noise in this fleet")
 	}
 	theirs, err := trust.ParseDevices(m.Signed.Known, len(members))
 	if err != nil || r.secrets.Kept == nil {
@@ -155,7 +154,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
 			learned = learned || fresh
 		}
-		if errors.As(wrong, new(trust.Fork)) { // which is not the sender's fault
+		if errors.As(wrong, new(trust.Fork)) { // not the sender's fault
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
 				r.log.Error("a second key of one device", "member", members[o.Member], "err", wrong)
@@ -172,7 +171,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain sends again, at a tick, what may have been lost, and asks for what is missing if the node stands still.
+// relayAgain sends again, at a tick, what may be lost, and asks for missing offers if the node makes no progress.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

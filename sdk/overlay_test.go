@@ -373,7 +373,7 @@ func TestRelaysNeedPartnersAndKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) }))
-	if !strings.Contains(log.String(), "neighbors alone share noise in this fleet") {
+	if !strings.Contains(log.String(), "only neighbors share noise in this fleet") {
 		t.Errorf("a relay is taken:\n%s", log)
 	}
 	p := partnered(t, 4, 3, 1)

@@ -9,10 +9,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// With [Config].Patience a node gives up a neighbor of which no frame has arrived for too long, as Config.Without does by
-// hand. Every node sends heartbeats, which neither an oracle nor a third node delays. The clock starts at the arrival of
-// the last frame, or with Run, whatever the node is doing. The decision takes its place among the neighbor's frames, so
-// that the node uses the same releases of the neighbor whether it was at work or waited.
+// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every node sends
+// heartbeats, which no oracle and no third node delays. The clock starts at the last frame, or with Run, whatever the node is
+// doing. The decision takes its place among the neighbor's frames, so that the node uses the same releases of the neighbor
+// whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval of heartbeats, the same for all nodes, so that it reveals nothing
@@ -22,16 +22,15 @@ const (
 // silence stands among the frames of a neighbor where the node has lost patience with it.
 var silence = []byte{0}
 
-// presence knows when neighbors were heard. Its methods may be called from any goroutine.
+// presence records when neighbors were heard. Any goroutine may call its methods.
 type presence struct {
-	mu    sync.Mutex
-	heard map[string]time.Time // of every neighbor, or when it was last reported
-	last  time.Time            // of any of them
-	// arrived holds the frames of each neighbor that the loop has not taken: none wait behind those of another neighbor
-	arrived map[string]*outbox
+	mu      sync.Mutex
+	heard   map[string]time.Time // each neighbor's last frame, or when its silence was reported
+	last    time.Time            // the last frame of any of them
+	arrived map[string]*outbox   // each neighbor's frames for the loop: none waits behind those of another
 }
 
-// newPresence starts the clocks of neighbors.
+// newPresence starts the neighbors' clocks.
 func newPresence(now time.Time, neighbors []string) *presence {
 	p := &presence{heard: map[string]time.Time{}, last: now, arrived: map[string]*outbox{}}
 	for _, name := range neighbors {
@@ -40,7 +39,7 @@ func newPresence(now time.Time, neighbors []string) *presence {
 	return p
 }
 
-// hear notes that a frame has come.
+// hear notes that a frame has arrived.
 func (p *presence) hear(name string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,8 +49,8 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that have been silent for longer than patience, each once in that time. Time in which nobody
-// at all is heard does not count: this node is cut off, or was asleep.
+// overdue returns the neighbors that were silent for longer than patience, each once in that time. Time in which nobody is
+// heard does not count, as this node may be cut off or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +67,7 @@ func (p *presence) overdue(now time.Time, patience time.Duration) (names []strin
 	return names
 }
 
-// watch sends heartbeats, and reports neighbors that are silent.
+// watch sends heartbeats, and reports silent neighbors.
 func (r *run) watch() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -89,7 +88,7 @@ func (r *run) watch() {
 	}
 }
 
-// pass hands the frames of a neighbor to the loop, in their order.
+// pass gives a neighbor's frames to the loop in order.
 func (r *run) pass(name string, box *outbox) {
 	for frame := box.next(); frame != nil; frame = box.next() {
 		select {
@@ -100,7 +99,7 @@ func (r *run) pass(name string, box *outbox) {
 	}
 }
 
-// arrive takes a frame from the transport, and reports whether nothing is left to do with it now.
+// arrive takes a frame from the transport, and reports whether the receiver is done with it.
 func (r *run) arrive(from string, frame []byte) bool {
 	p := r.presence
 	if p != nil {
@@ -115,12 +114,12 @@ func (r *run) arrive(from string, frame []byte) bool {
 	if wire.IsQuestion(frame) {
 		p.arrived[from].say(frame)
 	} else {
-		p.arrived[from].put(frame, false) // without room it is lost, and will be sent again
+		p.arrived[from].put(frame, false) // a frame without room will be sent again
 	}
 	return true
 }
 
-// loses gives up a silent neighbor, unless it is the last one, in a takeover, or when the model is final.
+// loses gives up a silent neighbor, except the last one, in a takeover, or when the model is final.
 func (r *run) loses(name string) {
 	left := 0
 	for _, j := range r.neighbors {

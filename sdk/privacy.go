@@ -8,78 +8,69 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
-// Privacy says what protects the members' data: noise or nothing.
+// Privacy describes the noise that protects the members' data.
 type Privacy struct {
 	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
 	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
 	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
 
-	EpsilonLimit float64           `json:"epsilon_limit"` // at Delta, of the run; a release beyond it is refused; 0: none
+	EpsilonLimit float64           `json:"epsilon_limit"` // of the run at Delta; releases beyond it are refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
 
-	// Unit is what is protected: each client's whole data set, or each of its records, for which Fleet.Records is needed.
-	// Clip is then the radius of one record's share in an update.
-	Unit Unit `json:"unit,omitempty"`
-	// Places, if more than 1, makes the unit a person with so many places for records (r_max), next to each other in the
-	// oracle's samples; Records then counts persons. An empty place has the same loss everywhere, such as 0.
+	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records, and Clip is then of one record's share in an update
+	// Places, if more than 1, makes the unit a person with so many places for records (r_max), adjacent in the oracle's
+	// samples. Fleet.Records then counts persons. An empty place has a constant loss, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or of every pair of Partners,
-	// and that cancels in the mean of all members: Sigma times a power of two. EffectiveSigma is what is left of all noise to an adversary that sees
-	// all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit then holds against it, and
-	// LimitAll, if not 0, against all other members together.
+	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of Partners,
+	// and that cancels in the mean of all members: Sigma times a power of two. EffectiveSigma is the noise that is left against
+	// everybody who sees all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit holds
+	// against these, and LimitAll, if not 0, against all other members together.
 	//
-	// If at most Absent members vanish, the others go on sharing noise, which still cancels; that takes as much noise as so
-	// many more Colluders. A member that loses more neighbors shares no more, and its releases have more noise of their own:
-	// what neighbors have shared with it then stays in the mean.
+	// While at most Absent members vanish, the others' shared noise still cancels; this takes as much noise as so many more
+	// Colluders. A member that loses more neighbors adds its own noise only, and what they shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is with how many other members each shares noise, in place of its neighbors: the edges of a regular
-	// graph that follows from the numbers of members and partners and from Method.Seed. They agree on keys by way of their
-	// neighbors, so each message still goes to neighbors alone. Members then go on sharing noise with whoever is gone, which
-	// costs no privacy and leaves noise in the mean; Absent is how many partners a member may lack from the start.
+	// Partners, if not 0, is the number of members with which each shares noise, in place of its neighbors, on a regular graph
+	// that follows from Method.Seed. Neighbors relay the keys. A member keeps sharing noise with partners that are gone: this
+	// costs no privacy and leaves noise in the mean. Absent is how many partners a member may lack from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Shared returns the noise that neighbors share, and names against whom a run protects; zero if they share none.
+// Shared returns the noise that members share; zero if they share none.
 func (p Privacy) Shared() dpmech.Shared {
 	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent,
 		Partners: p.Partners}
 }
 
-// Conductance is [graph.Graph.Conductance] of a graph of who shares noise, without Colluders and Absent members: the variance
-// that is left of all noise, if that of a member's own noise is 1 and the two ends of each edge share noise of variance ratio^2,
-// ratio in (0, 4096].
+// Conductance is [graph.Graph.Conductance] of a graph of shared noise without Colluders and Absent members: the variance that
+// is left if a member's own noise has variance 1, and the noise of an edge ratio^2, ratio in (0, 4096].
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the EffectiveSigma that Sigma and PairSigma have on a graph of who shares noise, see [Privacy.NoiseGraph].
+// Effective returns the EffectiveSigma that Sigma and PairSigma give on a graph of shared noise, see [Privacy.NoiseGraph].
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// MaxPartnered is the largest number of members of whom some share noise that are not neighbors: for more there is no useful
-// bound of what is left of it.
-const MaxPartnered = 1024
-
-// NoiseGraph returns who shares noise with whom: g, the graph of who talks to whom, unless members have Partners. seed is
-// Method.Seed.
+// NoiseGraph returns who shares noise with whom: g, who talks to whom, unless members have Partners. seed is Method.Seed.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil
 	}
-	if g.N() > MaxPartnered {
+	if g.N() > settings.MaxPartnered {
 		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("0 in a fleet of more than %d members", MaxPartnered)}
+			Want: fmt.Sprintf("0 in a fleet of more than %d members", settings.MaxPartnered)}
 	}
 	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
 	if err != nil {
@@ -89,7 +80,7 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	return noise, nil
 }
 
-// Gaussian returns clip and noise of every release of a private run.
+// Gaussian returns clip and noise of each release with data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
 	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
 }
@@ -103,7 +94,7 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns how many samples a member must have: as the fleet says where each record is protected, or else any.
+// units returns how many samples a member must have: with UnitRecord as the fleet says, otherwise samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)
@@ -111,7 +102,7 @@ func (f *Fleet) units(member, samples int) int {
 	return samples
 }
 
-// Each says what a figure of the run is the cost for: "for each client", "for each record" or "for each person".
+// Each returns the unit in words: "for each client", "for each record" or "for each person".
 func (p Privacy) Each() string {
 	if p.Places > 1 {
 		return "for each person"
@@ -119,7 +110,7 @@ func (p Privacy) Each() string {
 	return p.Unit.Each()
 }
 
-// wrongRecords is the error of a member that has other records than the fleet says.
+// wrongRecords is the error of a member whose number of records is not the fleet's.
 func (f *Fleet) wrongRecords(member, samples int) error {
 	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
 	if p := f.Privacy.Places; p > 1 {
@@ -130,7 +121,7 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 		"record this number is public and fixed; leave an invalid record in its place"}
 }
 
-// checkPrivacy reports settings of privacy and wire that exclude or need each other.
+// checkPrivacy reports settings of privacy and wire that conflict.
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
 	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
@@ -150,12 +141,12 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		"0: a fleet that is not private has no noise for a grid to hide in")
 }
 
-// checkShared refuses an effective sigma that the graph of who shares noise does not give.
+// checkShared refuses an effective sigma that the graph of shared noise does not give.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
 	least := p.Gaussian()
 	least.Shared.Effective = least.Sigma
-	if least.Validate() != nil { // the machine's rules say what is wrong
+	if least.Validate() != nil { // the machine reports it
 		return nil
 	}
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
@@ -186,7 +177,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 // affordable refuses a run whose rounds cost more than may be spent, before the first release.
 func (f *Fleet) affordable() error {
 	l, g := f.Privacy.Limit(), f.Privacy.Gaussian()
-	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine's rules say what is wrong
+	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine reports it
 		return nil
 	}
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {

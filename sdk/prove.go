@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// ending is an error of a frame that ends the run: the node's own signature shows that it must not go on.
+// ending is an error that ends the run: the node's own signature shows that it must not continue.
 type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message about releases without the signature of the member that made them, and deals with one that shows a
-// double, of its sender or of this node. A release of a device that was replaced is outdated.
+// check refuses a message about releases without the signature of the member that made them, and handles evidence of
+// equivocation. A release of a replaced device is outdated.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -32,9 +32,8 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
-		// An answer to an incarnation before is not checked: the machine passes it over.
 		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
-			break
+			break // the machine ignores an answer to an earlier incarnation
 		}
 		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
 			err = r.checkEarlier(peer.Name, m.Signed.Other)
@@ -51,7 +50,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	return outdated, err
 }
 
-// checkProbe checks where the sender says that it stands, and what it says that it holds of this node's releases.
+// checkProbe checks the sender's claims about its own releases and this node's.
 func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 	if peer.Earlier = r.claims.Earlier(peer); len(m.Signed.Other) > 0 {
 		r.learnCheckpoint(peer, m.Signed.Other)
@@ -64,7 +63,7 @@ func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 	return r.checkHeld(peer, m)
 }
 
-// checkHeld checks the proof of the release of this node that the sender says it holds.
+// checkHeld checks the proof of this node's release that the sender claims to hold.
 func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Held)
 	if err != nil || shown == nil {
@@ -77,14 +76,14 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has come back
+	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which is back
 		r.correct(m.From, peer)
 		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
 	}
 	return nil
 }
 
-// verifyHeld compares a release that this node's key has signed with what the node knows of itself.
+// verifyHeld compares a release that this node's key has signed with the node's own state.
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
@@ -98,7 +97,7 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// Of the lost device all is charged. What this one has signed was released, and counts, whatever ledger it has now.
+	// The takeover charged all of the lost device. What this one has signed was released, and counts in whatever ledger it has.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -109,7 +108,7 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	return nil
 }
 
-// compareLedger reports that the ledger is not the continuation of a state that this node's key has signed.
+// compareLedger returns an error if the ledger does not continue a head that this node's key has signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
 	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
@@ -122,7 +121,7 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 	return nil
 }
 
-// checkDone checks a neighbor's word that it holds this node's last release, and takes its countersignature.
+// checkDone checks that a neighbor holds this node's last release, and takes its countersignature.
 func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Round)
 	if err != nil {
@@ -141,7 +140,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
-	// A neighbor that has not heard yet that this device took over from a lost one signs what that had signed.
+	// A neighbor that does not know yet of a takeover countersigns the lost device's release.
 	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -150,7 +149,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// checkDouble takes evidence against this node, or against another neighbor.
+// checkDouble takes evidence of equivocation against this node or another member.
 func (r *run) checkDouble(by string, m *admm.Message) error {
 	if r.claims.Gossip.Knows(m) {
 		return nil
@@ -162,16 +161,15 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 	case of >= 0:
 		r.expose(e)
 		return nil
-	case e.First.Epoch < r.claims.Epoch: // the lost device had one
+	case e.First.Epoch < r.claims.Epoch:
 		return errors.New("sdk: evidence of a double of a device that this one has replaced")
 	}
 	return r.exposed(e, by)
 }
 
-// findOther advises the owner of a device that has a double.
 const findOther = "find the other one, and start the fleet anew under another run id, with another key"
 
-// exposed ends this node, of which two releases of one round are signed.
+// exposed ends this node, whose key has signed two releases of one round.
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	r.convict(e)
@@ -179,34 +177,34 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		ErrClone, findOther)}
 }
 
-// accuse keeps evidence against a neighbor, once, and shows it to the neighbor.
+// accuse stores evidence against a neighbor once, and sends it to the neighbor.
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	if !r.convicted(e) {
 		peer.Evidence = &e
-		r.keepEvidence(e) // first: who reads of it in the log finds it in the status
+		r.keepEvidence(e) // before the log, whose reader may look for it in the status
 		r.log.Error("evidence of a double", "neighbor", peer.Name, "round", e.Round)
 		r.spread(e)
 	}
 	r.show(from, peer)
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks. Both devices stop when they hear of it.
+// show sends a neighbor the evidence against it, at most once between two ticks. Both its devices then stop.
 func (r *run) show(to int, peer *trust.Peer) {
 	if peer.Evidence != nil && peer.First(trust.SayDouble) {
 		r.postEvidence(to, peer.Evidence)
 	}
 }
 
-// postEvidence sends a neighbor the two releases of a double.
+// postEvidence sends a neighbor two contradicting releases.
 func (r *run) postEvidence(to int, e *signed.Evidence) {
 	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{Proof: e.First.Append(nil),
-		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}}) // both are of one size
+		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
-// correct shows a device that was replaced, or has a double, and is still at work, what the other device has signed: it ends
-// then. A device that was only silent does not probe, and would release the same data as its replacement. So a neighbor
-// with more than one epoch is told when the connection to it opens, before anything else, and when it sends a fork or what
-// a replaced device has signed, at most once between two ticks. This is a probe, which does a replacement no harm.
+// correct sends a device that was replaced, or has a copy, what the other device has signed, so that it ends: a device that
+// was only silent does not probe, and would release the same data as its replacement. A node calls it when the connection to
+// a neighbor with several epochs opens, before anything else, and when the neighbor sends a fork or what a replaced device
+// has signed. It sends a probe, which does not disturb a replacement, at most once between two ticks.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -218,16 +216,16 @@ func (r *run) correct(to int, peer *trust.Peer) {
 	r.probe(to, held)
 }
 
-// probe tells a neighbor which release of it this node holds, with its signature, and asks it the same.
+// probe tells a neighbor which of its releases this node holds, with the signature, and asks it the same.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
 	r.attach(&m)
-	_ = r.post(to, &m) // it has no vector, and its numbers are within their limits
+	_ = r.post(to, &m) // within its limits
 }
 
-// query asks a neighbor what it holds of this node, at most once between two ticks, if it has made a release that rests on
-// one which this node has not made: another device works in this one's name, or the neighbor lies. Its answer decides, see
-// [run.verifyHeld]. A replacement device whose neighbor has gone on with another one drops their edge.
+// query asks a neighbor what it holds of this node, at most once between two ticks, if its release rests on one that this node
+// has not made: another device works in this one's name, or the neighbor lies. Its answer decides, see [run.verifyHeld]. A
+// replacement device drops the edge to a neighbor that has continued with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -247,11 +245,9 @@ func (r *run) query(m *admm.Message) error {
 	return nil
 }
 
-// showAgain shows evidence again, and lets replaced devices be told again.
+// showAgain sends evidence again, and lets the node repeat what it says once between two ticks.
 func (r *run) showAgain() {
-	if err := r.claims.Heads.Save(); err != nil {
-		r.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
-	}
+	r.saveHeads()
 	for j, peer := range r.claims.Peers {
 		peer.Again(trust.All)
 		r.show(j, peer)
@@ -261,7 +257,7 @@ func (r *run) showAgain() {
 	}
 }
 
-// rememberHeads writes down, for later runs, what the neighbors have signed of their ledgers.
+// rememberHeads stores for later runs what the neighbors have signed of their ledgers.
 func (n *Node) rememberHeads() {
 	c := n.claims
 	if !c.Signing() {
@@ -272,7 +268,11 @@ func (n *Node) rememberHeads() {
 			c.Heads.Learn(c.Keys(peer.Name), signed.Earlier{Scope: peer.Scope, Statement: *r})
 		}
 	}
-	if err := c.Heads.Save(); err != nil {
+	n.saveHeads()
+}
+
+func (n *Node) saveHeads() {
+	if err := n.claims.Heads.Save(); err != nil {
 		n.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
 	}
 }

@@ -15,29 +15,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrQuarantine says that every edge is in quarantine. The node ends: its releases would cost privacy and reach nobody.
+// ErrQuarantine ends a node whose edges are all in quarantine: its releases would cost privacy and reach nobody.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine says since when a neighbor is in quarantine. Release is 0 if it is not.
-type Quarantine struct {
-	Release int    // the first release of this node that is made without the neighbor
-	Why     string // what was found, and what was wanted
-}
-
 // A node stops working with a neighbor that has sent what no honest member sends, whatever it has received: an impossible
-// release ([admm.Config.Impossible]), or two signed ones of one round. It refuses and counts other invalid frames, and waits
-// for a silent neighbor unless it has a [Config].Patience. Without keys only a release counts that would be used otherwise.
-// All of it follows from what was received and in which order, see [admm.Machine.Quarantine].
+// release ([admm.Config.Impossible]), or two signed releases of one round. It refuses and counts other invalid frames.
+// Without keys only a release counts that the node would use otherwise. All of it follows from what was received and in which
+// order, see [admm.Machine.Quarantine].
 
-// cases is why neighbors are in quarantine, by their numbers. It belongs to the goroutine of Run.
-type cases map[int]*state.Quarantine
-
-// dropped is logged once for each neighbor and process.
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
-// loadQuarantine drops the edges of which the journal says so, and those that the state says so of.
+// loadQuarantine drops the edges that are in quarantine by the journal or by the state.
 func (n *Node) loadQuarantine() error {
-	n.cases = cases{}
+	n.cases = map[int]*state.Quarantine{}
 	for _, q := range n.journal.Quarantine {
 		if j, known := n.number[q.Neighbor]; known && n.machine.Quarantine(j) > 0 {
 			n.cases[j] = &q
@@ -53,15 +43,7 @@ func (n *Node) loadQuarantine() error {
 	return nil
 }
 
-// quarantined returns what the status says of a neighbor.
-func (n *Node) quarantined(j int) Quarantine {
-	if q := n.cases[j]; q != nil {
-		return Quarantine{q.Release, q.Why}
-	}
-	return Quarantine{}
-}
-
-// quarantine drops the edge to a neighbor, unless it has, stores the evidence, and sends a notice.
+// quarantine drops the edge to a neighbor once, stores why, and sends a notice.
 func (r *run) quarantine(j int, q state.Quarantine) {
 	if r.cases[j] != nil {
 		return
@@ -69,27 +51,23 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	q.Neighbor = r.cfg.Fleet.Members[j]
 	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
 	r.cases[j] = &q
-	r.mu.Lock() // first: who reads of it in the log finds it in the status, which may not show a release yet
-	for i, k := range r.neighbors {
-		if k == j {
-			r.status.Neighbors[i].Quarantine = r.quarantined(j)
-		}
-	}
+	r.mu.Lock() // before the log, whose reader may look for it in the status
+	r.status.Neighbors[slices.Index(r.neighbors, j)].Quarantine = q
 	r.mu.Unlock()
 	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
 	r.sendNotice(j)
 }
 
-// sendNotice says to a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
+// sendNotice tells a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
-		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // it is within its limits
+		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // within its limits
 	}
 }
 
-// takeNotice takes a neighbor's word that it goes on without this node: waiting for it would never end.
+// takeNotice drops the edge to a neighbor that has dropped it.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
@@ -117,7 +95,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 
 const toldToGoOn = "this node was told to go on without it"
 
-// giveUp ends the work with the neighbors of Config.Without.
+// giveUp drops the edges to the neighbors of Config.Without.
 func (r *run) giveUp() {
 	for _, name := range r.cfg.Without {
 		if j := r.number[name]; !r.status.Done && slices.Contains(r.neighbors, j) {
@@ -126,7 +104,7 @@ func (r *run) giveUp() {
 	}
 }
 
-// outside refuses a frame of a neighbor in quarantine, and tells it why. This node's own signatures in it count all the same.
+// outside refuses a frame of a neighbor in quarantine and sends a notice. This node's own signatures in the frame still count.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
@@ -135,13 +113,13 @@ func (r *run) outside(m *admm.Message) error {
 			return err
 		}
 	}
-	if !trust.IsNotice(m) { // two nodes that have each other in quarantine would exchange notices forever
+	if !trust.IsNotice(m) { // two nodes would answer each other's notices forever
 		r.sendNotice(m.From)
 	}
 	return admm.ErrQuarantine
 }
 
-// quarantineSender puts the sender of a refused frame in quarantine, if what it has signed cannot be right.
+// quarantineSender drops the edge to the sender of a refused frame if no honest member signs it.
 func (r *run) quarantineSender(in received, err error) {
 	j, member := r.number[in.from]
 	peer := r.claims.Peers[j]
@@ -154,9 +132,8 @@ func (r *run) quarantineSender(in received, err error) {
 	var late *admm.LateError
 	switch newest := peer.Held.Last(); {
 	case errors.As(err, &two):
-		// A device that has replaced another does not answer for a copy of that one.
 		if newest != nil && two.Second.Epoch < newest.Epoch {
-			return
+			return // a replacement does not answer for a copy of the lost device
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
 	case errors.As(err, &late):
@@ -166,19 +143,19 @@ func (r *run) quarantineSender(in received, err error) {
 	r.quarantine(j, q)
 }
 
-// judged takes over what the machine has dropped by itself.
+// judged drops the edges that the machine has dropped.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
 		v.Signed.Own = trust.Encoded(r.claims.Peers[v.From].Held.Of(v.Round))
 		q := state.Quarantine{Why: v.Why}
-		if frame, err := r.codec.Append(nil, &v.Message); err == nil { // it was one
+		if frame, err := r.codec.Append(nil, &v.Message); err == nil {
 			q.Frames = append(q.Frames, state.NewFrame(frame))
 		}
 		r.quarantine(v.From, q)
 	}
 }
 
-// alone ends a node without neighbors before its next release. It serves them for Config.Linger, so that a double hears of it.
+// alone ends a node without neighbors before its next release. It serves them for Config.Linger, so that a copy learns of it.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
@@ -188,7 +165,7 @@ func (r *run) alone() error {
 	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, first.Neighbor, first.Why))
 }
 
-// serveOutsiders tells neighbors in quarantine of it for a time.
+// serveOutsiders sends notices to neighbors in quarantine for a time.
 func (r *run) serveOutsiders(long time.Duration) error {
 	tick := time.NewTicker(min(r.cfg.ResendAfter, long))
 	defer tick.Stop()
@@ -207,7 +184,7 @@ func (r *run) serveOutsiders(long time.Duration) error {
 	return nil
 }
 
-// spread shows the others the evidence against a member: they may wait for it, and it has ended.
+// spread sends the others evidence against a member, which has ended: they may wait for it.
 func (r *run) spread(e signed.Evidence) {
 	for _, j := range r.neighbors {
 		if j != r.number[e.Member] && r.cases[j] == nil {
@@ -216,8 +193,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves checks, for anybody, whether a frame that a node has kept shows a release of a member that no honest one makes: one of
-// the keys has signed it, and it is impossible ([admm.Config.Impossible]). The error says why it does not.
+// Proves checks whether a stored frame proves that a member is malicious: one of keys has signed its release, and no honest
+// member makes it ([admm.Config.Impossible]). The error says why it does not.
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

@@ -49,7 +49,7 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 }
 
 // Nodes of a fleet that protects each record compute what its simulation computes. A failed batch is asked again record
-// by record though Retries says never, so that a bad record costs no other one its loss.
+// by record, so that a bad record costs no other one its loss.
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
@@ -59,7 +59,7 @@ func TestNodesProtectRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = ledger.Close() })
-		c.Ledger, c.Retries = ledger, -1
+		c.Ledger = ledger
 		if i == 0 {
 			c.Oracle = brittle{oracle(0), 1}
 		} else {

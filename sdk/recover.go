@@ -13,15 +13,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// A takeover, see [Config].Recover. A device that replaces a lost one asks every neighbor where it stands (Join, Stand),
-// enters the run after a release that none of them has passed, and begins the edge to each of them anew (Start), see
-// [admm.TakeOver]. In a private run it makes no release with data, and charges the whole run at once: whatever the lost
-// device has released, or will, is covered.
+// A takeover, see [Config].Recover. The replacement device asks every neighbor where it stands (Join, Stand), enters the run
+// after a release that none of them has passed, and begins the edge to each of them anew (Start), see [admm.TakeOver]. In a
+// private run it makes no release with data, and charges the whole run at once, which covers all releases of the lost device.
 
-// ErrRecovery says that this device cannot replace the lost one. Nothing was stored, and the same node may try again.
+// ErrRecovery reports that this device cannot replace the lost one. Nothing was stored, and the node may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
-// joining is what a device that takes over has heard. It belongs to the goroutine of Run.
+// joining holds the answers to a takeover. It belongs to the goroutine of Run.
 type joining struct {
 	incarnation uint64               // tells answers to this takeover from those to another
 	standing    map[int]admm.Message // by neighbor
@@ -30,7 +29,7 @@ type joining struct {
 	absent      map[int]state.Quarantine
 }
 
-// recover takes the place of a lost device.
+// recover replaces a lost device.
 func (r *run) recover() error {
 	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Message{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
@@ -39,10 +38,9 @@ func (r *run) recover() error {
 		r.joining.absent[j] = *q
 	}
 	for _, name := range r.cfg.Without {
-		if !slices.Contains(r.neighbors, r.number[name]) {
-			continue
+		if j := r.number[name]; slices.Contains(r.neighbors, j) {
+			r.joining.absent[j] = state.Quarantine{Why: toldToGoOn}
 		}
-		r.joining.absent[r.number[name]] = state.Quarantine{Why: toldToGoOn}
 	}
 	r.stopEarly()
 	r.log.Info("asking the neighbors where they stand, to take the place of the lost device")
@@ -78,16 +76,16 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks neighbors where they stand. Those that have answered are asked again, so that they wait.
+// join asks neighbors where they stand, also those that have answered, so that they wait.
 func (r *run) join(neighbors ...int) {
 	for _, j := range neighbors {
 		if _, absent := r.joining.absent[j]; !absent {
-			_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // it always fits
+			_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // within its limits
 		}
 	}
 }
 
-// awaited returns the neighbors that have not answered, and says in words what is missing.
+// awaited returns the neighbors without an answer that counts, and says why.
 func (r *run) awaited() (names []string, text string) {
 	var all []string
 	for _, j := range r.neighbors {
@@ -96,17 +94,16 @@ func (r *run) awaited() (names []string, text string) {
 		if _, absent := r.joining.absent[j]; heard || absent {
 			continue
 		}
-		names = append(names, name)
+		text := fmt.Sprintf("%q has not answered", name)
 		if fault := r.joining.faults[j]; fault != nil {
-			all = append(all, fmt.Sprintf("%q gives no answer that counts: %v", name, fault))
-		} else {
-			all = append(all, fmt.Sprintf("%q has not answered", name))
+			text = fmt.Sprintf("%q gives no answer that counts: %v", name, fault)
 		}
+		names, all = append(names, name), append(all, text)
 	}
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer, which proves what it says by its own and by the lost device's signature.
+// receiveStanding takes a neighbor's answer, which the neighbor and the lost device have signed.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
@@ -131,7 +128,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 	return nil
 }
 
-// takeOver makes this device the next one of its member: it charges the run, and stores where it starts.
+// takeOver makes this device its member's next: it charges the run, and stores where it starts.
 func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
 	cfg.Epoch = r.joining.epoch + 1
@@ -190,7 +187,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	case !r.releases:
 		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:
-		return nil // it has nothing to stand on yet, and will be asked again
+		return nil // it will be asked again
 	}
 	peer := r.claims.Peers[request.From]
 	if peer.Request != request.Incarnation {
@@ -205,7 +202,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 			m.Signed.Other = e.Append(nil)
 		}
 	}
-	if shown := peer.Held.Last(); shown != nil { // what it cannot prove it does not say
+	if shown := peer.Held.Last(); shown != nil { // claims only what it can prove
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch
 	}
 	r.attachStops(&m)

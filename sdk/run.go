@@ -9,9 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Run takes the node through its rounds and returns nil when the model is final and the neighbors have what they need. If
-// ctx ends, a further Run goes on from there. An error of the oracle ends a run that is not private; in a private run a
-// public constant replaces the loss.
+// Run takes the node through its rounds. It returns nil once the model is final and the neighbors need no more messages. If
+// ctx ends, a further Run continues. An oracle's error ends a run that is not private; in a private run a public constant
+// replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already at work on this node")
@@ -25,8 +25,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	// A panic, of a store or an observer, may come between the making of a release and its record in the store.
-	over := false
+	over := false // a panic, of a store or an observer, may come between a release and its record
 	defer func() {
 		if !over {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
@@ -42,7 +41,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// fatal notes an error after which the machine must not be called again.
+// fatal stores an error after which the machine must not be called again.
 func (n *Node) fatal(err error) error {
 	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
 		err = n.chargeLost(rolledBack)
@@ -82,7 +81,7 @@ func (r *run) loop() error {
 		switch {
 		case duties.Finished:
 			r.dropSecrets()
-			if again && len(r.cases) > 0 { // who waits for this node may not have heard that it is outside
+			if again && len(r.cases) > 0 { // a neighbor in quarantine may not know it
 				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 			}
 			return nil
@@ -106,8 +105,8 @@ func (r *run) loop() error {
 	}
 }
 
-// perform does a machine's duties but for the queries, in their order: it charges a release that is about to be made, stores
-// and marks one that has been made, and only then shows or sends anything of it.
+// perform does a machine's duties, except queries, in their order: it charges a release before it is made, stores and marks it
+// once it is made, and only then shows or sends it.
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {
@@ -126,7 +125,7 @@ func (r *run) perform(duties admm.Ready) error {
 	if err != nil {
 		return err
 	}
-	if !r.remembered && duties.Released > 1 { // every neighbor has released something by now
+	if !r.remembered && duties.Released > 1 { // every neighbor has made a release
 		r.remembered = true
 		r.rememberHeads()
 	}
@@ -136,8 +135,8 @@ func (r *run) perform(duties admm.Ready) error {
 	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true
-		r.log.Warn("the model was cut back to the farthest that a release may lie from the start: the run diverges, or a neighbor "+
-			"drives it away", "release", out)
+		r.log.Warn("the model was clipped to the public bound around the start: the run diverges, or a neighbor drives it away",
+			"release", out)
 	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {
@@ -146,7 +145,7 @@ func (r *run) perform(duties admm.Ready) error {
 	return r.send(duties.Send)
 }
 
-// deliver decodes a frame and gives it to the machine, which has the last word on it.
+// deliver decodes and checks a frame, and gives it to the machine.
 func (r *run) deliver(in received) error {
 	from, member := r.number[in.from]
 	if !member {
@@ -173,7 +172,7 @@ func (r *run) deliver(in received) error {
 		return r.question(m)
 	case m.Kind == admm.Relay:
 		return r.takeRelay(m)
-	case m.Kind == admm.Stand: // too late: this node has what it asked for
+	case m.Kind == admm.Stand: // after the takeover
 		return nil
 	}
 	if outdated, err := r.check(m); err != nil || outdated || m.Kind == admm.Conflict {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// keyUsed is told of every key that noise is made of, in tests.
+// keyUsed, in tests, is called with every key of shared noise.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 
 // pairKey is [admm.Config].PairKey.
@@ -35,7 +35,7 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	return key, true
 }
 
-// loadSecrets takes over what was kept with the state, or, before the first release, makes a new key pair.
+// loadSecrets loads the stored secrets, or, before the first release, makes a key pair.
 func (n *Node) loadSecrets() error {
 	s, release := n.secrets, n.machine.Status().Round
 	if s == nil || n.toRecover != nil {
@@ -56,7 +56,7 @@ func (n *Node) loadSecrets() error {
 		}
 	}
 	switch {
-	case n.machine.Alone() || release == n.method().Last(): // they were removed, and are not needed
+	case n.machine.Alone() || release == n.method().Last(): // they were removed
 		return nil
 	case release == 0:
 		return n.newSecrets(1)
@@ -65,7 +65,7 @@ func (n *Node) loadSecrets() error {
 		"ones of this device: bring them back, or let the device take the place of a lost one, in an empty folder", release)
 }
 
-// newSecrets makes a key pair for the releases from one on, and keeps it: no neighbor has heard of it before.
+// newSecrets makes a key pair for the releases from one on, and stores it before a neighbor hears of it.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
@@ -76,7 +76,7 @@ func (n *Node) newSecrets(from int) error {
 	return n.keepSecrets()
 }
 
-// keepSecrets makes durable what neighbors have offered, before a release rests on it.
+// keepSecrets stores what neighbors have offered, before a release depends on it.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
 	if s == nil || !s.Changed || n.cfg.Store == nil {
@@ -93,7 +93,7 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets forgets the private key, not the public one, once the last release that it makes noise for is marked.
+// retireSecrets deletes the private key, not the public one, once the last release with its noise is marked.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
@@ -104,7 +104,7 @@ func (n *Node) retireSecrets(release int) error {
 	return n.keepSecrets()
 }
 
-// dropSecrets forgets the secrets of a run that is over for this node and its neighbors, or that it can never continue.
+// dropSecrets deletes the secrets of a run that is over or can never continue.
 func (n *Node) dropSecrets() {
 	s := n.secrets
 	if s == nil {
@@ -114,11 +114,11 @@ func (n *Node) dropSecrets() {
 		return
 	}
 	if err := n.cfg.Store.Keep(state.SecretsName, nil); err != nil {
-		n.log.Error("the secrets of the run are not needed any more, and cannot be removed", "err", err)
+		n.log.Error("the secrets of the run are no longer needed, and cannot be removed", "err", err)
 	}
 }
 
-// attach adds to a message what proves it, what the node offers, and what stops it knows of.
+// attach adds to a message its proofs, the node's offer, and the stops that it knows.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
@@ -127,22 +127,20 @@ func (n *Node) attach(m *admm.Message) {
 	}
 }
 
-// offered checks what a neighbor offers. It returns nil if a message offers nothing that is new and counts.
+// offered returns a neighbor's checked offer; nil if a message has none that is new and counts.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // whose Epoch is the sender's
 	switch {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
 		return nil, nil
-	case probe && m.Epoch < r.machine.Epoch(m.From): // a device that another has replaced is told so
+	case probe && m.Epoch < r.machine.Epoch(m.From), // a replaced device
+		!probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation), // not checked
+		len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):           // the sender's run is over
 		return nil, nil
-	case !probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation): // it was not checked
-		return nil, nil
-	case len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):
-		return nil, nil // whose run is over has none any more
 	}
 	o, err := r.secrets.Check(r.claims, peer, m, max(m.Round, r.machine.Heard(m.From)))
 	if errors.As(err, new(trust.Fork)) {
-		r.correct(m.From, peer) // a device that has lost all that it was is shown what it has released, and ends
+		r.correct(m.From, peer) // a device that has lost its state ends when it sees what it has released
 	}
 	return o, err
 }

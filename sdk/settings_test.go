@@ -18,6 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Every field of a fleet's method, privacy and wire has one row in the table, which leads to that field.
@@ -32,7 +34,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 		}
 	}
 	flags := map[string]bool{}
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		place, known := want[s.Name]
 		if !known || s.In(&f) != place {
 			t.Errorf("%s is in the table twice, or of no field, or leads to another one", s.Name)
@@ -44,7 +46,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 		flags[s.Flag] = true
 		switch s.In(&f).(type) {
 		case *int, *float64, *admm.Schedule:
-			if s.Range == (sdk.Range{}) {
+			if s.Range == (setting.Range{}) {
 				t.Errorf("%s has no range", s.Name)
 			}
 		case encoding.TextMarshaler:
@@ -60,7 +62,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 
 // All names of a choice can be read, and no other; what is out of range is reported with the name of its field.
 func TestSettingsCheck(t *testing.T) {
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		f := privateRing()
 		wrong := false
 		switch x := s.In(f).(type) {
@@ -96,7 +98,7 @@ func TestSettingsDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Method.Seed = 1 // of no suggestion
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		got := fmt.Sprint(reflect.ValueOf(s.In(&f)).Elem())
 		if x, ok := s.In(&f).(fmt.Stringer); ok {
 			got = x.String()
@@ -149,7 +151,7 @@ func TestASettingIsNamedInFourFiles(t *testing.T) {
 
 // No number of a fleet may be one that float32 does not hold.
 func TestSettingsFitFloat32(t *testing.T) {
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		for _, wrong := range []float64{1e39, -1e39, math.Inf(1), math.NaN()} {
 			f := privateRing()
 			switch x := s.In(f).(type) {

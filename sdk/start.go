@@ -20,21 +20,20 @@ type run struct {
 	inbox      chan received
 	presence   *presence       // nil without Config.Patience
 	outbox     map[int]*outbox // by neighbor
-	opened     <-chan string   // neighbors to which the connection has just opened; nil if the transport does not say
-	workers    sync.WaitGroup  // the receiver
+	opened     <-chan string   // neighbors whose connection has just opened; nil if the transport does not report it
+	workers    sync.WaitGroup
 	senders    sync.WaitGroup
 	message    admm.Message // scratch of decoding
 	losses     []float64    // scratch of asking
-	failing    bool         // losses could not be had, which has been logged
-	joining    *joining     // nil but while the node takes over and has no state
-	remembered bool         // what neighbors have signed of their ledgers has been written down in this Run
-	outgrown   bool         // the log says that the model was cut back to the public bound
-	idle       int          // frames taken since the node has last got on
-	waiting    int          // the round of which the observer knows that it stands still, plus 1
+	joining    *joining     // nil except during a takeover
+	remembered bool         // rememberHeads was called in this Run
+	outgrown   bool         // the log says that the model was clipped to the public bound
+	idle       int          // frames taken since the last progress
+	waiting    int          // the round for which the observer's Waiting was called, plus 1
 	final      time.Time    // when the model became final
 }
 
-// start starts a goroutine that receives, and one for each neighbor that sends: nobody waits for a slow neighbor.
+// start starts the goroutines of a Run, with one sender for each neighbor, so that nobody waits for a slow one.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {
@@ -47,7 +46,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}
-	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
+	r.rememberHeads() // the last process may have been killed before it did
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	if n.cfg.Patience > 0 {
 		var names []string
@@ -79,7 +78,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// stop gives the last frames a moment to leave, then ends every goroutine that start has made.
+// stop lets the last frames leave for a moment, then ends every goroutine of start.
 func (r *run) stop() {
 	r.rememberHeads()
 	for _, box := range r.outbox {

@@ -15,11 +15,10 @@ import (
 
 // Stop says who may end a run early.
 type Stop struct {
-	// Members is how many have to ask, 1 to 8: the run ends with the earliest round that so many have asked for.
-	Members int `json:"members"`
+	Members int `json:"members"` // that have to ask, 1 to 8: the run ends with the earliest round that so many asked for
 }
 
-// EndedAt returns the method of a run that ends early, with a round of data as its last; 0 is the end as planned.
+// EndedAt returns the method of a run whose last round with data is last; 0 means as planned.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -27,14 +26,13 @@ func (m Method) EndedAt(last int) Method {
 	return m
 }
 
-// Wish is a member's early-stop request: that a run end with a round of data, counted from 1.
+// Wish is a member's early-stop request: that Last, counted from 1, be the last round with data.
 type Wish struct {
 	Member string `json:"member"`
 	Last   int    `json:"round"`
 }
 
-// stops are the early-stop requests that a node knows of. One is stored before the node acts on it or passes it on, so that
-// a node that is killed anywhere ends with the same round.
+// stops are the early-stop requests that a node knows. It stores one before it acts on it or passes it on.
 //
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at least r
 // + its largest distance from a member + 1. Its stop travels with every message from its release r+1 on. A node needs a
@@ -42,11 +40,11 @@ type Wish struct {
 // release r+1+h: before any round beyond it begins. The round that [Stop.Members] have asked for is the largest of theirs.
 type stops struct {
 	trust.Stops
-	fresh bool // the machine has not been told
-	blind bool // the node takes over, and does not know where the fleet is
+	fresh bool // the machine does not know yet
+	blind bool // during a takeover the node does not know where the fleet is
 }
 
-// loadStops takes over what the journal has.
+// loadStops loads the stops of the journal.
 func (n *Node) loadStops() {
 	for _, s := range n.journal.Stops {
 		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
@@ -56,7 +54,7 @@ func (n *Node) loadStops() {
 	n.showStops()
 }
 
-// keepStops takes in stops that were checked, durably. n.mu is held.
+// keepStops stores and takes in checked stops. n.mu is held.
 func (n *Node) keepStops(list ...signed.Relayed) error {
 	next, more := n.stops, false
 	for _, s := range list {
@@ -74,7 +72,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	return nil
 }
 
-// showStops makes visible from outside what the node knows. n.mu is held.
+// showStops updates the status. n.mu is held.
 func (n *Node) showStops() {
 	n.status.Stops = nil
 	for _, s := range n.stops.Known {
@@ -82,15 +80,15 @@ func (n *Node) showStops() {
 	}
 }
 
-// ErrStop is wrapped by errors of [Node.Stop] that say why the run cannot be ended early.
+// ErrStop is wrapped by errors of [Node.Stop] that refuse an early end.
 var ErrStop = errors.New("the run cannot be ended early")
 
-// Stop asks, in the member's name, that a round be the run's last with data, or an earlier one if others ask for it; 0 is
-// the earliest that everybody can hear of in time. It returns the round that this member has asked for. The cool-down
-// follows as planned. The request is signed, stored, and cannot be taken back. It counts once [Stop.Members] have asked.
+// Stop asks, in the member's name, that last, or an earlier round, be the run's last with data; 0 is the earliest that can
+// reach everybody in time. It returns the round that this member has asked for. The cool-down follows as planned. The node
+// signs and stores the request, which is final. It takes effect once [Stop.Members] have asked.
 //
-// When a run ends is public. The guarantee covers an end that follows from what is public or was released, such as
-// [Status.ConsensusError], and none that follows from private data.
+// The guarantee covers an end that follows from what is public or was released, such as [Status.ConsensusError], and none that
+// follows from private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -112,7 +110,7 @@ func (n *Node) Stop(last int) (int, error) {
 			return s.Round, nil
 		}
 	}
-	// A release may be on its way to the neighbors with what was known before. Its number is in the status by then.
+	// A release may be on its way without the stop. Its number is in the status by then.
 	earliest := m.Data(n.status.Round + eccentricity(n.graph, self) + 1)
 	if last == 0 {
 		last = earliest
@@ -128,7 +126,7 @@ func (n *Node) Stop(last int) (int, error) {
 	return last, n.keepStops(s)
 }
 
-// eccentricity returns how many edges away from a member the farthest one is.
+// eccentricity returns the distance of the member that is farthest from one, in edges.
 func eccentricity(g *graph.Graph, from int) (most int) {
 	away := make([]int, g.N())
 	away[from] = 1
@@ -144,14 +142,14 @@ func eccentricity(g *graph.Graph, from int) (most int) {
 	return most - 1
 }
 
-// attachStops adds to a message the stops that the node knows of.
+// attachStops adds to a message the stops that the node knows.
 func (n *Node) attachStops(m *admm.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m.Signed.Stops = n.stops.Text
 }
 
-// receiveStops takes in the stops that a message carries. It refuses and counts invalid ones, and not the message.
+// receiveStops takes the stops of a message. It refuses and counts invalid ones, not the message.
 func (r *run) receiveStops(from string, m *admm.Message) {
 	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
@@ -170,7 +168,7 @@ func (r *run) receiveStops(from string, m *admm.Message) {
 	r.stopEarly()
 }
 
-// receiveStop checks a stop; nil is one that is known or does not count.
+// receiveStop checks a stop. It returns nil if the stop is known or does not count.
 func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
 	s, err := signed.ParseRelayed(b, signed.Stop)
@@ -194,7 +192,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // which has missed what went before
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover has missed earlier ones
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
@@ -203,7 +201,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	return &s, nil
 }
 
-// stopEarly tells the machine, or the one that a takeover will make, of a round that enough members have asked for.
+// stopEarly tells the machine, or that of a takeover, the round that enough members have asked for.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.Agreed()
@@ -216,7 +214,7 @@ func (r *run) stopEarly() {
 	switch {
 	case !fresh || last == 0:
 	case r.joining != nil:
-		r.machine.Stop(last) // so that it knows where neighbors may stand
+		r.machine.Stop(last) // it checks where neighbors may stand
 		r.toRecover.End, r.end = last, last
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
@@ -226,5 +224,5 @@ func (r *run) stopEarly() {
 	}
 }
 
-// method returns the fleet's method, with the end that it has now.
+// method returns the fleet's method with its present end.
 func (n *Node) method() Method { return n.cfg.Fleet.Method.EndedAt(n.end) }

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Config is what one client's machine has to know. All of it but Noise is public.
+// Config configures one client's machine. All of it except Noise and PairKey is public.
 type Config struct {
 	Estimator zoest.Config // d, m_i, b_i, the directions and their seed, and the client's number i
 	Neighbors []int        // N_i: the numbers of the neighbors, ascending; empty for N = 1
@@ -22,67 +22,53 @@ type Config struct {
 	Rounds   int // K, at least 1
 	Mixing   int // rounds of pure consensus after each of the K; 0 or more
 	Cooldown int // C, further ones after the last; 0 or more
-	// End, if not 0, is the last of the Rounds: the members have agreed to end the run early, see [Machine.Stop].
-	End int
-	Tau int // tau_i, local steps a round, at least 1
+	End      int // if not 0, the last of the Rounds in a run that ends early, see [Machine.Stop]
+	Tau      int // tau_i, local steps a round, at least 1
 
-	Rho float64 // penalty parameter, > 0
-	// weight of the penalty in a local step, > 0; tau*beta*eta*mu*rho*lambda_N < 8/3 makes the network stable
-	Beta float64
+	Rho  float64  // penalty parameter, > 0
+	Beta float64  // weight of the penalty in a local step, > 0; stable if tau*beta*eta*mu*rho*lambda_N < 8/3
 	Eta  Schedule // step size eta_k, > 0
 	Mu   Schedule // smoothing radius mu_k, > 0
 
-	// NonPrivate is the only way to a run without noise: then Privacy must be empty and nothing is clipped.
-	NonPrivate bool
+	NonPrivate bool            // no clipping and no noise; Privacy must be empty
 	Privacy    dpmech.Gaussian // R and sigma of every round with data
-	Records    Records         // what is public of the records, if Privacy protects each of them
+	Records    Records         // the public numbers of records, if Privacy protects each of them
 	Noise      io.Reader       // uniform random bytes of the release noise; nil exactly if NonPrivate
 	// PairKey returns the key of the noise that this client and a neighbor share in a release; see [dpmech.Pair]. The end
 	// with the lower number adds the noise. If any key is missing, the release has local noise only:
 	// [dpmech.Gaussian.Alone]. PairKey is nil exactly if Privacy shares no noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
-	// Partners, if not nil, are the numbers of those that the client shares noise with in place of its neighbors, ascending.
-	// It goes on sharing with each of them, whatever becomes of its edges. Of their keys as many may be missing as the
-	// [dpmech.Shared].Absent of Privacy says: with more, the release has local noise only.
+	// Partners, if not nil, are the clients with which this one shares noise in place of its neighbors, ascending, whatever
+	// becomes of its edges. With more keys missing than [dpmech.Shared].Absent, the release has local noise only.
 	Partners []int
-	// Paired, if not nil, reports whether the keys of a release have been agreed on. Until then the client waits with the first
-	// release that it makes since its start, if that shares noise.
+	// Paired, if not nil, reports whether the keys of a release are agreed. Until then the client waits with the first
+	// release since its start that shares noise.
 	Paired func(release int) bool
 
 	// Releases makes messages carry the released state, the same for all neighbors, in place of m_ij of eq. (9). Each end
-	// then stores both z_ij and z_ji and updates both, so the models have the same bits.
+	// then stores and updates both z_ij and z_ji, so the models have the same bits.
 	Releases bool
 	// GridStep, if not 0, rounds the noised update and the public part of each private release to multiples of it:
 	// sigma/2^12 to sigma. Cool-down releases are not rounded, as a grid would freeze disagreement at its step.
 	GridStep float64
 
 	// Probe makes the client ask every neighbor, before its first release, which release of this client it holds. A later
-	// one than this client knows of ends the machine with a [RollbackError]. A simulation does not need it.
-	Probe bool
-	// Incarnation, with Probe, is a number below 2^48 that no earlier process had. Replies to others are ignored.
-	Incarnation uint64
+	// one than this client knows ends the machine with a [RollbackError]. Simulations do not need it.
+	Probe       bool
+	Incarnation uint64 // with Probe, a number below 2^48 that no earlier process had; replies to others are ignored
 	// Epoch is how many devices of this client were replaced before this one, 0..[MaxTakeovers]. A neighbor that knows a
 	// later epoch answers a probe so that the machine ends with a [RollbackError]. In a private run only epoch 0 makes
-	// releases with data: later ones may have been made by a lost device.
-	Epoch uint16
-	// Average computes the mean of all releases so far (after a takeover: from State.Recovered on).
-	Average bool
-
-	// Consensus, if not nil, makes the rounds of mixing and of cool-down, in place of the method's own steps. It needs
-	// Releases, and goes without Robust.
-	Consensus Consensus
-
-	// Shrink is the threshold that the model of the last release is shrunk by, for each coordinate and each root of the
-	// rounds with data, at least 0: see [Machine.Model].
-	Shrink float64
+	// releases with data, as a lost device may have made them.
+	Epoch     uint16
+	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
+	Consensus Consensus // if not nil, the steps of mixing and cool-down; needs Releases, excludes Robust
+	Shrink    float64   // threshold of the last release's model, for each root of the rounds with data: see [Machine.Model]
 
 	// Robust, if not 0, is 1 or more: over the whole run so far, a neighbor moves this client no farther from the median of
 	// all neighbors than Robust times the median of their distances from it. Where nobody exceeds that, no bit changes. With
 	// b malicious ones of n neighbors, 2b < n+1, their influence is bounded by that of the honest ones. See sdk/ROBUST.md.
-	Robust float64
-	// Members, if not 0, is N, from which follows how far clip and noise can take a member: the public bound, to which every
-	// release is cut back; see [Config.Impossible].
-	Members int
+	Robust  float64
+	Members int // N if not 0, for the public bound, to which every release is clipped: see [Config.Impossible]
 }
 
 // fallbackLoss replaces a loss that is unavailable in a private run, where silence would reveal something about the data.
@@ -94,16 +80,16 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: C more than Learning.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first so many releases touch data. In a private run only these have noise and a cost.
+// Data returns how many of the first releases touch data. In a private run only these have noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
-// Schedule is a parameter over the rounds: one value for all of them, or one for each.
+// Schedule is a parameter over the rounds: one value for all, or one for each.
 type Schedule []float64
 
 // At returns the value of round k; rounds past the end have the last one.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
-// Check returns a [setting.FieldError] for each value that is out of range, joined, or for a wrong number of values.
+// Check returns a [setting.FieldError] for each value out of range, joined, or for a wrong number of values.
 func (s Schedule) Check(pkg, field string, rounds int) error {
 	if len(s) != 1 && len(s) != rounds {
 		return &setting.FieldError{Package: pkg, Field: field, Found: fmt.Sprintf("a list of %d values", len(s)),
@@ -132,7 +118,7 @@ func (s *Schedule) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Validate reports every fault of the configuration at once.
+// Validate reports all errors of the configuration together.
 func (c Config) Validate() error {
 	check := func(field string, r setting.Range, x float64) error { return r.Check("admm", field, x) }
 	errs := []error{
@@ -190,10 +176,10 @@ func (c Config) Validate() error {
 // onGrid reports whether a release lies on the grid.
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
-// limit bounds every coordinate that is received or sent, far beyond any model: what is computed from one stays finite.
+// limit bounds every coordinate that is received or sent, so that results stay finite.
 const limit = 1e30
 
-// small reports whether no number is NaN or as large as 2e18, far below all limits, by the sum of squares.
+// small reports, by the sum of squares, that no number is NaN or as large as 2e18, far below all limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
 // beyond returns the index of the first NaN or number of size above most, or -1. most is 2e18 or more.

@@ -1,4 +1,4 @@
-// Package admm is SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk. It is
+// Package admm is SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk:
 // Algorithm 1 of M. Wei, M. Zhu, J. Chen, W. Yu and D. Chen, "SPADE-DFL: Communication-Efficient Decentralized
 // Federated Learning via Derivative-Free Linearized ADMM". Equations have the paper's numbers.
 //

@@ -8,23 +8,22 @@ import (
 
 // Consensus says how members move in rounds without data: by the sum over the neighbors j of flows f_ij, each
 // carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite signs, so that
-// the mean of all members stays where it is.
+// the mean of all members does not move.
 //
-// z_ij waits during a block of mixing. The z-update after its last round, with x as the block has left it, is that of the
-// round with data before it: the sum of p stays zero, and so does z_ij + z_ji = rho*(x_i + x_j). The method is stable as
-// without mixing if the block multiplies each mode by a number in 0..1.
+// z_ij rests during a block of mixing. The z-update after its last round uses x as the block has left it: the sum of p stays
+// zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies each mode by a number in 0..1.
 type Consensus interface {
 	Mixing(t, n int) (carry, weight float64) // the t-th of n rounds, from 0
 	Cooldown(t int) (carry, weight float64)  // the t-th round, from 0
 }
 
-// mostFlow bounds a flow, in steps of the grid: none of a run that learns is as large.
+// mostFlow bounds a flow, in steps of the grid.
 const mostFlow = 1 << 22
 
 // flows reports whether the release in progress, or the next one, is made by flows.
 func (m *Machine) flows() bool { return m.cfg.Consensus != nil && !m.touchesData() }
 
-// rate returns the coefficients of the flows that the next release is made by.
+// rate returns the coefficients of the next release's flows.
 func (m *Machine) rate() (carry, weight float64) {
 	if t := m.round - m.cfg.Learning(); t >= 0 {
 		return m.cfg.Consensus.Cooldown(t)
@@ -32,8 +31,8 @@ func (m *Machine) rate() (carry, weight float64) {
 	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
 }
 
-// setFlow computes the flow from a neighbor that stands at xj; base is the same in steps of the grid, nil if its release was
-// not on the grid: it has ended early. On the grid flows are whole steps.
+// setFlow computes the flow from a neighbor at xj. base is xj in steps of the grid, nil if the neighbor has ended early and its
+// release was not on the grid. On the grid flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
 	flow := part(m.flow, i, len(m.x))

@@ -2,13 +2,13 @@ package admm
 
 import "fmt"
 
-// RollbackError ends a machine of which a neighbor holds a later release than it knows of: its state was set back, by a
-// disk that lost what it had confirmed, a backup, or a second device of the same name. Another release of that round would
-// look at the data again. The releases up to Held have been seen and count as spent.
+// RollbackError ends a machine if a neighbor holds a later release than it knows: its state was set back, by a disk that lost
+// what it had confirmed, a backup, or a second device of the same name. Another release of that round would use the data
+// again. The releases up to Held count as spent.
 type RollbackError struct {
-	Client, Peer int // client numbers: whose state, and the neighbor that knows better
+	Client, Peer int // numbers of the client and the neighbor
 	Held         int // the release that the neighbor holds
-	Round        int // the last one that this client knows of
+	Round        int // the last release that this client knows
 }
 
 func (e *RollbackError) Error() string {
@@ -16,7 +16,7 @@ func (e *RollbackError) Error() string {
 		"and going on would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// Probe returns the message that tells a neighbor which release of it this client holds, and asks it the same.
+// Probe returns the message that tells a neighbor which of its releases this client holds, and asks it the same.
 func (m *Machine) Probe(peer, held int) Message {
 	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
 		Incarnation: m.cfg.Incarnation}
@@ -31,7 +31,7 @@ func (m *Machine) replyTo(probe Message, held int) {
 		Epoch: probe.Epoch, Incarnation: probe.Incarnation})
 }
 
-// receiveProbe takes the word of a neighbor that has just started, or that answers this client's probe.
+// receiveProbe takes a probe of a neighbor that has just started, or its answer to a probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
 		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
@@ -40,10 +40,10 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	switch {
 	case reply:
 		if msg.Epoch != m.cfg.Epoch || msg.Incarnation != m.cfg.Incarnation {
-			return nil // the answer to an incarnation before: the neighbor may hold more by now
+			return nil // to an earlier incarnation: the neighbor may hold more by now
 		}
 	case msg.Epoch < e.epoch:
-		// j has been replaced, and its successor makes, or has made, the release that this one would make next.
+		// j was replaced, and its replacement makes, or has made, the release that j would make next.
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
 	case msg.Epoch > e.epoch:
@@ -51,7 +51,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			return fmt.Errorf("admm: neighbor %d speaks as epoch %d, want at most %d replaced devices", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
-		// A replacement does not go on from all that is known of the device before it.
+		// A replacement may continue from an earlier release of the lost device.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 		if m.since[e.index] > 0 && m.round > m.since[e.index] {
 			m.since[e.index] = 0 // see between
@@ -69,7 +69,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	} else {
 		e.joining = 0
 		m.replyTo(msg, e.heard)
-		if m.cfg.Epoch > 0 { // j has just started, and may have forgotten which epoch is the latest
+		if m.cfg.Epoch > 0 { // j may have lost the latest epoch
 			e.announce = true
 			m.probe(e)
 		}
@@ -77,7 +77,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if m.round == 0 {
 		return nil
 	}
-	if !reply { // j has what its state says, and nothing that came after
+	if !reply { // j has what its state says, and nothing later
 		for _, r := range []int{msg.Round, msg.Round + 1} {
 			if r >= 1 && r >= m.round-1 && r <= m.round && r != m.lost {
 				m.post(e, r, true)
@@ -89,12 +89,12 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	return nil
 }
 
-// rolledBack takes a neighbor's word that it holds a release which this client does not know of.
+// rolledBack ends the machine if a neighbor holds a release that this client does not know.
 func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
 
-// endUnless ends the machine by a neighbor's word, or refuses it if the neighbor has said something else before.
+// endUnless ends the machine, or refuses the message if the neighbor has said something else before.
 func (m *Machine) endUnless(probed bool, err error) error {
 	if probed {
 		return err
@@ -103,6 +103,6 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether a neighbor is sent nothing but probes: until it answers, this device may have been replaced,
-// and what it has stored and never sent may not be the releases of its rounds.
+// suppressed reports whether a neighbor is sent probes only: until it answers, this device may have been replaced, and what it
+// has stored and never sent may not be the releases of its rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

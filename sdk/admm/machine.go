@@ -13,8 +13,8 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (4d with Releases
-// and 2d more once, on a grid d more each, with Robust d more each and once), and d 64-bit integers in a private run.
+// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (with Releases 4d and
+// 2d more once, on a grid d more each, with Robust d more each and once), and d 64-bit integers in a private run.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -26,42 +26,42 @@ type Machine struct {
 	z     []float32  // z_ij
 	peerZ []float32  // z_ji; with Releases only
 	flow  []float32  // f_ij; with Consensus only
-	base  []int32    // j's release that the next change on the grid starts from; with Releases on a grid only
+	base  []int32    // j's release from which its next change on the grid starts; with Releases on a grid only
 	in    [2]Payload // releases received; nil before the first
 
 	round  int           // k: releases made, and the round in progress
 	x      []float32     // x_i,k: the last release
 	grid   []int32       // x_i,k in steps of the grid
-	out    [2]Payload    // what is sent of the last two releases, by round mod 2: with Releases one for all, else one an edge
+	out    [2]Payload    // messages of the last two releases, by round mod 2: with Releases one for all, else one for each edge
 	mean   []float32     // of all releases; nil unless Average
-	phi    []float32     // the local iterate phi^t; centre is another name of it
+	phi    []float32     // the local iterate phi^t, in the memory of centre
 	pairs  []dpmech.Pair // scratch of a release
 	s      []float32     // sum of the estimates so far, then the update s_i,k
 	p      []float32     // the frozen penalty p_i,k
-	centre []float32     // the public part of the release; it takes phi's place when the local work is over
-	local  bool          // a round's local work is going on
+	centre []float32     // the public part of the release, after the local work
+	local  bool          // the round's local work is in progress
 	stage  int           // of the local work: 0 fills the table, t is the t-th local step
-	due    bool          // the local work is over and the release is to be made
-	begun  bool          // a release has been made since the start
-	lost   int           // the last release but one, if what was sent of it is gone with a damaged state; or 0
-	aimed  bool          // the centre is there and in range, and the driver has been told to reserve a private release
+	due    bool          // the local work is over, and the release is due
+	begun  bool          // a release was made since the start
+	lost   int           // the last release but one, if its message is lost with a damaged state; or 0
+	aimed  bool          // the centre is computed, and the driver knows that it has to reserve a private release
 
 	cut       map[int]int     // by edge: the first release without it, 0 while it is in use
 	verdicts  []Verdict       // not yet handed over
-	recovered int             // the release after which this device took over from a lost one, 0 if none was lost
-	since     map[int]int     // by edge: the release after which it begins, or began, anew at both ends, 0 if it never did
-	starts    map[int]Message // by edge: where a neighbor stands after that release; until the edge begins
-	stop      int             // the least round that Stop was told; 0 for none
-	early     int             // the last release, if a neighbor's end brings it forward; 0 otherwise
+	recovered int             // the release after which this device took over from a lost one, or 0
+	since     map[int]int     // by edge: the release after which it begins, or began, anew at both ends, or 0
+	starts    map[int]Message // by edge: where the neighbor stands after that release, until the edge begins
+	stop      int             // the least round of Stop; 0 for none
+	early     int             // the last release, if a neighbor's end brings it forward; or 0
 	endings   map[int]int     // by edge: the release with which a neighbor has ended before this client's last one, or 0
 
-	outgrown       int // the first release that was cut back to the public bound; 0 for none
+	outgrown       int // the first release that was clipped to the public bound; 0 for none
 	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
 	consensusError float64
 
 	send     []Message // duties not yet handed over
-	reserve  bool      // the driver has to reserve the release that is due, and has not been told
-	released bool      // a release has been made and not yet handed over: nothing goes on before that
+	reserve  bool      // the driver does not know yet that it has to reserve the due release
+	released bool      // a release is made and not handed over: the machine stops there
 	saidDone bool
 	err      error
 	losses   []float64 // scratch of Answer
@@ -71,12 +71,12 @@ type Machine struct {
 
 // Ready is what a driver has to do, in the order of the fields.
 type Ready struct {
-	// Reserve is the number, of the K releases that touch data, of a private release about to be made, or 0. Charge its
-	// cost, durably, before the next call of Ready, which draws the noise; without the budget, never call the machine
-	// again. From here to Released only the source of noise can fail.
+	// Reserve is the number, among the K releases that touch data, of the next private release, or 0. Charge its cost,
+	// durably, before the next call of Ready, which draws the noise; without the budget, never call the machine again. From
+	// here to Released only the source of noise can fail.
 	Reserve int
-	// Released is the number of a release that has just been made (Model returns it), or 0. Store State, durably, then
-	// mark the release as one that may be seen, and only then send or show anything of it.
+	// Released is the number of the release that was just made (Model returns it), or 0. Store State, durably, then mark the
+	// release, and only then send or show it.
 	Released int
 	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
 	Send []Message
@@ -89,15 +89,14 @@ type Ready struct {
 // Status is where a machine stands.
 type Status struct {
 	Round int // releases made so far, cool-down rounds included
-	// Waiting are the neighbors that hold the round up: their message is missing, or they have not been heard of.
-	Waiting  []int
-	Queries  int64 // losses asked for
-	Failed   int64 // of these, how many could not be had and were replaced (private runs only)
-	Complete bool  // the last release is made: the model is final
-	End      int   // the last round that touches data, if the run ends early; 0 otherwise
-	Last     int   // the number of the last release
-	// Recovered is the release after which this device took over from a lost one, 0 if none was lost.
-	Recovered int
+	// Waiting are the neighbors whose message, or answer to a probe, is missing.
+	Waiting   []int
+	Queries   int64 // losses asked for
+	Failed    int64 // of these, how many were unavailable and replaced (private runs only)
+	Complete  bool  // the last release is made: the model is final
+	End       int   // the last round that touches data, if the run ends early; or 0
+	Last      int   // the number of the last release
+	Recovered int   // the release after which this device took over from a lost one, or 0
 
 	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors after release Compared; 0 without Config.Releases.
 	Compared       int
@@ -165,7 +164,7 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// start probes the neighbors, and shows where this client stands to those with whom an edge begins anew.
+// start probes the neighbors, and sends a Start to those with whom an edge begins anew.
 func (m *Machine) start() {
 	for i := range m.edges {
 		if m.cfg.Probe && !m.dropped(i) {
@@ -179,9 +178,9 @@ func (m *Machine) start() {
 	}
 }
 
-// Ready goes on as far as the inputs allow, but not past a release, and returns what is to be done. Call it until there
-// is nothing to do, then wait for an input. After an error the machine cannot continue: the source of noise has failed, a
-// neighbor holds a release that this client does not know of, or the model of a client without neighbors diverges.
+// Ready proceeds as far as the inputs allow, but not past a release, and returns what to do. Call it until there is nothing to
+// do, then wait for an input. After an error the machine cannot continue: the source of noise has failed, a neighbor holds a
+// release that this client does not know, or the model of a client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -202,7 +201,7 @@ func (m *Machine) Ready() (r Ready, err error) {
 	return r, nil
 }
 
-// Queries goes on with the local work and returns what [Machine.Ready] would ask. Once that is nothing, call Ready.
+// Queries proceeds with the local work, and returns the queries of [Machine.Ready]. Once there are none, call Ready.
 func (m *Machine) Queries() []zoest.Query {
 	for m.local && m.err == nil {
 		if open := m.est.Next(); len(open) > 0 {
@@ -238,9 +237,9 @@ func (m *Machine) Answer(losses ...float64) error {
 	return nil
 }
 
-// Model returns a copy of the client's model: the released x_i, noise included. After the last release, each coordinate of
-// it is closer to X0 by Config.Shrink*sqrt(K), with K the rounds with data, but not beyond X0: soft thresholding of what
-// noise alone explains (Donoho and Johnstone, Biometrika 1994). That is post-processing, free of privacy cost.
+// Model returns a copy of the client's model: the released x_i, noise included. After the last release, each coordinate is
+// closer to X0 by Config.Shrink*sqrt(K), with K the rounds with data, but not beyond X0: soft thresholding (Donoho and
+// Johnstone, Biometrika 1994). That is post-processing, free of privacy cost.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
 // AppendModel appends [Machine.Model] to dst and returns the extended slice.
@@ -252,8 +251,8 @@ func (m *Machine) AppendModel(dst []float32) []float32 {
 	return dst
 }
 
-// Shrink makes of the last release x, in place, what [Machine.Model] returns: x0 is Config.X0, shrink is Config.Shrink, and
-// rounds is how many releases touched data.
+// Shrink turns the last release x, in place, into what [Machine.Model] returns: x0 is Config.X0, shrink is Config.Shrink, and
+// rounds is the number of releases that touched data.
 func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	most := float32(shrink * math.Sqrt(float64(rounds)))
 	for i, v := range x {
@@ -266,8 +265,8 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message that carries one of the last two releases to the i-th neighbor. Until the second release after
-// that begins, its slices stay valid, and other goroutines may call Posted.
+// Posted returns the message of one of the last two releases to the i-th neighbor. Until the second release after that begins,
+// its slices stay valid, and other goroutines may call Posted.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {
@@ -277,8 +276,8 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend gives the machine room for the messages to send, until the next Lend, and returns what it used before: one
-// goroutine needs it only once for all its machines. Messages that wait to be sent move along.
+// Lend gives the machine room for messages until the next Lend, and returns what it used before, so that one goroutine needs
+// room only once for all its machines. Messages that wait to be sent move along.
 //
 //go:noinline
 func (m *Machine) Lend(room []Message) []Message {
@@ -303,11 +302,11 @@ func (m *Machine) Status() Status {
 	return st
 }
 
-// Outgrown returns the first release since the machine was made that was cut back to the public bound, which no member that
-// learns reaches: the run diverges, or a neighbor drives it away. It is 0 if no release was cut back.
+// Outgrown returns the first release since the machine was made that was clipped to the public bound, as the run diverges or a
+// neighbor drives it away; 0 for none.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
-// Heard returns the highest release of a neighbor that was ever held; 0 if there is none, or no such neighbor.
+// Heard returns the highest release of a neighbor that was ever held; 0 if there is none or no such neighbor.
 func (m *Machine) Heard(peer int) int {
 	if e := m.edge(peer); e != nil {
 		return e.heard
@@ -321,7 +320,7 @@ func (m *Machine) Holds(peer, round int) bool {
 	return e != nil && round > 0 && e.at(round) >= 0
 }
 
-// Epoch returns the latest epoch of a neighbor that has been heard of; 0 if there is no such neighbor.
+// Epoch returns the latest known epoch of a neighbor; 0 if there is no such neighbor.
 func (m *Machine) Epoch(peer int) uint16 {
 	if e := m.edge(peer); e != nil {
 		return e.epoch
@@ -329,7 +328,7 @@ func (m *Machine) Epoch(peer int) uint16 {
 	return 0
 }
 
-// advance goes on until an input is needed, a release has to be reserved, or one is made.
+// advance proceeds until an input is needed, a release has to be reserved, or one is made.
 func (m *Machine) advance() error {
 	for m.err == nil && !m.reserve && !m.released {
 		switch {
@@ -347,7 +346,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.early > 0 && m.round == m.early && !m.begun: // started again: a neighbor may have left
+		case m.early > 0 && m.round == m.early && !m.begun: // restarted: a neighbor may have exited
 			m.sayDone()
 			return nil
 		case !m.all(m.arrived):
@@ -368,7 +367,7 @@ func (m *Machine) advance() error {
 	return m.err
 }
 
-// all reports whether all neighbors fulfil a condition, but for those in quarantine.
+// all reports whether all neighbors outside quarantine fulfil a condition.
 func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	for i := range m.edges {
 		if !m.dropped(i) && !fulfilled(&m.edges[i]) {
@@ -378,7 +377,7 @@ func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	return true
 }
 
-// paired reports whether the release in progress waits for no key.
+// paired reports that the release in progress waits for no key.
 func (m *Machine) paired() bool {
 	return m.cfg.Paired == nil || !m.private() || m.cfg.Paired(m.round+1)
 }

@@ -13,17 +13,16 @@ type Kind uint8
 
 const (
 	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
-	Done        Kind = 2  // the sender has all that it needs and is about to leave
+	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4  // the sender has just started: where it is, and what it holds of the receiver
+	Probe       Kind = 4  // the sender has just started: its round, and what it holds of the receiver
 	Join        Kind = 5  // the sender replaces a lost device, and asks where the receiver stands
 	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
-	Conflict    Kind = 7  // evidence: two different releases of one round that the receiver has signed
+	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; for drivers alone
 	ProbeReply  Kind = 8  // the answer to a Probe; on the wire a Probe that is marked as resent
 	Start       Kind = 9  // the edge begins anew after this release, and this is where the sender then stands
-	Question    Kind = 10 // what has the receiver seen a member sign of a release, see trust.Gossip
-	// Relay passes on offers of members that share noise with others than their neighbors. It is for drivers alone.
-	Relay Kind = 11
+	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; for drivers alone
+	Relay       Kind = 11 // offers of other members; for drivers alone
 )
 
 var kindNames = [...]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
@@ -42,46 +41,36 @@ type Message struct {
 	Kind     Kind
 	From, To int // client numbers; they do not travel, the transport knows both ends
 
-	// Round is the release that the message is about. Of Probe, ProbeReply, Done and Stand: how many the sender has made.
-	Round int
-	// Held is the highest release of the receiver that the sender has held, 0 for none: of Probe, ProbeReply and Stand.
-	Held int
-	// Resent marks an EdgeMessage, a Release or a Done that answers a message whose sender lacks it. It is never answered.
-	Resent bool
+	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand the sender's last
+	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender has held, or 0
+	Resent bool // marks an EdgeMessage, Release or Done that answers a message whose sender lacks it; it is never answered
 	// Epoch and Incarnation are the sender's in a Probe and a Join, and the receiver's in a ProbeReply. A Stand has the
-	// Incarnation of the Join, and the latest Epoch of the receiver that the sender knows; a Start its sender's Epoch. See
-	// Config.
+	// Join's Incarnation, and the receiver's latest Epoch that the sender knows. A Start has the sender's Epoch. See Config.
 	Epoch       uint16
 	Incarnation uint64
 
-	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid has how many steps
-	// each coordinate has moved since the sender's release before. A Stand and a Start carry the model itself in one of the
-	// two forms.
+	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid has the steps that
+	// each coordinate has moved since the sender's last release. A Stand and a Start carry the model itself in either form.
 	Vector []float32
 	Grid   []int32
 
 	Signed Signed
 }
 
-// Signed holds what drivers sign and check of a message; see package signed. The machine ignores it.
+// Signed holds what drivers sign and check, see package signed. The machine ignores it.
 type Signed struct {
-	Own []byte // the sender's signed release, of this round or its last one
-	// Proof: the receiver's signed release, which shows what the message says of it; of a Question one of the member asked of.
-	Proof []byte
-	// Other: of a Probe the sender's checkpoint, of a ProbeReply a signed.Earlier, of a Conflict the second release.
-	Other       []byte
-	Countersign []byte // of a Done: what the sender has signed of the receiver's last release
+	Own         []byte // the sender's signed release, of this round or its last one
+	Proof       []byte // the receiver's signed release, as proof; of a Question that of the member in question
+	Other       []byte // of a Probe the sender's checkpoint, of a ProbeReply a signed.Earlier, of a Conflict the second release
+	Countersign []byte // of a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
-	Stops       []byte // of all but a Join, a Conflict, a Question and a Relay: the stops that the sender knows of, one after the other
-	// Digests: of a Release those of the statements that it was made from, and what others told; of a Question and a Conflict
-	// which member it is about. See trust.Gossip.
-	Digests []byte
-	// Of a Relay: offers, one after the other, and whose offers the sender holds, two bits for each member: its latest device,
-	// counted from 1.
-	Relayed, Known []byte
+	Stops       []byte // of all but a Join, a Conflict, a Question and a Relay: the stops that the sender knows
+	Digests     []byte // see trust.Gossip; of a Question and a Conflict which member it is about
+	Relayed     []byte // of a Relay: offers
+	Known       []byte // of a Relay: whose offers the sender holds, two bits for each member: its latest device, from 1
 }
 
-// Payload returns what the message says of a release. It shares the message's slices.
+// Payload returns the message's vectors, which it shares.
 func (m *Message) Payload() Payload { return Payload{m.Vector, m.Grid} }
 
 // Payload is a release or an edge message in one of its two forms; the other one is empty.
@@ -97,7 +86,7 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
-// coordinate returns one number of a model: of a vector, or of steps of the grid that count from base, nil for zeros.
+// coordinate returns one number of a model: a vector, or steps of the grid from base, nil for zeros.
 func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	switch {
 	case len(p.Grid) == 0:
@@ -129,7 +118,7 @@ func (p *Payload) set(q Payload) {
 // errConflict marks a message that contradicts an earlier one of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j, in 56 bytes, as a network may have millions. Its numbers are in the machine's vectors, see part.
+// edge is one neighbor j, in 56 bytes, as a network may have millions. Its vectors are in the machine's, see part.
 type edge struct {
 	peer  int
 	index int    // among the edges
@@ -139,9 +128,9 @@ type edge struct {
 
 	probed   bool   // j has said which release of this client it holds
 	grid     uint8  // bit n: release have[n] is a change on the grid
-	epoch    uint16 // the latest epoch of j that has been heard of
+	epoch    uint16 // the latest known epoch of j
 	joining  uint8  // for so many ticks: a device that replaces j's has asked where this client stands
-	announce bool   // j has started again, and is probed until it has answered
+	announce bool   // j has restarted, and is probed until it answers
 
 	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
 }
@@ -161,7 +150,7 @@ func (m *Machine) edge(peer int) *edge {
 	return &m.edges[i]
 }
 
-// part returns the i-th d numbers of a vector that has as many of every edge, or nothing if it is empty.
+// part returns the i-th d numbers of a vector of all edges, or nothing if it is empty.
 func part[T any](v []T, i, d int) []T {
 	if len(v) == 0 {
 		return nil
@@ -169,7 +158,7 @@ func part[T any](v []T, i, d int) []T {
 	return v[i*d : (i+1)*d : (i+1)*d]
 }
 
-// held returns what is received of an edge, at one of the two places.
+// held returns the release that was received of an edge, at one of the two places.
 func (m *Machine) held(e *edge, at int) Payload {
 	d, in := len(m.x), m.in[at]
 	if e.grid&(1<<at) != 0 {
@@ -227,7 +216,7 @@ func (m *Machine) payloadKind() Kind {
 	return EdgeMessage
 }
 
-// receiveDone takes a neighbor's word that it needs nothing more.
+// receiveDone takes the word of a neighbor that needs nothing more.
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
 		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
@@ -236,7 +225,7 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 		return m.rolledBack(e, msg.Round)
 	}
 	m.follow(e, msg.Round)
-	if e.done && m.saidDone && !msg.Resent { // j has not heard that this client is done as well
+	if e.done && m.saidDone && !msg.Resent { // j does not know that this client is done as well
 		m.answer(e, m.last()+1)
 	}
 	e.done = true
@@ -254,10 +243,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return err
 	}
 	if since := m.since[e.index]; m.between(e) || since > 0 && msg.Round <= since {
-		return nil // of a device that was replaced, or of a neighbor that does not know yet that this one replaces another
+		return nil // of a replaced device, or of a neighbor that does not know yet of the takeover here
 	}
-	if msg.Round < m.round {
-		// j stands one round behind, for mine of that round has not arrived; or this is a straggler.
+	if msg.Round < m.round { // j lacks this client's message of that round; or this is a straggler
 		if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {
 			m.answer(e, msg.Round)
 		}
@@ -267,7 +255,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		if !m.held(e, at).Equal(msg.Payload()) {
 			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, errConflict)
 		}
-		// j has started again after its last word, and has lost mine of this round.
+		// j has restarted after its Done, and has lost this client's message of the round.
 		if e.done && msg.Round == m.round && !msg.Resent {
 			m.answer(e, msg.Round)
 		}
@@ -282,7 +270,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 }
 
 // checkForm refuses an invalid payload of a release: of a neighbor's message, or, with from -1, of a model. A vector in
-// place of grid steps may come from a member that was told in time that the run ends early.
+// place of grid steps may come from a member that heard in time of an early end.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
@@ -297,7 +285,7 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 	if len(p.Vector) != vector || len(p.Grid) != grid {
 		err := impossible("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector), len(p.Grid), vector, grid)
 		if vector == 0 && len(p.Vector) == len(m.x) && len(p.Grid) == 0 {
-			return errors.New(err.what)
+			return err.error
 		}
 		return err
 	}
@@ -307,15 +295,15 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 	return nil
 }
 
-// Tick says that time has passed without progress, such as two seconds. It sends this client's last message again to each
-// neighbor that has not acknowledged it, or that is one behind and answers with what is missing.
+// Tick says that time has passed without progress, such as two seconds. The machine sends its last message again to each
+// neighbor that has not acknowledged it, or that is one behind and will answer with what is missing.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		m.repeat(&m.edges[i])
 	}
 }
 
-// Reached says that the connection to a neighbor has just opened: what may have got lost is sent again to it at once.
+// Reached says that the connection to a neighbor has just opened. The machine sends again at once what may be lost.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
 		e.joining = 0
@@ -323,7 +311,7 @@ func (m *Machine) Reached(peer int) {
 	}
 }
 
-// repeat sends a neighbor what it may lack, or what it may answer with what is missing here.
+// repeat sends a neighbor what it may lack, or what makes it send what this client lacks.
 func (m *Machine) repeat(e *edge) {
 	if m.dropped(e.index) {
 		return
@@ -346,7 +334,7 @@ func (m *Machine) repeat(e *edge) {
 	}
 }
 
-// answer sends a neighbor the message of a round that it lacks, or Done for the round after the last, once between two ticks.
+// answer sends a neighbor the message that it lacks, or Done for the round after the last, once between two ticks.
 func (m *Machine) answer(e *edge, round int) {
 	if e.answered == round || m.suppressed(e) {
 		return
@@ -359,7 +347,7 @@ func (m *Machine) answer(e *edge, round int) {
 	}
 }
 
-// post makes it a duty to send the message of one of the last two rounds.
+// post sends the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
 	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.since[e.index] >= round {
 		return
@@ -369,7 +357,7 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 	m.send = append(m.send, msg)
 }
 
-// postDone makes it a duty to say that this client needs nothing more.
+// postDone tells a neighbor that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
 	if m.dropped(e.index) || !m.arrived(e) {
 		return

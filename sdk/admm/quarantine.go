@@ -6,33 +6,30 @@ import (
 	"slices"
 )
 
-// Verdict is why the machine has put a neighbor in quarantine: no honest member makes its release, see [Config.Impossible].
+// Verdict says why the machine has put a neighbor in quarantine: no honest member makes its release, see [Config.Impossible].
 type Verdict struct {
 	Message // the release as it was received
 	Why     string
 }
 
 // ImpossibleError refuses a release that no honest member sends, whatever it has received.
-type ImpossibleError struct{ what string }
-
-func (e *ImpossibleError) Error() string { return e.what }
+type ImpossibleError struct{ error }
 
 func impossible(format string, args ...any) *ImpossibleError {
-	return &ImpossibleError{fmt.Sprintf(format, args...)}
+	return &ImpossibleError{fmt.Errorf(format, args...)}
 }
 
 // ErrQuarantine refuses a message of a neighbor that is in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
-// Quarantine drops the edge to a neighbor for the rest of the run, and returns the first release that is made without
-// it; 0 if there is no such neighbor. A second call changes nothing. The neighbor's releases that have arrived are used,
-// and the release after the first missing one is made without it: that depends on what the neighbor has sent, in which
-// order, and not on this client's local work, which depends on data. From now on nothing is received from the neighbor or
-// sent to it. The penalty of eq. (6) is without z_ij, and |N_i| is one less; with Config.Robust all that the neighbor has
-// moved is taken out again. Releases share noise with the other neighbors only, or, once more neighbors are dropped than
-// [dpmech.Shared].Absent, with none, and then have full local noise.
+// Quarantine drops the edge to a neighbor for the rest of the run, and returns the first release that is made without it; 0 if
+// there is no such neighbor. A second call changes nothing. The client uses the neighbor's releases that have arrived, and
+// makes the release after the first missing one without it: that depends on what the neighbor has sent, in which order, and
+// not on local work, which depends on data. From now on it exchanges no message with the neighbor. The penalty of eq. (6) is
+// without z_ij, and |N_i| is one less; with Config.Robust all that the neighbor has moved is taken out again. Releases share
+// noise with the other neighbors, or, once more neighbors are dropped than [dpmech.Shared].Absent, with none.
 //
-// The Laplacian of a graph without the edge has no eigenvalue above those with it: step sizes that were stable stay so.
+// Without an edge no eigenvalue of the graph's Laplacian grows, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {
 	e := m.edge(peer)
 	if e == nil {
@@ -40,10 +37,10 @@ func (m *Machine) Quarantine(peer int) int {
 	}
 	if m.cut[e.index] == 0 {
 		next := m.round + 1
-		if m.local || m.due { // that one has its penalty
+		if m.local || m.due { // the penalty is frozen
 			next++
 		}
-		for e.at(next-1) >= 0 { // what it would be made of is here
+		for e.at(next-1) >= 0 { // the neighbor's release for it is here
 			next++
 		}
 		m.cut[e.index] = next
@@ -87,7 +84,7 @@ func (m *Machine) live() int {
 	return n
 }
 
-// judge puts neighbors in quarantine whose release of this round is impossible, before it is taken in.
+// judge puts neighbors in quarantine whose release of this round is impossible, before it is used.
 func (m *Machine) judge() {
 	if !m.cfg.Releases {
 		return

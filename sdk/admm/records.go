@@ -7,20 +7,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Records says what is public of the records of a run that protects each of them ([dpmech.Record]); zero in other runs. In
-// such a run
+// Records has the public numbers of a run that protects each record ([dpmech.Record]); zero in other runs. In such a run
 //
 //   - all queries of a round are asked at the released model x: phi rests, and Tau is the queries of each record a round;
 //   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the unit's slope, an
 //     estimate of mu times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta;
 //   - so replacing one unit moves s by at most 2*Privacy.Clip, and nothing else that is not released.
 type Records struct {
-	Mean   float64 // m_bar, the mean number of units of all members, at least 1: so every unit of the network weighs the same
-	Most   int     // m_max, the number of units of the member that has most of them
-	Places int     // r_max, how many samples a unit has: 1 where it is a record, more where it is a person; 0 means 1
+	Mean   float64 // m_bar, the mean number of units of all members, at least 1, so that all units weigh the same
+	Most   int     // m_max, the largest number of units of a member
+	Places int     // r_max, the samples of a unit: 1 for a record, more for a person; 0 means 1
 }
 
-// NewRecords returns what is public of members with so many records, or persons with places records each; zero for none.
+// NewRecords returns the numbers for members with so many records, or persons with places records each; zero for none.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -35,7 +34,7 @@ func NewRecords(each []int, places int) (r Records) {
 // units returns how many records, or persons, the client has.
 func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
 
-// checkRecords reports what is wrong with the settings of a run that protects each record.
+// checkRecords reports the errors of a run that protects each record.
 func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
 	each, r := c.Privacy.Unit == dpmech.Record, c.Records
 	refuse(c.Estimator.Records != each, "Estimator.Records is %v with a guarantee %v, want both for each record or neither",
@@ -61,10 +60,10 @@ func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) 
 // each reports whether the run protects each record.
 func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 
-// reach returns the longest update that any member can make, before its noise.
+// reach returns the longest update of any member, before its noise.
 func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
-// rows returns what the release in progress is the sum of; nothing in a round that touches no data.
+// rows returns the summands of the release in progress; none in a round that touches no data.
 func (m *Machine) rows() dpmech.Rows {
 	r := dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Factor: -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean}
 	if m.blank() {

@@ -53,8 +53,8 @@ func (m *Machine) penalty() {
 	clamp(m.p)
 }
 
-// nextStage is called when the estimator has all answers of a stage: a full table, or an estimate for a local step. In a
-// run that protects each record phi rests, and no estimate is made of all records together.
+// nextStage follows a stage of the estimator: a full table, or an estimate for a local step. In a run that protects each record
+// phi rests, and no estimate combines all records.
 func (m *Machine) nextStage() {
 	if m.stage > 0 && !m.each() {
 		v := m.est.Estimate()
@@ -76,7 +76,7 @@ func (m *Machine) nextStage() {
 }
 
 // aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without neighbors
-// ends where its own steps diverge. What neighbors have sent ends nobody: release keeps to the public bound.
+// ends if its own steps diverge. Neighbors cannot end it, as release keeps to the public bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
@@ -95,7 +95,6 @@ func (m *Machine) fail(err error) {
 	}
 }
 
-// advice ends the errors of a run whose numbers have run away.
 const advice = "the run diverges, try a smaller step or gain"
 
 // inRange returns an error if x cannot be a model, or has no place on the grid.
@@ -121,7 +120,7 @@ func (m *Machine) commit() {
 		m.fail(err)
 		return
 	}
-	// the new messages replace those of two rounds ago; an answer to a late repeat may still wait to be sent
+	// the new messages replace those of two rounds ago, which may still wait to be sent
 	m.send = slices.DeleteFunc(m.send,
 		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
@@ -143,11 +142,10 @@ func (m *Machine) commit() {
 // release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
 //
 // A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
-// private release fails only if noise is unavailable, before the update is read. The centre is cut back so far within the
-// public bound that noise has room, which neighbors look for; the sum is cut back to the bound, and messages and z are
-// clamped: functions of the release. Then all of these are within limit, and the estimator's memory is finite after every
-// stage: the state can be encoded whatever was drawn. A client without neighbors and noise ends with an error when its
-// update takes it out of range.
+// private release fails only if noise is unavailable, before the update is read. The centre is clipped so far within the
+// public bound that noise, which neighbors check, has room. The sum is clipped to the bound, and messages and z are clamped:
+// functions of the release. So the state can be encoded whatever was drawn. A client without neighbors and noise ends with
+// an error when its update takes it out of range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
 	inner := bound
@@ -194,48 +192,38 @@ func (m *Machine) release() error {
 	return nil
 }
 
-// noise returns clip and noise of the release in progress, and the keys of what it shares with the neighbors, which the
-// caller clears. A release without more neighbors than may vanish shares none, as too little noise would be left.
+// noise returns clip and noise of the release in progress, and the keys of shared noise, which the caller clears. With a key
+// missing, or more partners' keys or neighbors than may be absent, there is local noise only.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
-	g = m.cfg.Privacy
-	if m.cfg.PairKey == nil {
+	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil
 	}
-	if m.pairs = m.pairs[:0]; m.cfg.Partners != nil {
-		return m.overlay(g)
-	}
-	if len(m.edges)-m.live() > g.Shared.Absent {
-		return g.Alone(), nil
-	}
-	for i := range m.edges {
-		if m.gone(i) {
-			continue
-		}
-		p, ok := m.pair(m.edges[i].peer)
+	m.pairs = m.pairs[:0]
+	missing := 0
+	share := func(peer int) {
+		key, ok := m.cfg.PairKey(peer, m.round+1)
 		if !ok {
-			clear(m.pairs)
-			return g.Alone(), nil
+			missing++
+			return
 		}
-		m.pairs = append(m.pairs, p)
+		m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
 	}
-	return g, m.pairs
-}
-
-// pair is the noise of the release in progress that is shared with another client. It is false if its key is missing.
-func (m *Machine) pair(peer int) (p dpmech.Pair, ok bool) {
-	p.Key, ok = m.cfg.PairKey(peer, m.round+1)
-	p.Subtract = m.client() > peer
-	return p, ok
-}
-
-// overlay is noise where others than the neighbors may share it. A key that is missing is an edge that is lost at this end.
-func (m *Machine) overlay(g dpmech.Gaussian) (dpmech.Gaussian, []dpmech.Pair) {
-	for _, peer := range m.cfg.Partners {
-		if p, ok := m.pair(peer); ok {
-			m.pairs = append(m.pairs, p)
+	switch {
+	case m.cfg.Partners != nil:
+		missing = -g.Shared.Absent
+		for _, peer := range m.cfg.Partners {
+			share(peer)
+		}
+	case len(m.edges)-m.live() > g.Shared.Absent:
+		missing = 1
+	default:
+		for i := range m.edges {
+			if !m.gone(i) {
+				share(m.edges[i].peer)
+			}
 		}
 	}
-	if len(m.cfg.Partners)-len(m.pairs) > g.Shared.Absent {
+	if missing > 0 {
 		clear(m.pairs)
 		return g.Alone(), nil
 	}
@@ -248,7 +236,7 @@ const gridLimit = 1 << 30
 // quantize returns the number of the point of the grid that is nearest to x.
 func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
-// clamp moves what is out of range to its edge: at both ends of an edge alike.
+// clamp limits numbers to the range, at both ends of an edge alike.
 func clamp(x []float32) {
 	if small(x) {
 		return
@@ -267,7 +255,7 @@ func resized[T any](s *[]T, n int) []T {
 	return *s
 }
 
-// writeMessages makes what is to be sent of the release of this round.
+// writeMessages makes the messages of this round's release.
 func (m *Machine) writeMessages() {
 	at := (m.round + 1) % 2
 	if m.cfg.Releases {
@@ -292,8 +280,8 @@ func (m *Machine) message(dst, z, x []float32) {
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// updateZ takes in the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. Where they carry
-// releases, it forms m_ji from z_ji as the neighbor does, and updates z_ji as well.
+// updateZ uses the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. If they carry releases, it
+// forms m_ji from z_ji as the neighbor does, and updates z_ji as well.
 func (m *Machine) updateZ() {
 	flows, bound := m.flows(), m.cfg.boundOf(m.round)
 	mij, mji, kept := m.p, m.phi, m.s // free between two rounds
@@ -304,7 +292,7 @@ func (m *Machine) updateZ() {
 			m.begin(e)
 			continue
 		}
-		if m.gone(i) || at < 0 { // the round goes on without a neighbor that has ended early, or was lost
+		if m.gone(i) || at < 0 { // a neighbor that has ended early, or was lost
 			clear(part(m.flow, i, len(m.x)))
 			continue
 		}
@@ -334,8 +322,7 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken returns where a neighbor stands after a release, in the bound, and moves base, its place on the grid. room is for
-// the result.
+// taken returns in room where a neighbor stands after a release, in the bound, and moves base, its place on the grid.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
 	if len(in.Grid) == 0 {
@@ -354,7 +341,7 @@ func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float
 	return room
 }
 
-// compare measures the consensus error once a round. No bit of the run depends on it.
+// compare measures the consensus error once a round. The run does not depend on it.
 func (m *Machine) compare() {
 	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round ||
 		!m.all(func(e *edge) bool { return e.holds(m.round) }) {
@@ -366,8 +353,7 @@ func (m *Machine) compare() {
 		if m.gone(i) {
 			continue
 		}
-		in := m.held(e, e.at(m.round)) // a run with releases waits for all of them
-		sum = m.square(sum, in, part(m.base, i, len(m.x)), m.x)
+		sum = m.square(sum, m.held(e, e.at(m.round)), part(m.base, i, len(m.x)), m.x)
 	}
 	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }

@@ -1,11 +1,11 @@
 package admm
 
-// An early end. Which round is the last with data is an input, [Machine.Stop]. A client that is told before its local work
-// of the round after ends with all others; one that is told late ends with the round that it is in. So the last releases
-// of its neighbors may be of an earlier or a later round than its own, and the machine waits for none of them.
+// An early end. [Machine.Stop] sets the last round with data. A client that learns of it before its local work of the round
+// after ends with all others; a late one ends with the round in progress. So the last releases of neighbors may be of an
+// earlier or a later round than its own, and the machine waits for none of them.
 //
-// A client says that it has ended only with a release whose stored state says so: a neighbor may exit once it has heard
-// that, and would not answer a client that was started again and does not know of its end.
+// A client says that it has ended only with a release whose stored state says so: a neighbor may then exit, and would not
+// answer a client that has restarted and does not know of its end.
 
 // rounds returns how many rounds touch data.
 func (c *Config) rounds() int {
@@ -15,9 +15,9 @@ func (c *Config) rounds() int {
 	return c.Rounds
 }
 
-// Stop makes a round of Config.Rounds, counted from 1, the last that touches data, or the present one if that is later.
-// Mixing and cool-down follow as planned. A later call may bring the end forward, and never puts it off. Stop returns the
-// last round. It must not be called between a Ready that reserves a release and the next.
+// Stop makes a round of Config.Rounds, counted from 1, the last that touches data, or the present one if that is later, and
+// returns it. Mixing and cool-down follow as planned. A later call may bring the end forward, and never postpones it. Do not
+// call it between a Ready that reserves a release and the next.
 func (m *Machine) Stop(last int) int {
 	last = max(1, min(last, m.cfg.Rounds))
 	if m.stop == 0 || last < m.stop {
@@ -45,7 +45,7 @@ func (m *Machine) last() int {
 	return m.cfg.Last()
 }
 
-// ends returns the first and the last release with which a neighbor may have ended; they differ if one was told late.
+// ends returns the first and the last release with which a neighbor may have ended; they differ if one learned of it late.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {
@@ -56,7 +56,7 @@ func (m *Machine) ends() (first, last int) {
 	return min(first, told.Last()), last
 }
 
-// farEnd returns the last release that a neighbor may have made: one that was told late has gone on.
+// farEnd returns the last release that a neighbor may have made before it learned of an early end.
 func (m *Machine) farEnd() int {
 	if m.stop == 0 {
 		return m.last()
@@ -70,14 +70,14 @@ func (c Config) planned() int {
 	return c.Last()
 }
 
-// eitherForm reports whether a neighbor may have put a release on the grid and this client not, or the reverse.
+// eitherForm reports whether a release may be on the grid at one end of an edge and not at the other.
 func (m *Machine) eitherForm(release int) bool {
 	told, plan := m.cfg, m.cfg
 	told.End, plan.End = m.stop, 0
 	return m.stop > 0 && m.cfg.Releases && m.cfg.GridStep != 0 && release > told.Learning() && release <= plan.Learning()
 }
 
-// follow takes a neighbor's word that it has ended. This client ends with its next release, whose state says so.
+// follow notes that a neighbor has ended. This client ends with its next release, whose state says so.
 func (m *Machine) follow(e *edge, release int) {
 	if release >= m.last() {
 		return

@@ -12,19 +12,17 @@ import (
 //   - It starts from a public place, the median of where its neighbors stand ([TakeOver]).
 //   - Each edge to it begins anew at both ends after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
 //     two vectors, which Start messages carry: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
-//   - Until then the neighbor uses the releases of the lost device that have arrived, in their order, and waits for none.
-//   - In a private run the replacement's updates are zero, with the noise of any member: the lost device may have made any
-//     release.
+//   - Until then the neighbor uses the releases of the lost device that have arrived, in order, and waits for none.
+//   - In a private run the replacement's updates are zero, with the noise of any member.
 //
 // The releases before S depend on when the device was lost. Those after S depend on these alone.
 
 // MaxTakeovers is how often the device of a member may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. From here on the client
-// exchanges no releases with the lost device, so that it gets no farther than it has said, until a device of that name
-// starts, [Machine.Reached] reports a new connection, or the third Tick. The slices are the machine's, valid until its next
-// call.
+// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. The client then exchanges no
+// releases with the lost device until a device of that name starts, [Machine.Reached] reports a new connection, or the third
+// Tick. The slices are the machine's, valid until its next call.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}
@@ -52,7 +50,7 @@ func (m *Machine) place(round int) Payload {
 	return Payload{Grid: before}
 }
 
-// between reports whether an edge waits for the neighbor's Start after a takeover at either end. Releases are not exchanged.
+// between reports whether an edge waits for a Start after a takeover at either end, and exchanges no releases.
 func (m *Machine) between(e *edge) bool {
 	switch since := m.since[e.index]; {
 	case e.joining > 0:
@@ -64,13 +62,13 @@ func (m *Machine) between(e *edge) bool {
 	}
 }
 
-// startShown reports whether a neighbor has shown where it stands after the release after which their edge begins anew.
+// startShown reports whether the neighbor's Start has arrived.
 func (m *Machine) startShown(e *edge) bool {
 	_, there := m.starts[e.index]
 	return there
 }
 
-// arrived reports whether the round in progress has what it needs of an edge.
+// arrived reports whether the round in progress has the message that it needs of an edge.
 func (m *Machine) arrived(e *edge) bool {
 	switch since := m.since[e.index]; {
 	case m.round < since:
@@ -121,7 +119,7 @@ func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	return m, nil
 }
 
-// CheckStanding refuses a Stand message that no member sends.
+// CheckStanding refuses an invalid Stand message.
 func (m *Machine) CheckStanding(s *Message) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
 		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
@@ -129,7 +127,7 @@ func (m *Machine) CheckStanding(s *Message) error {
 	return m.checkPlace(s.Round, s.Payload())
 }
 
-// checkPlace refuses a model after a release that no honest member has.
+// checkPlace refuses a model that no honest member has after a release.
 func (m *Machine) checkPlace(round int, at Payload) error {
 	if err := m.checkForm(round, at, -1); err != nil {
 		return err
@@ -175,7 +173,7 @@ func (m *Machine) stand(neighbors []Message) {
 	copy(m.mean, m.x)
 }
 
-// postStart makes it a duty to send a neighbor where this client stood when their edge began anew.
+// postStart sends a neighbor where this client stood when their edge began anew.
 func (m *Machine) postStart(e *edge) {
 	since := m.since[e.index]
 	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == m.lost {
@@ -186,7 +184,7 @@ func (m *Machine) postStart(e *edge) {
 		Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)})
 }
 
-// receiveStart takes the word of a neighbor whose device was replaced, or that answers this client's own.
+// receiveStart takes the Start of a replaced neighbor, or the answer to this client's own.
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
@@ -207,13 +205,14 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case msg.Round < since: // it will start again, after the later release of the two
 		return nil
-	case msg.Round == since && (m.round > since || m.local || m.due): // what it lacks may be this client's start
+	case msg.Round == since && (m.round > since || m.local || m.due): // it may lack this client's Start
 		m.answerStart(e)
 		return nil
 	case msg.Round > since && msg.Epoch == 0: // it answers a device that has taken this client's place
 		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
-		return &LateError{Peer: e.peer, Start: msg.Round, Round: m.Begun()}
+		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, and this client has begun release %d with another "+
+			"device of that name", e.peer, msg.Round, m.Begun())}
 	}
 	e.joining = 0
 	if msg.Epoch > e.epoch {
@@ -221,7 +220,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	}
 	if since != msg.Round {
 		m.since[e.index] = msg.Round
-		for at, round := range e.have { // what the lost device made after that is of another edge
+		for at, round := range e.have { // later releases of the lost device are of another edge
 			if round > msg.Round {
 				e.have[at] = 0
 			}
@@ -243,7 +242,7 @@ func (m *Machine) answerStart(e *edge) {
 	}
 }
 
-// begin makes the edge that begins anew after this round's release what it is at both ends.
+// begin sets the edge that begins anew after this round's release, as the other end does.
 func (m *Machine) begin(e *edge) {
 	at, d := m.starts[e.index], len(m.x)
 	delete(m.starts, e.index)
@@ -263,12 +262,4 @@ func (m *Machine) begin(e *edge) {
 }
 
 // LateError drops an edge: the neighbor's replacement starts after a release that this client has passed with another device.
-type LateError struct {
-	Peer, Start int // the neighbor, and the release after which it starts
-	Round       int // the last release that this client has begun
-}
-
-func (e *LateError) Error() string {
-	return fmt.Sprintf("admm: neighbor %d starts after release %d, and this client has begun release %d with another device "+
-		"of that name", e.Peer, e.Start, e.Round)
-}
+type LateError struct{ error }

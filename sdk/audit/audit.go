@@ -5,24 +5,23 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Report is what [Certificate] has found in a certificate that is right.
+// Report describes a correct certificate.
 type Report struct {
-	// Head is the signed release that the member names as its last. It is zero for a member that has made none.
-	Head signed.Statement
-	// Countersigned are the neighbors that have signed, at the end of the run, that they hold Head, and all before it.
-	Countersigned []string
-	// NotCountersigned are all other neighbors, of whom the certificate shows nothing.
-	NotCountersigned []string
+	Head             signed.Statement // the member's last signed release; zero if it has made none
+	Countersigned    []string         // the neighbors that have signed that they hold Head
+	NotCountersigned []string         // all other neighbors
 }
 
-// LedgerHead returns the state of the ledger that the member has signed with its last release; nil if it had none.
+// LedgerHead returns the ledger's head that the member has signed with its last release; nil if it had no ledger.
 func (r *Report) LedgerHead() *dpmech.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil
@@ -31,17 +30,16 @@ func (r *Report) LedgerHead() *dpmech.Head {
 	return &head
 }
 
-// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and the
-// keys, and nothing that the certificate says of itself. keys returns the keys of a member whose signatures count.
+// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and keys, which
+// returns a member's valid keys, and nothing else. The error names each wrong field.
 //
-// The certificate has to pass [dpmech.Certificate.Verify], to be about this fleet, run and a member of it, to have the clip,
-// noise, delta, limit, mixing and cool-down that the fleet prescribes, and to be signed by the member. What is left of
-// shared noise is computed again from the fleet's graph, see [sdk.Fleet.Validate]. Its head has to be signed by the member
-// as well, and to be the last release that is counted. Every countersignature has to be of that head and by a neighbor.
-// The error names each field that is wrong.
+// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, run and a member, have the clip, noise, delta,
+// limit, mixing and cool-down of the fleet, and be signed by the member. Certificate computes again what is left of shared
+// noise. The member must have signed the head, which must be the last release that is counted. Every countersignature must be
+// of that head and by a neighbor.
 //
-// An audit does not show that the member drew its noise. Without a countersignature it does not show either that the head
-// was the last release: the member may have set back its ledger, its chain of releases and its certificate together.
+// An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head was the
+// last release: the member may have set back its ledger, its chain of releases and its certificate together.
 func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -86,12 +84,12 @@ func (x *auditor) fault(field string, err error) {
 	}
 }
 
-// differ notes that something else was wanted in a field.
+// differ notes a field with another value than the audit wants.
 func (x *auditor) differ(field string, found, want any) {
 	x.fault(field, fmt.Errorf("is %v, want %v", found, want))
 }
 
-// method compares the certificate with what the fleet prescribes.
+// method compares the certificate with the fleet.
 func (x *auditor) method() {
 	c, f := x.c, x.fleet
 	hash := f.Hash()
@@ -129,7 +127,7 @@ func (x *auditor) method() {
 	}
 }
 
-// releases compares releases with those of the fleet. Where noise is shared, some may have local noise alone.
+// releases compares releases with those of the fleet. With shared noise, some may have local noise alone.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
@@ -145,32 +143,24 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 		if s.Unit != want.Unit {
 			x.differ(where+".unit", s.Unit, want.Unit)
 		}
-		for _, f := range []struct {
-			name        string
-			found, want any
-		}{
-			{"sigma", s.Shared.Sigma, want.Shared.Sigma},
-			{"effective_sigma", s.Shared.Effective, want.Shared.Effective},
-			{"colluders", s.Shared.Colluders, want.Shared.Colluders},
-			{"absent", s.Shared.Absent, want.Shared.Absent},
-			{"partners", s.Shared.Partners, want.Shared.Partners},
-		} {
-			if f.found != f.want {
-				x.differ(where+".shared."+f.name, f.found, f.want)
+		have, need := reflect.ValueOf(s.Shared), reflect.ValueOf(want.Shared)
+		for i := range have.NumField() {
+			if name, _, _ := strings.Cut(have.Type().Field(i).Tag.Get("json"), ","); !have.Field(i).Equal(need.Field(i)) {
+				x.differ(where+".shared."+name, have.Field(i), need.Field(i))
 			}
 		}
 		next = s.First + s.Rounds
 	}
 }
 
-// curve compares what the certificate says is left of shared noise with what the fleet's graph leaves.
+// curve compares the levels of shared noise in the certificate with those of the fleet's graph.
 func (x *auditor) curve() error {
 	p := x.fleet.Privacy
 	want, err := x.fleet.Levels()
 	if err != nil {
 		return err
 	}
-	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // the noise that is shared is none, or of no use
+	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // no shared noise, or none that helps
 		want = nil
 	}
 	var found []dpmech.Level
@@ -236,7 +226,7 @@ func (x *auditor) signatures() {
 	}
 }
 
-// countersigned checks what somebody says of the head.
+// countersigned checks a countersignature of the head.
 func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
 	if !slices.Contains(x.neighbors, by.Member) {
 		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)
@@ -248,7 +238,7 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger returns an error unless the lifetime is that of the ledger which the head names, or a later state of it.
+// ledger returns an error unless the lifetime is of the ledger that the head names, in the same or a later state.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {
@@ -264,7 +254,7 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped reports that too few members have asked for the early end that the certificate states, or for an earlier one.
+// stopped returns an error if too few members have asked for the certificate's early end or an earlier one.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

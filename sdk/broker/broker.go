@@ -15,10 +15,9 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is about how many bytes a frame takes on the line to or from a broker beside its own, each way: sealing and
+// Overhead is about how many bytes each way a frame, or each piece of 256 KiB of one, takes beside its own: sealing and
 // signature 251, the header of an MQTT message 22, and 76 more where the broker spells the topic out (as Mosquitto 2.0
-// does on the way down), the confirmation 4, two records of TLS 44, and three packets of TCP and IP 120. A frame of more
-// than 256 KiB takes it for each piece.
+// does on the way down), the confirmation 4, two records of TLS 44, and three packets of TCP and IP 120.
 const Overhead = 480
 
 // TLS are the files for TLS with a broker; paths are empty for none.
@@ -28,8 +27,7 @@ type TLS struct {
 	CA             string `json:"ca_file"`              // path of a PEM file with the broker's authorities; empty: the system's
 }
 
-// NATS is the broker through which a node reaches its neighbors. Of the files by which the broker knows the node at most
-// one is given, besides the certificate; their paths are empty otherwise.
+// NATS is a NATS broker. At most one of Credentials, NKey, User and Token is set; other paths are empty.
 type NATS struct {
 	URL string `json:"nats"` // "tls://host:port", "nats://host:port", "wss://host:port/path" or "ws://host:port/path"
 
@@ -40,14 +38,14 @@ type NATS struct {
 	TLS
 }
 
-// MQTT is a broker that speaks MQTT 5, likewise.
+// MQTT is a broker that speaks MQTT 5.
 type MQTT struct {
 	URL  string `json:"mqtt"`      // "tls://host:port", "mqtt://host:port", "wss://host:port/path" or "ws://host:port/path"
 	User string `json:"user_file"` // path of a file with "user:password"; empty for none
 	TLS
 }
 
-// Kind returns which broker a node has, "nats" or "mqtt"; empty for none.
+// Kind returns a node's broker, "nats" or "mqtt"; empty for none.
 func Kind(node *fleetfile.Node) string {
 	switch node.Transport.(type) {
 	case *NATS:
@@ -88,7 +86,7 @@ func parseMQTT(section json.RawMessage, dir string) (any, error) {
 	return n, n.check("mqtt", n.URL, dir)
 }
 
-// check completes the paths, and reports what is wrong with them and with the address beside them.
+// check resolves the paths, and reports their errors and those of the address.
 func (t *TLS) check(kind, address, dir string) error {
 	for _, path := range []*string{&t.Certificate, &t.CertificateKey, &t.CA} {
 		*path = fleetfile.Resolve(dir, *path)
@@ -106,8 +104,7 @@ func (t *TLS) check(kind, address, dir string) error {
 	return errors.Join(errs...)
 }
 
-// Check returns what is wrong with the address of a broker of a kind. The error leaves out the address, which may contain
-// a password.
+// Check returns the error of a broker's address. The error leaves out the address, which may contain a password.
 func Check(kind, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {

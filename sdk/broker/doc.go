@@ -1,4 +1,3 @@
-// Package broker is the section of node files for a node that meets its neighbors at a broker, NATS or MQTT. A program
-// that imports it reads such files. It connects to nobody: transport/nats and transport/mqtt do, modules with a program
-// each.
+// Package broker reads the section of node files for a broker, NATS or MQTT, in programs that import it. It does not connect:
+// the modules transport/nats and transport/mqtt do.
 package broker

@@ -24,8 +24,8 @@ func ReadUser(path string) (user, password string, err error) {
 	return user, password, nil
 }
 
-// Config returns a configuration of TLS with what the files have now. Only the owner may read the certificate's key. All
-// errors are reported, each with the field of the node file.
+// Config returns a TLS configuration from the files. Only the owner may read the certificate's key. It reports all errors
+// together, each with the field of the node file.
 func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)
 	var errs []error

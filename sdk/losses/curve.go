@@ -6,15 +6,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Trend compares the mean losses that this node's own queries had in the last rounds with data. It comes from the data
-// directly and stays on the device. No privacy guarantee covers it, and none covers a decision that is made by looking at
-// it: whoever starts another run because the loss still falls reveals that it does.
+// Trend compares the mean losses of this node's own queries in the last rounds with data. It comes from the data directly and
+// stays on the device. No privacy guarantee covers it, nor a decision that rests on it: starting another run because the loss
+// still falls reveals that it does.
 //
 // The rounds so far are cut into eighths. The loss is Falling if the mean of the last eighth is below the one before by
-// more than Spread and by more than a hundredth of all that the loss fell since the first eighth, and if the eighth before
-// was below its predecessor, too. A straight line without noise falls by 3.5 spreads between two eighths, however steep or
-// long it is. Of simulated runs of 48 rounds with noise alone, 1 in 140 counts as falling if rounds are independent, and 1 in
-// 9 if each keeps nine tenths of the one before (TestTrendOfNoise).
+// more than Spread and by more than a hundredth of the fall since the first eighth, and the eighth before was also below its
+// predecessor. A straight line without noise falls by 3.5 spreads between two eighths. Of simulated runs of 48 rounds with
+// noise alone, 1 in 140 counts as falling if rounds are independent, and 1 in 9 if each keeps nine tenths of the one before
+// (TestTrendOfNoise).
 type Trend struct {
 	Rounds  int     // with data, since the process began; at least 24
 	Before  float64 // the mean loss in the last eighth but one
@@ -30,19 +30,18 @@ const (
 	leastFall  = 0.01
 )
 
-// Curve keeps the mean loss of each round with data in bounded memory: at most 512 means, of one round each, and, whenever there
-// are too many, of twice as many. The zero value is empty and ready to use. It is for one goroutine.
+// Curve keeps the mean losses of rounds in bounded memory: at most 512 means, each of one round, then of two, four and so on.
+// The zero value is ready to use. It is for one goroutine.
 type Curve struct {
 	means []float64 // of width rounds each, the oldest first
 	width int
-	last  float64 // sum of the means of rounds that do not fill a width yet
-	open  int     // how many these are
-	sum   float64 // of the losses of the round at work
+	last  float64 // sum of the means of open rounds, which do not fill a width yet
+	open  int
+	sum   float64 // of the losses of the round in progress
 	count int
 }
 
-// Add takes in the losses of queries of the round at work, and keeps no reference to them. A loss that is not usable, see
-// [zoest.Usable], is ignored.
+// Add takes losses of the round in progress, and keeps no reference to them. It ignores those that are not [zoest.Usable].
 func (c *Curve) Add(losses []float64) {
 	for _, loss := range losses {
 		if zoest.Usable(loss) {
@@ -52,13 +51,13 @@ func (c *Curve) Add(losses []float64) {
 	}
 }
 
-// Close ends a round. A round without a loss, such as one of mixing, does not count.
+// Close ends a round. A round without a loss does not count.
 func (c *Curve) Close() {
 	if c.count == 0 {
 		return
 	}
 	if c.means == nil {
-		c.means, c.width = make([]float64, 0, mostMeans), 1 // all that it will ever take: later rounds allocate nothing
+		c.means, c.width = make([]float64, 0, mostMeans), 1 // later rounds allocate nothing
 	}
 	c.last += c.sum / float64(c.count)
 	c.open++
@@ -76,7 +75,7 @@ func (c *Curve) Close() {
 	}
 }
 
-// Trend returns what the rounds so far show; nil while there are fewer than 24.
+// Trend returns the trend of the rounds so far; nil below 24.
 func (c *Curve) Trend() *Trend {
 	n := len(c.means) / eighths
 	if n*eighths < leastTrend {

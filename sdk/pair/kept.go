@@ -12,23 +12,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Kept is what a device keeps of a run's secrets: its own private key, and what others offer.
+// Kept is what a device stores of a run's secrets: its private key, and the offers of others.
 type Kept struct {
 	Fleet   [32]byte // hash of the fleet
 	Member  string
 	Epoch   uint16 // of the device, see [signed.Statement]
 	From    int    // the first release that uses Private
 	Public  [32]byte
-	Private *ecdh.PrivateKey              // nil once the device has made the last release that uses it
+	Private *ecdh.PrivateKey              // nil after the last release that uses it
 	Peers   map[string][]signed.Statement // offers by their members' names, in ascending order of Round
 }
 
-// Offer returns what the device offers its neighbors, without a signature.
+// Offer returns the device's offer without a signature.
 func (k *Kept) Offer() signed.Statement {
 	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
-// Secret returns the secret that makes the noise of a release, if both key pairs count by then. k may be nil.
+// Secret returns the secret for the noise of a release, if both key pairs count by then. k may be nil.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	if k == nil || k.Private == nil {
 		return s, false
@@ -42,8 +42,8 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	return s, false
 }
 
-// Add takes in what another member offers, in place of offers that begin as late or later. The two latest are kept: a
-// member's new device begins up to three releases ahead.
+// Add adds another member's offer, in place of offers that begin as late or later. It keeps the two latest, as a replacement
+// device begins up to three releases ahead.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
 		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })
@@ -54,7 +54,6 @@ func (k *Kept) Add(neighbor string, o signed.Statement) {
 	k.Peers[neighbor] = list[max(0, len(list)-2):]
 }
 
-// lostSecrets ends the errors of [ParseKept].
 const lostSecrets = "if nothing was released yet, remove them; else bring them back, or empty the folder and let the device " +
 	"take the place of a lost one"
 
@@ -68,7 +67,7 @@ type keptFields struct {
 	Sum     []byte                        `json:"sha256,omitempty"` // of the form without a sum
 }
 
-// Encode returns the one JSON form of what is kept, one line.
+// Encode returns the canonical JSON form, one line.
 func (k *Kept) Encode() ([]byte, error) {
 	f := keptFields{Fleet: k.Fleet[:], Member: k.Member, Own: k.Offer(), Offered: k.Peers}
 	if k.Private != nil {

@@ -10,11 +10,14 @@ import (
 	"fmt"
 )
 
-// Secret is what the two ends of an edge know and nobody else.
+// Secret is known to the two ends of an edge only.
 type Secret [32]byte
 
-// keyTag begins what a key is made of, so that it is that of no other purpose.
-const keyTag = "spade-edge pair noise 1\n"
+// Domain separation of keys and secrets.
+const (
+	keyTag   = "spade-edge pair noise 1\n"
+	agreeTag = "spade-edge pair secret 1\n"
+)
 
 // Key returns the key of one release's noise: HMAC-SHA-256 of the secret over the fleet's hash and the release.
 func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
@@ -35,15 +38,12 @@ func Simulated(seed uint64, i, j int) Secret {
 	return sha256.Sum256(b)
 }
 
-// agreeTag begins what a secret is bound to.
-const agreeTag = "spade-edge pair secret 1\n"
-
 // NewPrivate returns a fresh private key.
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
-// Agree returns the secret of an edge, the same at both ends: of own, the private key of the member called name, and
-// public, the neighbor's key. It is bound to the fleet's hash, in which the run is, to both names and to both public keys.
-// A public key of low order, with which everybody could compute it, is an error.
+// Agree returns the secret of an edge, the same at both ends, from own, the private key of the member called name, and public,
+// the neighbor's key. The secret is bound to the fleet's hash, which includes the run, to both names and to both public keys.
+// A public key of low order is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

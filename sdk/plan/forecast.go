@@ -7,7 +7,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
 // Outlook says what a private run will be worth, from public numbers alone. Its scale is the gain: 0 is a model that always
@@ -101,7 +100,7 @@ func (g gains) signal(gain float64) float64 {
 	return a.signal * math.Pow(b.signal/a.signal, min(max(0, (gain-a.gain)/(b.gain-a.gain)), 1))
 }
 
-// gainsOf returns the table for what is protected.
+// gainsOf returns the table of a unit.
 func gainsOf(u sdk.Unit) gains {
 	if u == sdk.UnitRecord {
 		return recordGains
@@ -180,7 +179,7 @@ func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {
 		mean := admm.NewRecords(f.Records, 1).Mean
-		return unit.Agree * unit.Signal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
+		return agree * recordSignal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
 	}
 	far := min(f.Privacy.Clip*float64(m.Rounds), reach)
 	noise := f.Privacy.Sigma * math.Sqrt(float64(m.Rounds)*d/float64(len(f.Members)))

@@ -20,15 +20,15 @@ func TestRoundsOfMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rounds := func(m sdk.Method, partners int) int {
-			m, _, err := plan.Suggest(plan.Known{Dim: 40, Samples: slices.Repeat([]int{100}, c.members), Graph: g, Open: true, Method: m,
-				Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: 1, Partners: partners}})
+		rounds := func(fixed ...string) int {
+			m, _, err := plan.Suggest(plan.Known{Dim: 40, Samples: slices.Repeat([]int{100}, c.members), Graph: g, Open: true, Fixed: fixed,
+				Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return m.Last()
 		}
-		own, found := rounds(sdk.Method{Consensus: -1}, -1), rounds(sdk.Method{}, 0)
+		own, found := rounds("method.consensus", "privacy.partners"), rounds()
 		t.Logf("%s, N = %d: %d rounds by the method's own steps, %d by default", c.graph, c.members, own, found)
 		if found > c.most {
 			t.Errorf("%s, N = %d: %d rounds of messages, want at most %d", c.graph, c.members, found, c.most)

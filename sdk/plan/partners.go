@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
 // Numbers of partners that [Suggest] chooses.
@@ -14,16 +16,14 @@ const (
 	worthwhile = 0.9 // the most noise with partners, of that without
 )
 
-// pairUp chooses who shares noise with whom, if members share any. Where all neighbors of a member may collude, or many of
-// them, little noise is left on the graph of who talks to whom. On a random graph with a few more than twice as many edges at
-// each member as may be lost, nearly all is, and the bound that proves it is close; see sdk/DEFAULTS.md.
+// pairUp chooses who shares noise with whom. Where most neighbors of a member may collude, little noise is left on the graph of
+// who talks to whom. On a random graph with a few more than twice as many edges at each member as may be lost, nearly all is
+// left, and the bound that proves it is close; see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
-	open := k.mayPair()
-	p.Partners = max(0, p.Partners)
 	if k.Graph == nil {
 		return nil
 	}
-	if !open {
+	if !k.mayPair() {
 		k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
 		return err
 	}
@@ -47,7 +47,8 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 
 // mayPair reports whether it is open with whom members share noise, and partners are possible.
 func (k *Known) mayPair() bool {
-	return k.Graph != nil && k.Privacy.Partners == 0 && k.Privacy.Sigma == 0 && k.Graph.N() > 3 && k.Graph.N() <= sdk.MaxPartnered
+	return k.Graph != nil && k.Privacy.Partners == 0 && !slices.Contains(k.Fixed, "privacy.partners") && k.Privacy.Sigma == 0 &&
+		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
 // unit returns the own noise of members whose effective sigma is 1.
@@ -60,13 +61,11 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	return p.Sigma, err
 }
 
-// MostColluders returns the largest number of colluders that costs little: the noise that is left in the mean of all members
-// is at most a tenth more than with one colluder, for the same claim, and every member shares noise with one more than may
-// collude or be absent. It depends on Graph and Method.Seed, and on Absent and Partners of Privacy. The error says that not even
-// one is possible.
+// MostColluders returns the largest number of colluders that costs little: for the same claim the noise in the mean of all
+// members is at most a tenth more than with one colluder, and every member shares noise with one more than may collude or be
+// absent. It depends on Graph and Method.Seed, and on Absent and Partners of Privacy. It fails if not even one is possible.
 func MostColluders(k Known) (int, error) {
-	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: max(0, k.Privacy.Partners)}
-	p.Colluders = 1
+	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)
 	most := one
 	if err == nil && k.mayPair() {
@@ -93,7 +92,7 @@ func MostColluders(k Known) (int, error) {
 			return err != nil || sigma > mostShare*most
 		}), nil
 	}
-	n, err := search(max(0, k.Privacy.Partners))
+	n, err := search(k.Privacy.Partners)
 	if err == nil && k.mayPair() {
 		all, wrong := search(k.Graph.N() - 1)
 		n, err = max(n, all), wrong

@@ -11,7 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/unit"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -28,12 +27,13 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  sdk.Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
+	Method  sdk.Method
+	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows
+	Fixed   []string    // settings that stay zero, by the Name of package settings: "method.cooldown"
 	Open    bool        // Method.Estimator and Directions are open as well
-	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows; negative Partners mean 0
 
-	// Graph, if set, makes neighbors share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
-	// are all fixed. It then holds against outsiders and any Privacy.Colluders members, if at most Privacy.Absent vanish.
+	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
+	// are all fixed. The budget then holds against outsiders and any Privacy.Colluders members, if at most Absent vanish.
 	Graph *graph.Graph
 	noise *graph.Graph // who then shares noise with whom
 }
@@ -41,15 +41,18 @@ type Known struct {
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest fills in the settings that are open. Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed.
-// Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
-// Cooldown: 30 with noise or tracking, else 0. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
-// from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
-// eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
-// budget covers no release. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
-// else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on
-// the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise than if members who are
-// no neighbors share some too. sdk/DEFAULTS.md says what was tried.
+// Suggest chooses the settings that are open. The error wraps [dpmech.ErrBudget] if the budget covers no release.
+//
+//   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
+//   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
+//   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0. Consensus: Chebyshev with noise, without Robust.
+//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. Of a schedule for T steps tau is T^(1/3), mu
+//     falls with T^(-1/6) and eta with T^(-1/2).
+//   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and Unit record, else 0.
+//   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on the
+//     graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise.
+//
+// sdk/DEFAULTS.md says what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -70,15 +73,14 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
 		if m.Robust == 0 {
-			def(&m.Consensus, sdk.ConsensusChebyshev)
+			choose(k, "method.consensus", &m.Consensus, sdk.ConsensusChebyshev)
 		}
 	}
-	m.Consensus = max(0, m.Consensus)
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
 	}
 	if k.Graph == nil && (!p.NonPrivate || m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1 && k.Steps == 0) {
-		def(&m.Cooldown, 30)
+		choose(k, "method.cooldown", &m.Cooldown, 30)
 	}
 	if p.Unit == sdk.UnitRecord && !p.NonPrivate {
 		return k.suggestRecords(m, p)
@@ -95,9 +97,9 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d); the noise of eta's steps, about eta*sqrt(steps/queries), is a share of it; all clipped updates in
+	// Mu is reach/sqrt(d). The noise of eta's steps, about eta*sqrt(steps/queries), is a share of it. All clipped updates in
 	// a row reach further times it. If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid
-	// is about linear up to 1.5. The factors did best, or within a point of it, on the data of DEFAULTS.md.
+	// is about linear up to 1.5. DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
@@ -121,8 +123,6 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if !p.NonPrivate {
 		err = k.protect(&m, &p, further*mu*root)
 	}
-	smooth(&m, 0)
-	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
 	return m, p, err
 }
 
@@ -156,9 +156,9 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	}
 	if err == nil && k.Graph != nil {
 		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == sdk.EstimatorTracking {
-			smooth(m, 0.9)
+			choose(k, "method.momentum", &m.Momentum, 0.9)
 		}
-		settle(m, *p, k.Graph, k.noise, k.lopsided(*p))
+		k.settle(m, *p, k.lopsided(*p))
 	}
 	return err
 }
@@ -172,8 +172,8 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits p.Sigma into local and pairwise noise, a power of two of that. A doubling of the pairwise noise must save a
-// tenth of the local one. At most 2*p.Sigma is shared: it disturbs the queries until it is gone.
+// share splits p.Sigma into local noise and pairwise noise, a power of two of that and at most 2*p.Sigma, as it disturbs the
+// queries until it is gone. Each doubling of the pairwise noise must save a tenth of the local one.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -183,7 +183,7 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 			return fmt.Errorf("plan: suggest: %w", err)
 		}
 		root := math.Sqrt(c.Least)
-		sigma := roundUp(need / root)
+		sigma := rounded(need/root*(1+5e-6), 6) // up
 		if n > 0 && (ratio*sigma > 2*need || sigma > 0.9*p.Sigma) {
 			return nil
 		}
@@ -192,20 +192,15 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// smooth gives open momentum a value; a negative one stays until this is called with 0.
-func smooth(m *sdk.Method, share float64) {
-	if def(&m.Momentum, share); share == 0 {
-		m.Momentum = max(0, m.Momentum)
-	}
-}
-
-// settle gives a run whose members share noise rounds in which it cancels: after each release, by the method's own steps, as
-// many as disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the
-// mean's noise is left.
-func settle(m *sdk.Method, p sdk.Privacy, g, noise *graph.Graph, long bool) {
+// settle chooses the rounds in which shared noise cancels: after each release, by the method's own steps, as many as
+// disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the mean's
+// noise is left.
+func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
+	g := k.Graph
 	if g.N() == 1 {
 		return
 	}
+	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma) // members, against a tenth of the mean's noise
 	if m.Consensus == sdk.ConsensusChebyshev {
 		c := g.Chebyshev()
 		mixing := 4
@@ -217,22 +212,14 @@ func settle(m *sdk.Method, p sdk.Privacy, g, noise *graph.Graph, long bool) {
 		case ratio > 0.12:
 			mixing = 3
 		}
-		def(&m.Mixing, mixing)
-		def(&m.Cooldown, max(30, c.Needed(1/max(1, apart(p, noise)))))
+		choose(k, "method.mixing", &m.Mixing, mixing)
+		choose(k, "method.cooldown", &m.Cooldown, max(30, c.Needed(1/apart)))
 		return
 	}
 	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
-	def(&m.Mixing, min(tenfold, 9))
-	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart(p, noise)))))))
+	choose(k, "method.mixing", &m.Mixing, min(tenfold, 9))
+	choose(k, "method.cooldown", &m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(apart)))))
 }
-
-// apart returns how far the noise of a release drives members apart, against a tenth of the mean's noise.
-func apart(p sdk.Privacy, g *graph.Graph) float64 {
-	return 10 * math.Sqrt(2*float64(len(g.Edges()))) * p.PairSigma / p.Sigma
-}
-
-// roundUp rounds a positive number up to about six significant digits.
-func roundUp(x float64) float64 { return rounded(x*(1+5e-6), 6) }
 
 // round3 rounds a number to three significant digits, so that a suggestion can be typed.
 func round3(x float64) float64 { return rounded(x, 3) }
@@ -302,61 +289,16 @@ func batchOf(m sdk.Method, samples int) int {
 	return samples
 }
 
+// choose gives a setting that is open and may be zero its default.
+func choose[T comparable](k Known, name string, setting *T, value T) {
+	if !slices.Contains(k.Fixed, name) {
+		def(setting, value)
+	}
+}
+
 // def gives a setting its default.
 func def[T comparable](setting *T, value T) {
 	if *setting == *new(T) {
 		*setting = value
 	}
-}
-
-// suggestRecords is what [Suggest] does where each record is protected, once estimator, Rho, Gain and Delta are chosen.
-func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
-	if k.Open && m.Estimator == sdk.EstimatorPaper { // the table does not fit, and fresh slopes are too noisy
-		m.Estimator = sdk.EstimatorCentered
-	}
-	def(&m.Tau, unit.Tau(k.Dim))
-	switch {
-	case k.Steps > 0:
-		m.Rounds = k.Steps / m.Tau
-	case k.Queries > 0:
-		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
-	}
-	choose := m.Rounds == 0
-	def(&m.Rounds, unit.Rounds(0)) // until the signal is known, which does not depend on the rounds
-	err := setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds))
-	if len(m.Mu) == 0 {
-		m.Mu = admm.Schedule{round3(unit.Mu(k.Dim, k.Hidden))}
-	}
-	open := p.Sigma == 0
-	if open {
-		def(&p.EpsilonLimit, 8)
-	}
-	if k.Columns {
-		def(&m.Shrink, 0.5) // of 0.5, 0.75, 1 and 1.5 the one that costs dense models least, see DEFAULTS.md
-	}
-	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), unit.Radius(m.Mu[0], k.Dim)
-	if len(m.Eta) == 0 && err == nil {
-		one := p
-		if open {
-			one.Clip = 1
-			err = spend(&one, m.Rounds, k.noise)
-		}
-		signal := unit.Signal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
-		if choose && open {
-			m.Rounds = unit.Rounds(signal)
-		}
-		m.Eta = admm.Schedule{round3(unit.Far(signal) / (radius * float64(m.Rounds)))}
-	}
-	if err != nil {
-		return m, p, err
-	}
-	def(&p.Clip, round3(radius*m.Eta[0]/mean))
-	if open {
-		err = spend(&p, m.Rounds, k.noise)
-	}
-	if k.Graph != nil {
-		settle(&m, p, k.Graph, k.noise, false)
-	}
-	m.Mixing, m.Cooldown, m.Shrink = max(0, m.Mixing), max(0, m.Cooldown), max(0, m.Shrink)
-	return m, p, err
 }

@@ -47,7 +47,7 @@ func TestSuggest(t *testing.T) {
 			Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, EpsilonLimit: 8}},
 			156, 30, 2, 0.24, 0.15, 0.2, 3, 1e-5, 8},
 		"fixed": {plan.Known{Dim: 100, Samples: equal(50, 100), Privacy: sdk.Privacy{Clip: 0.4},
-			Method: sdk.Method{Rounds: 20, Cooldown: -1, Tau: 5, Mu: []float64{0.3}, Eta: []float64{0.1}}},
+			Fixed: []string{"method.cooldown"}, Method: sdk.Method{Rounds: 20, Tau: 5, Mu: []float64{0.3}, Eta: []float64{0.1}}},
 			20, 0, 5, 0.1, 0.3, 0.4, 2.14745, 1e-5, 8},
 	} {
 		m, p, err := plan.Suggest(c.known)
@@ -92,7 +92,7 @@ func TestMostColluders(t *testing.T) {
 		if kind == "complete" && sigma(got+1) <= 1.1*sigma(1) {
 			t.Errorf("%s: one more than %d costs %v, little too", kind, got, sigma(got+1))
 		}
-		if n, err := plan.MostColluders(plan.Known{Graph: g, Privacy: sdk.Privacy{Partners: -1}}); err != nil || kind != "complete" && n != 1 {
+		if n, err := plan.MostColluders(plan.Known{Graph: g, Fixed: []string{"privacy.partners"}}); err != nil || kind != "complete" && n != 1 {
 			t.Errorf("%s without partners: %d, %v", kind, n, err)
 		}
 		if n, err := plan.MostColluders(plan.Known{Graph: g, Privacy: sdk.Privacy{Partners: 16, Absent: 1}}); err != nil || n < 2 || n > 6 {
@@ -109,6 +109,7 @@ func TestSuggestShared(t *testing.T) {
 		epsilon               float64
 		hidden                bool
 		method                sdk.Method
+		fixed                 []string
 		tau, mixing, cooldown int
 		clip                  float64
 	}{
@@ -121,20 +122,20 @@ func TestSuggestShared(t *testing.T) {
 		"ring": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
 			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0248},
 		"ring by the method": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, method: sdk.Method{Consensus: -1}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
+			epsilon: 8, fixed: []string{"method.consensus"}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"ring, bounded": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
 			epsilon: 8, method: sdk.Method{Robust: 2}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"hidden": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, hidden: true, tau: 64, mixing: 1, cooldown: 30, clip: 0.0449},
 		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,
-			epsilon: 8, method: sdk.Method{Tau: 3, Mixing: -1, Cooldown: -1}, tau: 3, clip: 0.00634},
+			epsilon: 8, method: sdk.Method{Tau: 3}, fixed: []string{"method.mixing", "method.cooldown"}, tau: 3, clip: 0.00634},
 	} {
 		g, err := graph.Parse(c.kind, c.nodes, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m, p, err := plan.Suggest(plan.Known{Dim: c.dim, Samples: slices.Repeat([]int{c.samples}, c.nodes), Hidden: c.hidden,
-			Method: c.method, Privacy: sdk.Privacy{EpsilonLimit: c.epsilon, Colluders: 1}, Graph: g})
+			Method: c.method, Fixed: c.fixed, Privacy: sdk.Privacy{EpsilonLimit: c.epsilon, Colluders: 1}, Graph: g})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -178,7 +179,10 @@ func TestSuggestPartners(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := plan.Known{Dim: 22, Samples: slices.Repeat([]int{100}, c.nodes), Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8,
-			Colluders: c.colluders, Absent: c.absent, Partners: c.ask}}
+			Colluders: c.colluders, Absent: c.absent, Partners: max(0, c.ask)}}
+		if c.ask < 0 {
+			known.Fixed = []string{"privacy.partners"}
+		}
 		_, p, err := plan.Suggest(known)
 		if err != nil || p.Partners != c.want {
 			t.Errorf("%+v: %d partners, %v", c, p.Partners, err)
@@ -192,7 +196,7 @@ func TestSuggestPartners(t *testing.T) {
 			t.Errorf("%+v: effective sigma %v, and %v is left, %v", c, p.EffectiveSigma, left, err)
 		}
 		if c.want > 0 && c.ask == 0 { // what it would have been
-			known.Privacy.Partners = -1
+			known.Fixed = []string{"privacy.partners"}
 			if _, same, err := plan.Suggest(known); err != nil || p.Sigma/p.Clip > 0.9*same.Sigma/same.Clip {
 				t.Errorf("%+v: noise %v of the clip, and %v without partners, %v", c, p.Sigma/p.Clip, same.Sigma/same.Clip, err)
 			}

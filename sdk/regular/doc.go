@@ -1,8 +1,8 @@
-// Package regular opens the files that somebody else may have put there. A pipe, a device or a file without end in the place
-// of a state, a key or a data set is an error at once: it neither blocks nor fills the memory.
+// Package regular opens files that others may have placed. A pipe, a device or a file that is too long is an error at once: it
+// neither blocks nor fills the memory.
 //
 //	text, err := regular.Read("ledger.json.neighbors", 1<<30)
 //
-// [Open] checks type and size before it opens, and again of what it has opened, with O_NONBLOCK in between: a file that is
-// replaced by a pipe at that moment does not block either.
+// [Open] checks type and size before and after opening, and opens with O_NONBLOCK: a pipe that replaces the file in between
+// does not block either.
 package regular

@@ -8,23 +8,20 @@ import (
 	"os"
 )
 
-// Open opens a file as [os.OpenFile] does, with flag and perm. It refuses everything but a regular file, or a link to one,
-// of at most limit bytes. The error is an [fs.PathError].
+// Open opens a file as [os.OpenFile] does. It refuses everything but a regular file, or a link to one, of at most limit bytes.
+// The error is an [fs.PathError].
 func Open(path string, flag int, perm fs.FileMode, limit int64) (*os.File, error) {
-	info, err := os.Stat(path) // before opening, which has effects on some devices
-	if err == nil {
-		err = check(path, info, limit)
-	} else if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
-		err = nil
-	}
-	if err != nil {
-		return nil, opening(err)
+	if info, err := os.Stat(path); err == nil { // before opening, which has effects on some devices
+		if err := check(path, info, limit); err != nil {
+			return nil, err
+		}
 	}
 	f, err := os.OpenFile(path, flag|nonblock, perm)
 	if err != nil {
 		return nil, err
 	}
-	if info, err = f.Stat(); err == nil {
+	info, err := f.Stat()
+	if err == nil {
 		err = check(path, info, limit)
 	}
 	if err != nil {
@@ -50,7 +47,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// check refuses what is no regular file, or too long.
+// check refuses what is not a regular file, and a file that is too long.
 func check(path string, info fs.FileInfo, limit int64) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular() && info.Size() <= limit:
@@ -68,13 +65,4 @@ func check(path string, info fs.FileInfo, limit int64) error {
 
 func refused(path, format string, args ...any) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf(format, args...)}
-}
-
-// opening makes a failed stat the failed opening that a caller asked for.
-func opening(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return &fs.PathError{Op: "open", Path: path.Path, Err: path.Err}
-	}
-	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Contradiction is the error of a frame that shows a neighbor's double.
+// Contradiction is the error of a frame that proves a neighbor's equivocation.
 type Contradiction struct{ signed.Evidence }
 
 func (e *Contradiction) Error() string {
@@ -16,11 +16,11 @@ func (e *Contradiction) Error() string {
 		"before: it has a double", e.Second.Round, e.First.Round)
 }
 
-// Fork is the error of a release that does not continue the one before: two devices of one epoch have made one each.
+// Fork is the error of a release that does not continue the one before, or of a second key: one epoch has two devices.
 type Fork struct{ error }
 
-// Theirs reads and checks a release that its sender has signed, and takes it in if it is newer than what is held.
-func (l *Log) Theirs(peer *Peer, b []byte) (*signed.Statement, error) {
+// theirs reads and checks a release that its sender has signed, and takes it in.
+func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	r, err := signed.Parse(b, signed.Release)
 	if err != nil {
 		return nil, err
@@ -67,14 +67,13 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if r.Round != m.Round {
 		return false, fmt.Errorf("trust: a frame of release %d carries the signature of release %d", m.Round, r.Round)
 	}
-	// A message to one neighbor is made of the release and of the edge; only the release itself can be compared.
 	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
 		return false, fmt.Errorf("trust: release %d is not the one that the sender has signed", m.Round)
 	}
 	if err := l.Gossip.check(m); err != nil {
 		return false, err
 	}
-	took, err := l.Theirs(peer, m.Signed.Own)
+	took, err := l.theirs(peer, m.Signed.Own)
 	if err != nil {
 		return false, err
 	}
@@ -84,7 +83,7 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof reads and checks the release of this node with which a message proves that the sender holds release held.
+// Proof reads and checks this node's release with which a message proves that the sender holds release held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {
@@ -103,13 +102,13 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks how many releases the sender has made and, with epoch, which device it is. It returns what proves it.
+// Stands checks how many releases the sender has made and, with epoch, its epoch. It returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,
 			m.Epoch, m.Round)
 	}
-	own, err := l.Theirs(peer, m.Signed.Own)
+	own, err := l.theirs(peer, m.Signed.Own)
 	switch {
 	case err != nil:
 	case own.Round != m.Round:

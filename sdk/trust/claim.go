@@ -10,28 +10,28 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Once is what is said to a neighbor at most once between two ticks.
+// Once names what a node says to a neighbor at most once between two ticks.
 type Once uint8
 
 const (
 	SayDouble     Once = 1 << iota // the evidence against it
-	SayQuarantine                  // that this node goes on without it
-	SayReplaced                    // what a device of its name has signed that has replaced it
+	SayQuarantine                  // that this node has dropped it
+	SayReplaced                    // what its replacement device has signed
 	AskHeld                        // what it holds of this node
 	All           Once = 1<<iota - 1
 )
 
-// First reports whether something has not been said since the last tick, and notes that it is.
+// First reports whether something was not said since the last tick, and notes that it is.
 func (p *Peer) First(what Once) bool {
 	first := p.said&what == 0
 	p.said |= what
 	return first
 }
 
-// Again lets something be said again.
+// Again allows to say something again.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
-// Notice returns a message that this member goes on without a neighbor from a release on. It is of kind Conflict.
+// Notice returns a message of kind Conflict: this member continues without the neighbor from a release on.
 func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {
@@ -47,7 +47,7 @@ func IsNotice(m *admm.Message) bool {
 	return m.Kind == admm.Conflict && err == nil
 }
 
-// CheckNotice checks a neighbor's notice, in a run whose last release has a number.
+// CheckNotice checks a neighbor's notice, in a run whose last release is last.
 func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.Statement, err error) {
 	n, err = signed.Parse(m.Signed.Proof, signed.Notice)
 	switch {
@@ -62,8 +62,8 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double reads evidence of a double: of the member with a number, which is a neighbor unless releases are compared, or of
-// this member, which is -1.
+// Double reads evidence of equivocation, by the member with the number of, a neighbor unless releases are compared, or by this
+// member, which is -1.
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
@@ -93,9 +93,9 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	return -1, e, err
 }
 
-// Stops are the early-stop requests that count, of different members. The zero value takes none. Copies are independent.
+// Stops are the early-stop requests that count, of different members. The zero value takes none. A copy is independent.
 type Stops struct {
-	Enough int              // how many members have to ask; 0 if nobody can
+	Enough int              // how many members have to ask; 0: nobody can
 	Known  []signed.Relayed // by round and then by member; never changed in place
 	Text   []byte           // Known as it travels, likewise
 }

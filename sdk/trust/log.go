@@ -12,44 +12,42 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// Log is what a member has signed of its own releases and holds of its neighbors'. It belongs to one goroutine, but that Seen
-// and each Countersign are changed under a lock of the node.
+// Log holds a member's signed releases and those of its neighbors. It belongs to one goroutine, except that a lock of the node
+// guards Seen and each Countersign.
 type Log struct {
-	Key    ed25519.PrivateKey // nil: nothing is signed, and what neighbors say is believed and costs nothing
+	Key    ed25519.PrivateKey // nil: nothing is signed, and neighbors' claims need no proof and charge nothing
 	Keys   func(member string) []ed25519.PublicKey
 	Name   string
 	Run    string
 	Scope  signed.Scope
 	Ledger *state.Ledger // may be nil
-	Heads  *state.Heads  // nil: what neighbors have signed is forgotten with the run
+	Heads  *state.Heads  // nil keeps those of this run
 
-	Checkpoint []byte // of the node's ledger, as neighbors are told; nil if there is none
-	// Lost are the largest checkpoints of other ledgers, by their ids, that neighbors have shown, until they are dealt with.
-	Lost   map[string]*Lost
-	Beside []string // ledgers that were not inherited, in words
+	Checkpoint []byte           // of the node's ledger, for probes; nil if there is none
+	Lost       map[string]*Lost // by id, the largest checkpoints of other ledgers that neighbors have shown and nobody has handled
+	Beside     []string         // ledgers that were not inherited, in words
 
 	Epoch       uint16 // how many devices of this name were lost before this one
 	Incarnation uint64
 	Own         signed.Chain
-	Seen        *signed.Statement // the newest that may be seen: its release is stored and marked
+	Seen        *signed.Statement // the newest release that is stored and marked
 	Peers       map[int]*Peer
 	Gossip      *Gossip // nil unless releases are compared
 }
 
-// Peer is what is held of one neighbor.
+// Peer is what a member holds of one neighbor.
 type Peer struct {
-	Name        string
-	Scope       signed.Scope
-	Held        signed.Chain
-	Shown       signed.Head      // the ledger that it named when it started last, zero for none
-	Learned     bool             // a checkpoint of it was saved since the node was made
-	Earlier     []byte           // what its probe is answered with, see [Log.Earlier]
-	Countersign []byte           // of this node's last release
-	Evidence    *signed.Evidence // of a double of it
-	said        Once             // since the last tick
-	Ahead       int              // the release of this node, plus 1, in which that was asked last, and how often
-	Times       int
-	Request     uint64 // the last takeover in which a device of its name has asked where this node stands
+	Name         string
+	Scope        signed.Scope
+	Held         signed.Chain
+	Shown        signed.Head      // the ledger that it named at its last start, zero for none
+	Learned      bool             // a checkpoint of it was saved since the node was made
+	Earlier      []byte           // the answer to its probe, see [Log.Earlier]
+	Countersign  []byte           // of this node's last release
+	Evidence     *signed.Evidence // against it
+	said         Once             // since the last tick
+	Ahead, Times int              // the release of this node, plus 1, about which AskHeld was asked last, and how often
+	Request      uint64           // the last takeover in which a device of its name has asked where this node stands
 
 	taken [2]Used // its last releases, by number mod 2, if releases are compared
 }
@@ -58,16 +56,16 @@ type Peer struct {
 type Lost struct {
 	signed.Earlier
 	By   string      // the neighbor that has shown it
-	Unit dpmech.Unit // the weakest that any checkpoint of another ledger had
+	Unit dpmech.Unit // the weakest of any checkpoint of the ledger
 }
 
-// Includes reports whether the cost of another lost ledger is in what the checkpoint states.
+// Includes reports whether the checkpoint includes the cost of another lost ledger.
 func (l *Lost) Includes(id string) bool {
 	c, err := dpmech.ParseCheckpoint(l.Text)
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses takes in a verified checkpoint of another ledger: it keeps that with the largest cost, and the weakest unit.
+// Loses takes in a verified checkpoint of another ledger. It keeps the largest cost and the weakest unit.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -81,7 +79,7 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 	l.Lost[e.LedgerID()] = one
 }
 
-// NewLog returns the log of a node at its start. names are those of its neighbors, by their numbers.
+// NewLog returns the log of a node at its start. names are its neighbors' by number.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
 	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}
@@ -91,7 +89,7 @@ func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log 
 	return l
 }
 
-// Signing reports whether releases are signed, and claims have to be proved.
+// Signing reports whether releases are signed, and claims need proof.
 func (l *Log) Signing() bool { return l.Key != nil }
 
 // Present returns the public key that the node signs with.
@@ -104,7 +102,7 @@ func releaseOf(s *admm.State, epoch uint16) signed.Statement {
 	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
-// Sign signs the release behind a state, which follows those that were signed before.
+// Sign signs the release of a state, which follows those that were signed before.
 func (l *Log) Sign(s *admm.State) (err error) {
 	r := releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
@@ -120,7 +118,7 @@ func (l *Log) Sign(s *admm.State) (err error) {
 	return nil
 }
 
-// Resume takes over the releases stored with a state. If the key has changed, it signs the node's own anew.
+// Resume restores the releases that are stored with a state. It signs the node's own anew if the key has changed.
 func (l *Log) Resume(snap *wire.Snapshot) error {
 	if !l.Signing() {
 		return nil
@@ -157,7 +155,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 	return nil
 }
 
-// Record adds to a snapshot what is to be stored with it.
+// Record adds the log to a snapshot.
 func (l *Log) Record(snap *wire.Snapshot) {
 	snap.Signed = Encoded(l.Own.Last())
 	for i := range snap.Peers {
@@ -176,7 +174,7 @@ func Encoded(r *signed.Statement) []byte {
 	return r.Append(nil)
 }
 
-// Attach adds to a message what proves it.
+// Attach adds the proofs to a message.
 func (l *Log) Attach(m *admm.Message) {
 	peer := l.Peers[m.To]
 	if !l.Signing() || peer == nil {
@@ -203,7 +201,7 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns a later state of a neighbor's ledger than it has shown, or else the checkpoint of another of its ledgers.
+// Earlier returns a later head of a neighbor's ledger than it has shown, or else the checkpoint of another of its ledgers.
 func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)

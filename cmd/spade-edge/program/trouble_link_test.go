@@ -159,7 +159,7 @@ var linkTroubles = map[string]provocation{
 		a.log.await(t, "frame refused")
 		return goesOn, a.log.String()
 	},
-	"leaving without a last word of every neighbor": func(t *testing.T, _ *bench) (int, string) {
+	"exiting before every neighbor confirmed completion": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.both(t)
 		tr.edit(t, "a.json", `"resend_seconds": 0.05`, `"resend_seconds": 0.05, "linger_seconds": 0.3`)

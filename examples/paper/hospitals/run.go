@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/unit"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -198,11 +197,11 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	}
 	// These results were made before steps without noise were longer, before 20 rounds where much is left of records, before
 	// partners, and by the method's own steps for clients.
-	known.Privacy.Partners = -1
+	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
-		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, unit.Rounds(0)
+		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
 	} else {
-		known.Method.Consensus = -1
+		known.Fixed = append(known.Fixed, "method.consensus")
 	}
 	var err error
 	if c.name == hospitalled && c.epsilon > 0 {

@@ -218,8 +218,8 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	f.Method.Eta = admm.Schedule{clip / (float64(tau) * s["slope"] * s["mu"])}
 	if m.Shared {
 		f.Method.Gain, f.Method.Cooldown, f.Method.Mixing = sharedGain, 0, m.Mixing
-		f.Method.Consensus = -1 // the method's own steps, which all results of the tables were made with
 		method, privacy, err := plan.Suggest(plan.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
+			Fixed:   []string{"method.consensus"}, // the method's own steps, with which all results of the tables were made
 			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
 		f.Method, f.Privacy = method, privacy
 		return f, samples, err

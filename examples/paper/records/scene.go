@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/unit"
 )
 
 const delta = 1e-5
@@ -92,7 +92,7 @@ func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, 
 	st := &stage{split: split, test: task.NewSoftmax(split.Test)}
 	dim := st.test.Dim()
 	st.world = &method.World{
-		Dim: dim, Columns: s.data == "alzheimers", Rounds: unit.Rounds(0), Queries: float64(unit.Tau(dim)), Seed: seed,
+		Dim: dim, Columns: s.data == "alzheimers", Rounds: plan.RecordRounds, Queries: float64(plan.RecordTau(dim)), Seed: seed,
 		Privacy: &method.Privacy{Epsilon: epsilon, Delta: delta, Unit: dpmech.Record},
 	}
 	if st.world.Graph, err = graph.Parse(s.graph, s.clients, seed); err != nil {

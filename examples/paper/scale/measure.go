@@ -66,7 +66,7 @@ func Measure(ctx context.Context, p Point) (Figure, error) {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	known := plan.Known{Dim: p.Dim, Samples: samples, Open: true, Privacy: sdk.Privacy{NonPrivate: p.Form == Forms[0]},
-		Method: sdk.Method{Rounds: goes * p.Rounds, Tau: 3, Mixing: -1, Cooldown: -1, Seed: 1}}
+		Method: sdk.Method{Rounds: goes * p.Rounds, Tau: 3, Seed: 1}, Fixed: []string{"method.mixing", "method.cooldown"}}
 	if p.Form == Forms[2] {
 		known.Graph, known.Privacy.Colluders = g, 1
 	}

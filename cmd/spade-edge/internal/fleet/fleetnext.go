@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -119,17 +120,12 @@ func (e *fleetEdit) afford() error {
 // suggest chooses noise for a budget; all else of the method stays.
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
-	none := func(n int) int { // which to Suggest is a negative number
-		if n == 0 {
-			return -1
-		}
-		return n
-	}
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
+	for _, s := range settings.All() {
+		known.Fixed = append(known.Fixed, s.Name)
+	}
 	p := &known.Privacy
 	p.Sigma, p.PairSigma, p.EffectiveSigma, p.EpsilonLimit = 0, 0, 0, epsilon
-	p.Partners = none(p.Partners)
-	known.Method.Mixing, known.Method.Cooldown = none(f.Method.Mixing), none(f.Method.Cooldown)
 	if f.Privacy.PairSigma > 0 {
 		g, err := graphOf(*f)
 		if err != nil {

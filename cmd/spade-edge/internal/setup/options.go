@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -61,28 +62,14 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
-	if k.Method.Consensus == sdk.ConsensusADMM && (o.Given["consensus"] || o.Asked.Wire.Payload == sdk.PayloadMessage) {
-		k.Method.Consensus = -1
+	for _, s := range settings.All() {
+		if o.Given[s.Flag] || s.Flag == "consensus" && o.Asked.Wire.Payload == sdk.PayloadMessage {
+			k.Fixed = append(k.Fixed, s.Name)
+		}
 	}
 	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
 		k.Method.Directions = zoest.Walsh
 	}
-	if o.Given["cooldown"] && k.Method.Cooldown == 0 {
-		k.Method.Cooldown = -1
-	}
-	if o.Given["mixing"] && k.Method.Mixing == 0 {
-		k.Method.Mixing = -1
-	}
-	if o.Given["partners"] && k.Privacy.Partners == 0 {
-		k.Privacy.Partners = -1
-	}
-	asked := sdk.Fleet{Method: k.Method}
-	for _, s := range sdk.Settings() { // a zero that is given
-		if x, ok := s.In(&asked).(*float64); ok && o.Given[s.Flag] && *x == 0 && strings.HasPrefix(s.Name, "method.") && s.Flag != "robust" {
-			*x = -1
-		}
-	}
-	k.Method = asked.Method
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
@@ -94,7 +81,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 
 // SettingFlags adds the flags of settings, or of those alone that are named.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
 			continue
 		}
@@ -289,11 +276,11 @@ func (o *Options) Read(c *cli.Cmdline) error {
 
 // CheckSettings reports given settings that are out of range. What is not given is open, and has a zero.
 func (o *Options) CheckSettings(f *cli.Faults) {
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {
 			continue
 		}
-		if err := WithFlags(s.Check(&o.Asked)); err != nil {
+		if err := WithFlags(s.Check(&o.Asked, o.Asked.Method.Rounds)); err != nil {
 			*f = append(*f, err)
 		}
 		x, number := s.In(&o.Asked).(*float64)
@@ -319,7 +306,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which says so already", name)
 	}
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
 			"-non-private and -%s exclude each other", s.Flag)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
@@ -132,7 +133,7 @@ func (p *Problem) Choose(choices ...any) {
 
 // chooseSettings notes the settings of the fleet that are not given, and are not off.
 func (p *Problem) chooseSettings() {
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		place := s.In(p.Fleet)
 		value := reflect.ValueOf(place).Elem().Interface()
 		switch x := place.(type) {
@@ -189,7 +190,7 @@ func WithFlags(err error) error {
 
 // flagOf returns the flag of a field, or the field itself if it has none.
 func flagOf(field string) string {
-	for _, s := range sdk.Settings() {
+	for _, s := range settings.All() {
 		if s.Name == field && s.Flag != "" {
 			return "-" + s.Flag
 		}

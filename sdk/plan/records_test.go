@@ -1,29 +1,26 @@
-package unit
+package plan
 
 import (
 	"math"
 	"testing"
 )
 
-func TestChoices(t *testing.T) {
+func TestChoicesForRecords(t *testing.T) {
 	for dim, want := range map[int]int{1: 16, 8: 16, 9: 32, 11: 32, 16: 32, 17: 64, 39: 64, 1 << 20: 64} {
-		if got := Tau(dim); got != want {
+		if got := RecordTau(dim); got != want {
 			t.Errorf("%d queries for %d parameters, want %d", got, dim, want)
 		}
 	}
 	for signal, want := range map[float64]float64{0: 2, 8: 2, 20: 10, 100: 50} {
-		if got := Far(signal); got != want {
+		if got := recordFar(signal); got != want {
 			t.Errorf("far is %v for signal %v, want %v", got, signal, want)
 		}
 	}
-	if few, many := Rounds(25), Rounds(26); few != 10 || many != 20 {
-		t.Errorf("%d and %d rounds, want 10 and 20", few, many)
-	}
-	if r := Radius(Mu(33, false), 33); math.Abs(r-1.0/15) > 1e-12 || Mu(33, true) != 2*Mu(33, false) {
+	if r := recordRadius(recordMu(33, false), 33); math.Abs(r-1.0/15) > 1e-12 || recordMu(33, true) != 2*recordMu(33, false) {
 		t.Errorf("radius %v, want a fifteenth of what a query moves a score", r)
 	}
 	// Rounds and ratio do not matter by themselves: at equal cost the ratio falls with the root of the rounds.
-	if a, b := Signal(170, 4, 33, 10, 0.042), Signal(170, 4, 33, 40, 0.021); math.Abs(a-b) > 1e-9*a || a < 7 || a > 9 {
+	if a, b := recordSignal(170, 4, 33, 10, 0.042), recordSignal(170, 4, 33, 40, 0.021); math.Abs(a-b) > 1e-9*a || a < 7 || a > 9 {
 		t.Errorf("signals %v and %v, want the same", a, b)
 	}
 }

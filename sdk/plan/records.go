@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
+)
+
+// A run that protects each record. What noise leaves of all updates in a row depends on neither the number of rounds nor the
+// step, but on the records, the members and the budget: see signal. So few rounds with a good slope of each record, from many
+// queries, do best. sdk/DEFAULTS.md says what was tried.
+
+// suggestRecords is what [Suggest] does where each record is protected, once estimator, Rho, Gain and Delta are chosen.
+func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
+	if k.Open && m.Estimator == sdk.EstimatorPaper { // the table does not fit, and fresh slopes are too noisy
+		m.Estimator = sdk.EstimatorCentered
+	}
+	def(&m.Tau, RecordTau(k.Dim))
+	switch {
+	case k.Steps > 0:
+		m.Rounds = k.Steps / m.Tau
+	case k.Queries > 0:
+		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
+	}
+	free := m.Rounds == 0
+	def(&m.Rounds, RecordRounds) // until the signal is known, which does not depend on the rounds
+	err := setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds))
+	if len(m.Mu) == 0 {
+		m.Mu = admm.Schedule{round3(recordMu(k.Dim, k.Hidden))}
+	}
+	open := p.Sigma == 0
+	if open {
+		def(&p.EpsilonLimit, 8)
+	}
+	if k.Columns {
+		choose(k, "method.shrink", &m.Shrink, 0.5) // of 0.5, 0.75, 1 and 1.5 the one that costs dense models least, see DEFAULTS.md
+	}
+	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), recordRadius(m.Mu[0], k.Dim)
+	if len(m.Eta) == 0 && err == nil {
+		one := p
+		if open {
+			one.Clip = 1
+			err = spend(&one, m.Rounds, k.noise)
+		}
+		signal := recordSignal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
+		if free && open && recordFar(signal) > 16 { // 10 steps would be long
+			m.Rounds = 20
+		}
+		m.Eta = admm.Schedule{round3(recordFar(signal) / (radius * float64(m.Rounds)))}
+	}
+	if err != nil {
+		return m, p, err
+	}
+	def(&p.Clip, round3(radius*m.Eta[0]/mean))
+	if open {
+		err = spend(&p, m.Rounds, k.noise)
+	}
+	if k.Graph != nil {
+		k.settle(&m, p, false)
+	}
+	return m, p, err
+}
+
+// RecordRounds is the number of rounds that [Suggest] chooses where each record is protected, or 20 where noise leaves much.
+const RecordRounds = 10
+
+// RecordTau returns the number of queries of each record in a round: twice as many as there are Walsh directions for dim
+// parameters, from 16 to 64.
+func RecordTau(dim int) int { return min(max(16, 2<<bits.Len(uint(dim-1))), 64) }
+
+// recordMu returns the smoothing radius: a query moves the score of a record with features of mean square 1 by about 1, and by
+// about 2 where the model has a hidden layer, as its parameters share what moves a score.
+func recordMu(dim int, hidden bool) float64 {
+	reach := 1.0
+	if hidden {
+		reach = 2
+	}
+	return reach / math.Sqrt(float64(dim))
+}
+
+// recordRadius returns R, to which the slope of each record is clipped: about a quarter of a slope at the start, so that
+// nearly all records are clipped and weigh the same.
+func recordRadius(mu float64, dim int) float64 { return mu * math.Sqrt(float64(dim)) / 15 }
+
+// recordSignal returns what the clipped records of all members add up to in all rounds if they agree, as a multiple of the
+// noise in the members' mean. mean is the mean number of records of a member, and ratio the radius of one record's share of a
+// release (R_s) over the standard deviation of a member's own noise.
+func recordSignal(mean float64, members, dim, rounds int, ratio float64) float64 {
+	return mean * math.Sqrt(float64(rounds)*float64(members)/float64(dim)) * ratio
+}
+
+// recordFar returns how far all clipped updates in a row should take the model for a recordSignal, from 2 to 50.
+func recordFar(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
+
+// agree is how far the records of real data sets agree at the start, as a share of what they would add up to if they all did.
+const agree = 0.1
