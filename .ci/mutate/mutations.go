@@ -204,11 +204,11 @@ var mutations = []mutation{
 		"sylvester[row%64] ^ -uint64(sign)", "sylvester[row%64]", oracle},
 
 	{"noise before the clip", "dpmech/mechanism.go",
-		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {
+		"	scale := clip(s, g.Clip, gamma)", `	for i, n := range m.noise {
 		s[i] += float32(float64(n) * gamma)
 		m.noise[i] = 0
 	}
-	return gamma, clip(s, g.Clip, gamma), nil`, privacy},
+	scale := clip(s, g.Clip, gamma)`, privacy},
 	{"clip of twice the radius", "dpmech/mechanism.go",
 		"clip(s, g.Clip, gamma)", "clip(s, 2*g.Clip, gamma)", privacy},
 	{"noise rounded down", "dpmech/normal.go",
