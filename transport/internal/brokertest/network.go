@@ -64,8 +64,8 @@ func (n *noise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// node makes the node of a member. Its noise is that of [Network.Quiet].
-func (n *Network) node(i int, cfg sdk.Config) (*sdk.Node, error) {
+// Node makes the node of a member. Its noise is that of [Network.Quiet].
+func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
 	if cfg.Oracle == nil {
 		cfg.Oracle = n.Oracles[i]
@@ -93,7 +93,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	models, errs := make([][]float32, len(n.Samples)), make([]error, len(n.Samples))
 	var wg sync.WaitGroup
 	for i := range n.Fleet.Members {
-		node, err := n.node(i, sdk.Config{Transport: transports[i], Observer: sdk.Observer{
+		node, err := n.Node(i, sdk.Config{Transport: transports[i], Observer: sdk.Observer{
 			Released: func(round int, x []float32) {
 				transcript.Add(round, i, slices.Clone(x))
 				if released != nil {
