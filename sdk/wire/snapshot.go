@@ -111,10 +111,10 @@ func MaxSnapshot(dim, edges, samples int) int {
 // bytes, as many for all snapshots whose fields have the same lengths, without allocating them if dst has room. The error
 // names what is outside its limits; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
-	if err := s.check(); err != nil {
-		return dst, fmt.Errorf("wire: snapshot: %w", err)
-	}
 	st := &s.State
+	if len(s.Peers) != len(st.Edges) {
+		return dst, fmt.Errorf("wire: snapshot: peers: found %d, wanted %d", len(s.Peers), len(st.Edges))
+	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
 		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Epoch: wide(s.Epoch),
@@ -124,6 +124,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
 			Epoch: wide(n.Epoch), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
 			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Since: wide(n.Since), Flow: n.Flow})
+	}
+	if err := e.check(); err != nil {
+		return dst, fmt.Errorf("wire: snapshot: %w", err)
 	}
 	return appendItem(dst, &e)
 }
@@ -152,50 +155,52 @@ func absentOr(name string, n, dim int) limits {
 	return limits{name, int64(n), int64(dim), int64(dim)}
 }
 
-// check reports what of s is outside its limits.
-func (s *Snapshot) check() error {
-	st, dim := &s.State, len(s.State.X)
+// check reports each field outside its limits.
+func (e *snapshot) check() error {
+	dim := len(e.X)
 	var ledger, edges error
-	if !utf8.ValidString(s.Ledger) {
-		ledger = fmt.Errorf("ledger: found %q, wanted valid UTF-8", s.Ledger)
+	if !utf8.ValidString(e.Ledger) {
+		ledger = fmt.Errorf("ledger: found %q, wanted valid UTF-8", e.Ledger)
 	}
-	for i := range min(len(st.Edges), len(s.Peers)) {
-		if err := checkEdge(&st.Edges[i], &s.Peers[i], dim); err != nil {
+	for i := range e.Edges {
+		if err := e.Edges[i].check(dim); err != nil {
 			edges = errors.Join(edges, fmt.Errorf("edge %d: %w", i, err))
 		}
 	}
-	return errors.Join(checkName("member", s.Member), checkName("build", s.Build), checkLimits([]limits{
-		{"round", int64(st.Round), 0, maxRound},
+	return errors.Join(checkName("member", e.Member), checkName("build", e.Build), checkLimits([]limits{
+		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
+		{"length of fleet", int64(len(e.Fleet)), 32, 32},
+		{"round", int64(e.Round), 0, maxRound},
+		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
 		{"length of x", int64(dim), 1, MaxDim},
-		{"length of last", int64(len(st.Last)), 0, MaxDim},
-		{"peers", int64(len(s.Peers)), int64(len(st.Edges)), int64(len(st.Edges))},
-		{"queries", st.Queries, 0, math.MaxInt64},
-		{"failed", st.Failed, 0, math.MaxInt64},
-		{"length of filter", int64(len(s.Filter)), 0, maxFilter},
-		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
-		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Epoch))},
-		{"length of signed", int64(len(s.Signed)), 0, maxField},
-		{"end", int64(st.End), 0, maxRound},
-		{"early", int64(st.Early), 0, maxRound},
-		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta), dim),
-		absentOr("length of mean", len(st.Mean), dim),
-	}), ledger, checkFinite("x", st.X), checkFinite("mean", st.Mean), checkFinite("last", st.Last), edges)
+		{"length of last", int64(len(e.Last)), 0, MaxDim},
+		{"queries", int64(e.Queries), 0, math.MaxInt64},
+		{"failed", int64(e.Failed), 0, math.MaxInt64},
+		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
+		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
+		{"recovered", int64(e.Recovered), 0, int64(min(e.Round, maxRound) * min(1, e.Epoch))},
+		{"length of signed", int64(len(e.Signed)), 0, maxField},
+		{"end", int64(e.End), 0, maxRound},
+		{"early", int64(e.Early), 0, maxRound},
+		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
+		absentOr("length of mean", len(e.Mean), dim),
+	}), ledger, checkFinite("x", e.X), checkFinite("mean", e.Mean), checkFinite("last", e.Last), edges)
 }
 
-// checkEdge reports what of an edge is outside its limits.
-func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
-	return errors.Join(checkName("peer", p.Name), checkLimits([]limits{
-		{"heard", int64(e.Heard), 0, maxRound},
-		{"length of z", int64(len(e.Z)), int64(dim), int64(dim)},
-		{"length of signed", int64(len(p.Signed)), 0, 2 * maxField},
-		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
-		absentOr("length of moved", len(e.Moved), dim), absentOr("length of flow", len(e.Flow), dim),
-		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
-		{"quarantine", int64(e.Quarantine), 0, maxRound},
-		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
-		{"since", int64(e.Since), 0, maxRound},
-	}), checkFinite("z", e.Z), checkFinite("peer z", e.PeerZ), checkFinite("moved", e.Moved),
-		checkFinite("flow", e.Flow))
+// check reports each field outside its limits, for a snapshot of dim coordinates.
+func (n *neighbor) check(dim int) error {
+	return errors.Join(checkName("peer", n.Peer), checkLimits([]limits{
+		{"heard", int64(n.Heard), 0, maxRound},
+		{"epoch", int64(n.Epoch), 0, math.MaxUint16},
+		{"length of z", int64(len(n.Z)), int64(dim), int64(dim)},
+		{"length of signed", int64(len(n.Signed)), 0, 2 * maxField},
+		absentOr("length of peer z", len(n.PeerZ), dim), absentOr("length of peer grid", len(n.Base), dim),
+		absentOr("length of moved", len(n.Moved), dim), absentOr("length of flow", len(n.Flow), dim),
+		{"bits of cut", int64(n.Cut), 0, maxCut},
+		{"quarantine", int64(n.Quarantine), 0, maxRound},
+		{"bits of quiet", int64(n.Quiet), 0, maxCut},
+		{"since", int64(n.Since), 0, maxRound},
+	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("moved", n.Moved), checkFinite("flow", n.Flow))
 }
 
 // DecodeSnapshot reads a snapshot into s. It accepts only what [AppendSnapshot] gives back byte for byte. What a snapshot
@@ -207,13 +212,10 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 	if err == nil {
 		err = e.check()
 	}
-	if err == nil {
-		*s = e.decoded()
-		err = s.check()
-	}
 	if err != nil {
 		return fmt.Errorf("wire: snapshot: %w", err)
 	}
+	*s = e.decoded()
 	return nil
 }
 
@@ -230,33 +232,6 @@ func (e *snapshot) decoded() Snapshot {
 			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Since: int(n.Since), Flow: n.Flow})
 	}
 	return s
-}
-
-// check reports what a [Snapshot] has no room for.
-func (e *snapshot) check() error {
-	errs := []error{checkLimits([]limits{
-		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
-		{"length of fleet", int64(len(e.Fleet)), 32, 32},
-		{"round", int64(e.Round), 0, maxRound},
-		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
-		{"recovered", int64(e.Recovered), 0, maxRound},
-		{"end", int64(e.End), 0, maxRound},
-		{"early", int64(e.Early), 0, maxRound},
-	})}
-	for i, n := range e.Edges {
-		err := checkLimits([]limits{
-			{"heard", int64(n.Heard), 0, maxRound},
-			{"epoch", int64(n.Epoch), 0, math.MaxUint16},
-			{"bits of cut", int64(n.Cut), 0, maxCut},
-			{"quarantine", int64(n.Quarantine), 0, maxRound},
-			{"bits of quiet", int64(n.Quiet), 0, maxCut},
-			{"since", int64(n.Since), 0, maxRound},
-		})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("edge %d: %w", i, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // present returns b, or nil if it is empty.
