@@ -23,10 +23,10 @@ const (
 // In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it
 // from everybody who does not know their keys.
 type Gaussian struct {
-	Clip   float64 // R > 0, in units of the parameter vector
-	Sigma  float64 // standard deviation > 0 of the client's own noise, in the same units
-	Shared Shared
-	Unit   Unit // what is protected: with Record, Clip is R_s, the radius of each record's share of the update
+	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
+	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's own noise, in the same units
+	Shared Shared  `json:"shared,omitzero"`
+	Unit   Unit    `json:"unit,omitzero"` // what is protected: with Record, Clip is R_s, the radius of each record's share of the update
 }
 
 // String returns the parameters for error texts.

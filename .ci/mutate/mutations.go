@@ -263,7 +263,7 @@ var mutations = []mutation{
 	{"a mark over the one before", "sdk/state/mark.go",
 		"	l.place = 1 - l.place\n", "", ledger},
 	{"a mark that is found, and perhaps on no disk", "sdk/state/ledgeropen.go",
-		"		err = l.fault(l.keepMark(m))\n", "", ledger},
+		"		err = l.fault(l.writeMark(m))\n", "", ledger},
 	{"a mark that forgets what was not sent", "sdk/state/mark.go",
 		"Unsent: l.log.unsent})", "})", ledger},
 	{"a mark that is not written", "sdk/state/ledger.go",

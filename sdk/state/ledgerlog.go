@@ -42,20 +42,12 @@ type entry struct {
 type reservation struct {
 	dpmech.RunID
 	Round int `json:"round"`
-	cost
-}
-
-// cost is a [dpmech.Gaussian] in JSON.
-type cost struct {
-	Clip   float64       `json:"clip"`
-	Sigma  float64       `json:"sigma"`
-	Shared dpmech.Shared `json:"shared,omitzero"`
-	Unit   dpmech.Unit   `json:"unit,omitzero"`
+	dpmech.Gaussian
 }
 
 // reserved returns the entry of a reservation.
 func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
-	return entry{reservation: &reservation{id, round, cost(g)}}
+	return entry{reservation: &reservation{id, round, g}}
 }
 
 // ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
@@ -146,7 +138,7 @@ func (l *ledgerLog) add(line []byte) error {
 	}
 	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: e.Inherited}
 	if e.Inherited == nil {
-		next.id, next.round, next.g = e.RunID, e.Round, dpmech.Gaussian(e.cost)
+		next.id, next.round, next.g = e.RunID, e.Round, e.Gaussian
 		if before := l.lines[l.seq()].id; before == next.id {
 			next.id = before // lines of one run share the text
 		}

@@ -180,7 +180,10 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
 	if err == nil && m != nil {
-		err = l.fault(l.keepMark(m))
+		// The process before may have been killed before the mark's sync, or the sync may have failed. Then another sync has
+		// no effect unless the mark is written again.
+		l.place, l.markRoom = 1-m.place, m.room
+		err = l.fault(l.writeMark(m))
 	}
 	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
 		return err

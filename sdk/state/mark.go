@@ -112,13 +112,6 @@ func parseHighWater(text []byte) (*highWater, error) {
 	return &m, nil
 }
 
-// keepMark takes over the mark that was found, and makes it durable: the process before may have been killed before its
-// sync, or the sync may have failed, and then another one has no effect unless the mark is written again.
-func (l *Ledger) keepMark(m *highWater) error {
-	l.place, l.markRoom = 1-m.place, m.room
-	return l.writeMark(m)
-}
-
 // acknowledge writes the mark of the present state.
 func (l *Ledger) acknowledge() error {
 	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
