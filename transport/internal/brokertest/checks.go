@@ -33,7 +33,7 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff cuts a member off: it waits, and so does what is sent to it; contexts end.
+// CutOff cuts a member off from the broker. Its sends wait, frames for it are kept, and contexts end.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})
@@ -54,7 +54,7 @@ func CutOff(t *testing.T, open Opener) {
 	Receive(t, c, "a", []byte("three"))
 }
 
-// Pass sends a frame until it arrives: a broker may not know the receiver yet.
+// Pass repeats a frame until it arrives: a broker may not know the receiver yet.
 func Pass(t testing.TB, from End, sender string, to End, receiver string, frame []byte) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(Within(t))
@@ -68,8 +68,8 @@ func Pass(t testing.TB, from End, sender string, to End, receiver string, frame 
 	Receive(t, to, sender, frame)
 }
 
-// OtherFleet checks that two ends whose fleets differ learn it, whoever was there first, and by whose word. One that
-// comes back with the right one is welcome.
+// OtherFleet checks that two ends with different fleets notice it, whichever came first. An end that comes back with
+// the right fleet is accepted.
 func OtherFleet(t *testing.T, open Opener) {
 	member := func(name, peer, fleet string) End {
 		s := Setup{Run: "run", Name: name, Peers: []string{peer}}

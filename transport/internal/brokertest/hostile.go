@@ -12,14 +12,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Message is one that a member has published, or that a member is to read. From and To are tags of members.
+// Message is a message that a member published or is to read. From and To are tags of members.
 type Message struct {
 	From, To, Place string
 	Data            []byte
 }
 
-// Hostile is a broker for one run that does as it likes: it confirms what members publish, and gives them to read what
-// the test wants.
+// Hostile is a broker for one run under the test's control: it confirms what members publish, and the test decides what
+// they read.
 type Hostile interface {
 	End(s Setup) (End, error)    // an Opener
 	Set(do func(m Message))      // what is done with each message, under a lock; nil for nothing
@@ -27,9 +27,9 @@ type Hostile interface {
 	All(see func(all []Message)) // shows, under the lock, all messages that were ever published
 }
 
-// RunOverHostile is a whole run over a broker that drops, delays, repeats, alters and moves messages as it likes, slips in
-// those of another run of the same members, and for a while passes on nothing: the models are those of the quiet run, to
-// the bit. The brokers are for the runs "run" and "earlier run".
+// RunOverHostile makes a whole run over a broker that drops, delays, repeats, alters and moves messages, inserts
+// messages of another run of the same members, and for a while delivers nothing. The models must be those of the quiet
+// run, to the bit. The brokers are for the runs "run" and "earlier run".
 func RunOverHostile(t *testing.T, h, honest Hostile) {
 	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)

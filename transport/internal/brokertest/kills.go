@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Broker is one that can be stopped and started.
+// Broker can be stopped and started.
 type Broker interface {
 	End(s Setup) (End, error) // an Opener
 	Stop()
@@ -24,17 +24,17 @@ type Broker interface {
 	HangUp() // ends all connections in the middle, if it can
 }
 
-// fate decides about one member: it cuts off its network, or ends its process.
+// fate controls one member: it cuts off its network or ends its process.
 type fate struct {
 	Way
 	mu   sync.Mutex
 	kill context.CancelCauseFunc
 }
 
-// errKilled is the end of a process that did not see it coming.
+// errKilled ends a process without warning.
 var errKilled = errors.New("killed")
 
-// live runs a member through its lives, each with a transport and a node of its own, until its run is over.
+// live runs a member through process after process, each with its own transport and node, until its run is over.
 func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) ([]float32, error) {
 	for {
 		process, kill := context.WithCancelCause(ctx)
@@ -75,7 +75,7 @@ func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tiny
 	return node.Model(), nil
 }
 
-// pausing makes a round last a while, so that faults fall into it.
+// pausing slows a round down, so that faults fall into it.
 type pausing struct{ zoest.Oracle }
 
 func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
