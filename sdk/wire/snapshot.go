@@ -19,15 +19,15 @@ const (
 )
 
 // Snapshot is the durable state of a node after a release: what the next round's bits depend on, and whose state it is.
-// All floats are finite. Vectors of the State that are not computed are nil; the others have the length of X, but for
+// All floats are finite. Vectors of the State that are not computed are nil. The others have the length of X, except
 // Last.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // whose state it is: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that made it, likewise
 
-	// State is the machine's. Its neighbors are stored by the names in Peers, and not by number: DecodeSnapshot sets the
-	// numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
+	// State is the machine's. Its neighbors are stored by their names in Peers: DecodeSnapshot sets their numbers to 0.
+	// State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
 	State admm.State
 	Peers []Peer // of the edges of State, in their order; nil if there are none
 
@@ -37,14 +37,14 @@ type Snapshot struct {
 	Signed []byte // what was signed of the last release, up to maxField bytes, not looked at here; nil if nothing was
 }
 
-// Peer is what a [Snapshot] holds of a neighbor beside the machine's state.
+// Peer is what a [Snapshot] holds of a neighbor besides the machine's state.
 type Peer struct {
 	Name   string // 1 to 64 bytes of UTF-8
 	Signed []byte // its latest signed releases that were ever here, up to 2*maxField bytes, not looked at; nil for none
 }
 
-// snapshot is a snapshot as it is encoded. Each field is always there, and the length of its vectors and strings alone
-// decides how long it is.
+// snapshot is the encoded form of a snapshot. Every field is always present, so its length depends only on the lengths
+// of its vectors and strings.
 type snapshot struct {
 	Version   wide       `cbor:"1,keyasint"`
 	Fleet     []byte     `cbor:"2,keyasint"`
@@ -68,7 +68,7 @@ type snapshot struct {
 	Early     wide       `cbor:"20,keyasint"`
 }
 
-// neighbor is what a snapshot has of one.
+// neighbor is the encoded form of an edge and its [Peer].
 type neighbor struct {
 	Peer       string   `cbor:"1,keyasint"`
 	Heard      wide     `cbor:"2,keyasint"`
@@ -85,10 +85,10 @@ type neighbor struct {
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
-// maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
+// maxCut has the bits of the largest float32. The bits of non-negative numbers rise with them.
 const maxCut = 0x7f7fffff
 
-// Bounds of the bytes of a snapshot that are not numbers of a vector.
+// Bounds of a snapshot's bytes without the numbers of vectors.
 const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
@@ -99,17 +99,17 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and so many
-// numbers in Last, for dim and samples in 0..MaxDim. A bound that an int cannot hold comes out as the highest int.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and numbers in
+// Last, for dim and samples in 0..MaxDim, or the highest int if an int cannot hold the bound.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
-// AppendSnapshot appends the encoding of s to dst and returns the extended slice. It appends at most [MaxSnapshot]
-// bytes, as many for all snapshots whose fields have the same lengths, without allocating them if dst has room. The error
-// names what is outside its limits; dst is then returned unchanged.
+// AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, as many
+// for all snapshots with fields of the same lengths. It does not allocate them if dst has room. The error names what is
+// outside its limits; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	if len(s.Peers) != len(st.Edges) {
@@ -147,7 +147,7 @@ func checkLimits(list []limits) (err error) {
 	return err
 }
 
-// absentOr returns the limits of the length of a vector that is absent or has dim coordinates.
+// absentOr returns the limits for the length of a vector that is absent or has dim coordinates.
 func absentOr(name string, n, dim int) limits {
 	if n == 0 {
 		dim = 0
@@ -203,9 +203,8 @@ func (n *neighbor) check(dim int) error {
 	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("moved", n.Moved), checkFinite("flow", n.Flow))
 }
 
-// DecodeSnapshot reads a snapshot into s. It accepts only what [AppendSnapshot] gives back byte for byte. What a snapshot
-// does not have is nil. It keeps nothing of b. The error says which field is wrong, what was found and what was wanted; s
-// is then undefined.
+// DecodeSnapshot reads a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil. It
+// keeps nothing of b. The error has the wrong field, what was found and what was wanted; s is then undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)
@@ -219,7 +218,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 	return nil
 }
 
-// decoded returns what e encodes, which has been checked.
+// decoded returns the snapshot that e, which is checked, encodes.
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
