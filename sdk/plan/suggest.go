@@ -221,7 +221,7 @@ func settle(m *sdk.Method, p sdk.Privacy, g, noise *graph.Graph, long bool) {
 		def(&m.Cooldown, max(30, c.Needed(1/max(1, apart(p, noise)))))
 		return
 	}
-	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
+	tenfold := graph.MixingTime(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
 	def(&m.Mixing, min(tenfold, 9))
 	def(&m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(max(1, apart(p, noise)))))))
 }

@@ -106,18 +106,18 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
 	}
-	calm := graph.Settling{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
+	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
 	if o.Nodes == 1 {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
-		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		course, err := p.Course()
+		r.Tenfold = graph.MixingTime(r.SpectralRadius)
+		schedule, err := p.Schedule()
 		if err != nil {
 			return nil, err
 		}
-		calm = g.Settle(r.RoundGain, m.Rho, course, leftover, o.Asked.Method.Seed)
+		calm = g.Decay(r.RoundGain, m.Rho, schedule, leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}

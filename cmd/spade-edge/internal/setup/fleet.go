@@ -150,10 +150,10 @@ func (p *Problem) widest() (*graph.Graph, error) {
 	return pr.NoiseGraph(p.Graph, o.Asked.Method.Seed)
 }
 
-// Course returns what the network goes through.
-func (p *Problem) Course() (graph.Course, error) {
+// Schedule returns the sequence of the rounds.
+func (p *Problem) Schedule() (graph.Schedule, error) {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
-	c := graph.Course{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 	if m.Consensus == sdk.ConsensusChebyshev && p.Graph.N() > 1 {
 		chebyshev := p.Graph.Chebyshev()
 		c.Chebyshev = &chebyshev

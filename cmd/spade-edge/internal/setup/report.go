@@ -245,7 +245,7 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 
 // NewFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. calm has the
 // standard deviations of what releases on the grid carry, in units of the noise.
-func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, err error) {
+func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d, len(f.Members))
 	length := func(msg admm.Message) int64 {
