@@ -214,7 +214,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 	for i, r := range life.Runs {
 		where := fmt.Sprintf("runs[%d]", i)
 		f.at(where, r.validate())
-		f.want(!seen[r.RunID], "%s: %s is there twice", where, r.text())
+		f.want(!seen[r.RunID], "%s: %s is given twice", where, r.text())
 		seen[r.RunID] = true
 		if err := validateSpends(r.Spends); err != nil {
 			f.at(where, err)

@@ -104,7 +104,7 @@ func uniqueNames(data []byte) error {
 				return fmt.Errorf("unknown field %.64q, want a name of small letters", name)
 			}
 			if known[name] {
-				return fmt.Errorf("field %s is there twice", name)
+				return fmt.Errorf("field %s is given twice", name)
 			}
 			known[name] = true
 		}

@@ -91,10 +91,10 @@ func (c *Certificate) signedText() string {
 func (c *Certificate) freeText() string {
 	var free []string
 	if c.Mixing > 0 {
-		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, in which nobody looks at data", c.Mixing))
+		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, which use no data", c.Mixing))
 	}
 	if c.Cooldown > 0 {
-		free = append(free, fmt.Sprintf("%d rounds of cool-down, in which nobody looks at data", c.Cooldown))
+		free = append(free, fmt.Sprintf("%d rounds of cool-down, which use no data", c.Cooldown))
 	}
 	if c.Averaged {
 		free = append(free, "the averaged model, which is made of releases")

@@ -51,7 +51,7 @@ func OpenHeads(path string) (*Heads, error) {
 	}
 	entries, err := parseLines(text, (*headEntry).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: %s, %w; bring it back from a copy, or remove it and forget what neighbors have signed",
+		return nil, fmt.Errorf("state: %s, %w; restore it from a copy, or remove it and lose what neighbors signed",
 			path, err)
 	}
 	return &Heads{path: path, entries: entries}, nil

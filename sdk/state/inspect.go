@@ -154,7 +154,7 @@ func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }
 	refuse := func(format string, args ...any) (contents, error) { return c, fmt.Errorf("state: "+format, args...) }
-	const anew = "start this member anew in an empty directory, under a new run"
+	const anew = "start this member in an empty directory, under a new run"
 
 	for i, sl := range s.slots {
 		if sl.fault != nil {

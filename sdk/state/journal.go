@@ -62,7 +62,7 @@ func ParseJournal(text []byte) (*Journal, error) {
 	j := new(Journal)
 	lines, err := parseLines(text, (*journalLine).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: journal, %w; bring it back from a copy, or remove it and forget what it shows", err)
+		return nil, fmt.Errorf("state: journal, %w; restore it from a copy, or remove it and lose what it shows", err)
 	}
 	for i, l := range lines {
 		switch {

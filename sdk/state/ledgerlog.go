@@ -92,7 +92,7 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 		return fmt.Errorf("state %d of it does not exist", h.Seq)
 	case h.Seq > l.seq():
 		return fmt.Errorf("it ends with reservation %d, but number %d was made: it was rolled back or cut off; "+
-			"bring back its newest copy", l.seq(), h.Seq)
+			"restore its newest copy", l.seq(), h.Seq)
 	case l.head(h.Seq).Hash != h.Hash:
 		return fmt.Errorf("line %d is not the one that was written there: it was changed", h.Seq+1)
 	}

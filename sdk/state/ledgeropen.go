@@ -26,7 +26,7 @@ type Declaration string
 const NeverUsed Declaration = "never used"
 
 // neverAfresh ends the errors about a missing ledger.
-const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
+const neverAfresh = "a new ledger is never started automatically, since it would forget what the data set has spent"
 
 // CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as
 // never used. limit bounds the spend of all runs, see [dpmech.Limit]; nil only counts. It fails if path has a ledger or
@@ -45,7 +45,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	}
 	if m, err := readMark(path); m != nil || err != nil {
 		return nil, errors.Join(fmt.Errorf("state: ledger %s is gone, but its mark %s exists: "+
-			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
+			"restore the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails

@@ -54,7 +54,7 @@ func readMark(ledger string) (*highWater, error) {
 			return m, nil
 		}
 		if try == 3 {
-			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy",
+			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; restore it from a copy",
 				markPath(ledger), err)
 		}
 	}

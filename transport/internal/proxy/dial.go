@@ -158,7 +158,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 			why = "it does not accept the user and the password, or wants them in another way than Basic"
 		}
 	case http.StatusForbidden, http.StatusMethodNotAllowed:
-		why = "it does not allow that, and has to be told to"
+		why = "it does not allow that, and must be configured to"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		why, absent = "it cannot connect either", true
 	default:

@@ -54,7 +54,7 @@ func (w *Watch) WarnIfExposed(text string) {
 	u, _, _ := Split(text)
 	ip := net.ParseIP(u.Hostname())
 	if !Secure(text) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		w.log.Warn("the connection with the broker is not encrypted: frames are sealed, but who reads along sees which members "+
-			"talk, and the credentials if there are any", "broker", Redacted(text))
+		w.log.Warn("the connection with the broker is not encrypted: frames are sealed, but an eavesdropper sees which members "+
+			"talk, and any credentials", "broker", Redacted(text))
 	}
 }

@@ -52,7 +52,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if _, err := os.Lstat(*file); *file != "" && !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("%s is there already, want a name for a new file", *file), err)
+		return errors.Join(fmt.Errorf("%s already exists, want a name for a new file", *file), err)
 	}
 	text, recipe, err := FitRecipe(spec, o.ModelSpec(), *fittedOn)
 	if err != nil {
@@ -95,6 +95,6 @@ func (r Fitted) write(t cli.Table) {
 	t.Row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
 	t.Row("fitted on", "%s", r.FittedOn)
 	if r.ToldOf != nil {
-		t.Row("missing", "told of in %s", strings.Join(r.ToldOf, ", "))
+		t.Row("missing", "indicated by a column each: %s", strings.Join(r.ToldOf, ", "))
 	}
 }

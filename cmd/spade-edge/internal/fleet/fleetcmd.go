@@ -142,13 +142,13 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
 		"to be filled in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
-	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
-	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
+	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
+	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")
 	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
 		"writes it, or the state folder of a node that has it")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
-	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
+	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
 	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
 	c.BoolVar(&e.dryRun, "dry-run", false, "show what changes, and write nothing")
 	c.JSONFlag("")
@@ -191,7 +191,7 @@ func (e *fleetEdit) finish() error {
 					return err
 				}
 			} else if !errors.Is(err, fs.ErrNotExist) {
-				e.note("%s is another fleet than %s was: take it over there", own, e.path)
+				e.note("%s is not the fleet that %s was: run fleet take there", own, e.path)
 			}
 		}
 		if err := e.plan(n.path, n.text, 0o600); err != nil {

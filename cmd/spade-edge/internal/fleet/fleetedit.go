@@ -223,7 +223,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay as they are, but for the secrets of the run: its ledger counts for as long as its data are used", e.name)
+	e.note("the files of %q stay, except the secrets of the run: its ledger counts as long as its data are used", e.name)
 	e.note("%s", e.bringAll())
 	return e.reshare()
 }
@@ -278,7 +278,7 @@ func (e *fleetEdit) rotate() error {
 	switch {
 	case e.retire:
 	case e.atOnce:
-		e.note("the old key is out: %q works with the new one, or not at all", name)
+		e.note("the old key is refused now: %q must use the new one", name)
 	default:
 		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name,
 			e.dir, name)

@@ -185,7 +185,7 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cli.AsUsageError(errors.Join(fmt.Errorf("%s has something in it: give the run an id that was never used",
+		return cli.AsUsageError(errors.Join(fmt.Errorf("%s is not empty: give the run an id that was never used",
 			n.node.State), err))
 	}
 	return nil

@@ -100,7 +100,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
-	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
+	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
 	taskFile := c.String("task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
 	o.RegisterData(c)
 	o.RegisterModel(c)
@@ -133,7 +133,7 @@ func (o *initOptions) builtin() bool {
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
-	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
+	f.When(n != 1, "-n, -nodes and -members: give exactly one, not %d: it names the members", n)
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream exclude each other: a node learns from one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
@@ -176,7 +176,7 @@ func (o *initOptions) check() error {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
 	entries, err := os.ReadDir(o.dir)
-	f.When(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
+	f.When(len(entries) > 0, "%s is not empty, and nothing is ever overwritten", o.dir)
 	f.When(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
 	o.Conflicts(&f)
 	return f.Usage()
@@ -217,7 +217,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"nobody in %s has an address: want lines of keygen -address, or -hosts, -nats or -mqtt", o.membersFile)
+			"no member in %s has an address: want lines of keygen -address, or -hosts, -nats or -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))

@@ -31,7 +31,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	ofClients := private.EpsilonLimit
 	private.Unit, private.EpsilonLimit = sdk.UnitRecord, 1
 	addr := c.String("http", "",
-		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+		"serve a page that shows all nodes at this loopback `address`, and keep serving it at the end until an interrupt")
 	err := o.Read(c)
 	if err == nil {
 		err = cli.CheckHTTP(*addr)

@@ -159,7 +159,7 @@ func readSeeds(text string) (seeds []uint64, err error) {
 		}
 		for i := range to - from + 1 {
 			if slices.Contains(seeds, from+i) {
-				return nil, fmt.Errorf("%d is there twice", from+i)
+				return nil, fmt.Errorf("%d is given twice", from+i)
 			}
 			seeds = append(seeds, from+i)
 		}

@@ -173,7 +173,7 @@ func (o *Options) readEpsilons(text string) error {
 			return fmt.Errorf("%q, want a number, or several with commas between them", part)
 		}
 		if slices.Contains(*o.Several, v) {
-			return fmt.Errorf("%v is there twice", v)
+			return fmt.Errorf("%v is given twice", v)
 		}
 		*o.Several = append(*o.Several, v)
 	}
@@ -243,7 +243,7 @@ func (o *Options) readScale(text string) error {
 			return fmt.Errorf("%q, want a number behind the colon", one)
 		}
 		if _, again := o.Spec.Scale[name]; again {
-			return fmt.Errorf("%q is there twice", name)
+			return fmt.Errorf("%q is given twice", name)
 		}
 		o.Spec.Scale[name] = by
 	}
@@ -317,7 +317,7 @@ func (o *Options) ModelSpec() task.ModelSpec {
 // Conflicts reports flags that exclude each other, and numbers that a zero default would hide.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
-		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which says so already", name)
+		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which already sets it", name)
 	}
 	for _, s := range sdk.Settings() {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
@@ -331,8 +331,8 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit does not
-	f.When(protects && !each && o.Given["person"], "-person without -unit record: there each client's whole data set is protected, "+
-		"whoever its rows are of")
+	f.When(protects && !each && o.Given["person"], "-person without -unit record: then each client's whole data set is protected, "+
+		"whatever persons its rows belong to")
 	f.When(protects && each && o.Table == "seeded", "-table seeded with -unit record, want dense: a seeded table holds one query a "+
 		"row, and there each record has many")
 	f.When(protects && !each && o.Given["places"], "-places without -unit record: there a person has as many records as there are")

@@ -141,7 +141,7 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
 	if text := BadMembers(f); text != "" {
-		t.Row("bad members", "%s", text)
+		t.Row("malicious members", "%s", text)
 	}
 }
 
@@ -189,7 +189,7 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 			cures[n], 100*plan.Enough)
 	}
 	if r.Halved != nil {
-		would += fmt.Sprintf("; half of the %d parameters, as of fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
+		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
