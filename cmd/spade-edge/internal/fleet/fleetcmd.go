@@ -24,7 +24,7 @@ type fleetAction struct {
 	run   func(e *fleetEdit) error
 }
 
-// fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
+// fleetActions are the actions of the command fleet, each with its flags besides -dry-run and -json.
 var fleetActions = []fleetAction{
 	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
 		(*fleetEdit).add},
@@ -35,7 +35,7 @@ var fleetActions = []fleetAction{
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
-// fleetEdit is a change of the files of a fleet.
+// fleetEdit is a change of a fleet's files.
 type fleetEdit struct {
 	*cli.Cmdline
 	line, name, address, edges, run, as string
@@ -57,7 +57,7 @@ type fleetEdit struct {
 	r FleetResult
 }
 
-// FleetResult is what has changed, and its JSON.
+// FleetResult is the change, and its JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"` // the file
@@ -67,7 +67,7 @@ type FleetResult struct {
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is against whom Epsilon holds. EpsilonAll is that against all other members together, if noise is shared.
+	// Adversary is the adversary of Epsilon. EpsilonAll is that against all other members together, if noise is shared.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
 	curve      dpmech.Curve
@@ -83,7 +83,7 @@ type fileChange struct {
 	Lines []string `json:"new_lines,omitempty"`
 }
 
-// errSettled says what may change in the middle of a run.
+// errSettled says what may change during a run.
 var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
 	"begun with, and in the middle of one only keys and addresses may change")
 
@@ -154,7 +154,7 @@ func (e *fleetEdit) register() {
 	c.JSONFlag("")
 }
 
-// finish collects what changes, and writes it.
+// finish collects and writes the changes.
 func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
 	text, err := e.file.Marshal()
@@ -207,7 +207,7 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet writes the fleet file somewhere, with the start vector beside it.
+// setFleet plans the fleet file at a path, with the start vector beside it.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -222,7 +222,7 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload notes who has to be told of new keys or addresses of a member.
+// reload notes which members need a member's new keys or addresses.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

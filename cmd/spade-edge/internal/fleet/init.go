@@ -39,7 +39,7 @@ type initOptions struct {
 	task    []byte             // of the fleet file: how members prepare their data, as Recipe says; nil for none
 }
 
-// Words splits a program and its arguments at spaces; an argument with spaces in it stands in double quotes.
+// Words splits a program and its arguments at spaces. Double quotes enclose an argument with spaces.
 func Words(text string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimSpace(text)))
 	r.Comma, r.TrimLeadingSpace = ' ', true
@@ -71,7 +71,7 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, o) })
 }
 
-// brokers are the kinds of them.
+// brokers are the kinds of brokers.
 var brokers = []string{"nats", "mqtt"}
 
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
@@ -124,12 +124,12 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	return o.check()
 }
 
-// builtin says whether the nodes learn with the built-in model: by -data, or because nothing was said.
+// builtin reports whether the nodes use the built-in model: with -data, or by default.
 func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check settles who takes part and where, and reports every fault that shows without data.
+// check determines the members and their addresses, and reports all errors that show without data.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
@@ -182,7 +182,7 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
-// folderName reports whether a member's name can be that of its folder beside the fleet file.
+// folderName reports whether a member's name can name its folder beside the fleet file.
 func folderName(name string) bool {
 	return filepath.IsLocal(name) && name[0] != '.' && !strings.ContainsAny(name, `/\`) && name != "fleet.json"
 }
@@ -229,7 +229,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	}
 }
 
-// build works out the fleet: from the data if they are dealt out, and else as plan does.
+// build makes the fleet: from the data if they are dealt out, otherwise as plan does.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
@@ -276,7 +276,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	return p, cli.AsUsageError(p.Fleet.Validate()) // the task came last
 }
 
-// note says where the start comes from.
+// note records where the start comes from.
 func (o *initOptions) note(format string, args ...any) {
 	o.start = append(o.start, fmt.Sprintf(format, args...))
 }
@@ -294,7 +294,7 @@ func (o *initOptions) readRecords(text string) error {
 	return nil
 }
 
-// checkRecords reports what is wrong with the numbers of records, which have to be exact where each record is protected.
+// checkRecords checks the numbers of records, which must be exact if each record is protected.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	f.When(o.Given["records"] && !each, "-records without -unit record: only there the numbers are fixed and public")
@@ -320,8 +320,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"changes what every one of them is turned into")
 }
 
-// weigh scales clip and noise with the mean number of records, by which a record's share is divided. A record's slope is then
-// clipped where it was, and epsilon is what it was, or a last digit less.
+// weigh scales clip and noise with the mean number of records, which divides a record's share. A record's slope is then
+// clipped as before, and epsilon stays, or falls by a last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

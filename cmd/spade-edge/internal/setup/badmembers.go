@@ -38,7 +38,8 @@ func BadMembers(f *sdk.Fleet) string {
 	return ""
 }
 
-// hidden returns how far a member can move the model within the length of its own noise, as a share of what all others do.
+// hidden returns how far a member can move the model within the length of its own noise, as a share of what all others
+// do.
 func hidden(f *sdk.Fleet) float64 {
 	p, k := f.Privacy, float64(f.Method.Rounds)
 	reach := p.Clip

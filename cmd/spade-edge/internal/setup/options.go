@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Options are the flags that the commands share: one vocabulary for all.
+// Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
 	Collude, colludeOf int       // Collude/colludeOf of the members may collude; -1: as many as cost little; 0: the number in Asked
@@ -51,11 +51,11 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear says whether the model is the linear one for a target, whose radius is half of that of classes: with a wider one
+// linear reports whether the model is the linear one for a target. Its radius is half that of classes: with a wider one
 // predictions reach the ends of the range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
-// Known returns what the method is suggested from. samples are those of each client.
+// Known returns the basis of suggestions for the method. samples are those of each client.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
@@ -92,7 +92,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	return k
 }
 
-// SettingFlags adds the flags of settings, or of those alone that are named.
+// SettingFlags adds the flags of all settings, or of the named ones.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range sdk.Settings() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -141,7 +141,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders reads a number of colluders, or a share of all members, which [Problem.MakeFleet] turns into a number.
+// readColluders reads a number of colluders or a share of all members, which [Problem.MakeFleet] turns into a number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
@@ -164,7 +164,7 @@ func (o *Options) readColluders(text string) (err error) {
 	return nil
 }
 
-// readEpsilons reads several values of -epsilon. The first one is also that of a single run.
+// readEpsilons reads several values of -epsilon. The first is also that of a single run.
 func (o *Options) readEpsilons(text string) error {
 	*o.Several = nil
 	for _, part := range List(text) {
@@ -184,14 +184,14 @@ func (o *Options) readEpsilons(text string) error {
 	return nil
 }
 
-// RegisterData adds the flags that say what is learned from, and who has it.
+// RegisterData adds the flags of the data and their partition.
 func (o *Options) RegisterData(c *cli.Cmdline) {
 	o.RegisterSource(c)
 	c.StringVar(&o.Partition, "partition", o.Partition,
 		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
-// RegisterSource adds the flags that say what data there are and how they are prepared.
+// RegisterSource adds the flags of the data and their preparation.
 func (o *Options) RegisterSource(c *cli.Cmdline) {
 	list := func(to *[]string, name, usage string) {
 		c.Func(name, usage, func(text string) error {
@@ -229,7 +229,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"`share` of samples to test on, where the source has no test files")
 }
 
-// readScale reads the columns of -scale, each with its number behind the last colon.
+// readScale reads the columns of -scale, each with its factor after the last colon.
 func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
@@ -287,7 +287,7 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports given settings that are out of range. What is not given is open, and has a zero.
+// CheckSettings reports given settings that are out of range. A setting that is not given is open, with a zero.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range sdk.Settings() {
 		if !o.Given[s.Flag] {
@@ -302,7 +302,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 	}
 }
 
-// ModelSpec returns the model that is asked for: a perceptron has eight hidden units unless the flag says otherwise.
+// ModelSpec returns the requested model. A perceptron has eight hidden units by default.
 func (o *Options) ModelSpec() task.ModelSpec {
 	m := o.Model
 	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
@@ -314,7 +314,7 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that exclude each other, and numbers that a zero default would hide.
+// Conflicts reports flags that exclude each other and numbers that a zero default would hide.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which already sets it", name)
@@ -348,7 +348,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
 
-// DataSpec returns what the data flags ask for.
+// DataSpec returns the requested data.
 func (o *Options) DataSpec() task.Spec {
 	s := o.Spec
 	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
@@ -356,7 +356,7 @@ func (o *Options) DataSpec() task.Spec {
 	return s
 }
 
-// List splits a flag's value at commas; an empty one is no list.
+// List splits a flag's value at commas; an empty value is an empty list.
 func List(s string) []string {
 	if s == "" {
 		return nil
@@ -364,14 +364,14 @@ func List(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// Preparation are the flags that a task takes the place of.
+// Preparation are the flags that a task replaces.
 var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
-// Gap stands in a node file for the program that nobody has named yet.
+// Gap stands in a node file for a program that is not named yet.
 const Gap = "FILL-IN-THE-ORACLE"
 
-// ErrGap is the error of a node file whose oracle nobody has named yet.
+// ErrGap is the error of a node file with a gap.
 var ErrGap error = cli.Usage("the node file has a gap: put in what this node learns from, " +
 	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")

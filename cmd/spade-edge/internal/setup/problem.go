@@ -1,4 +1,4 @@
-// Package setup makes, of the flags that commands share, a fleet, its data, oracles and forecast, and prints what a run was worth.
+// Package setup makes a fleet, its data, oracles and forecast from the flags that commands share, and prints results.
 package setup
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is what the flags describe: data dealt out to clients, and a fleet to train on them. In plan and init there may be
-// no data: Set, Train, Test, Oracles and Labels are then nil.
+// Problem is the data dealt out to clients, and a fleet to train on them. In plan and init there may be no data: Set,
+// Train, Test, Oracles and Labels are then nil.
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
@@ -42,7 +42,7 @@ type Problem struct {
 	X0     []float32 // the common start; nil for zeros
 }
 
-// Choice is a parameter that was picked for the user.
+// Choice is a parameter chosen for the user.
 type Choice struct {
 	Name  string
 	value any
@@ -57,7 +57,7 @@ func (o *Options) ParseGraph() (*graph.Graph, error) {
 	return g, nil
 }
 
-// Build loads the data and works out everything else. name is the run id.
+// Build loads the data and makes the rest. name is the run id.
 func (o *Options) Build(name string) (*Problem, error) {
 	p := &Problem{Opt: *o}
 	var err error
@@ -102,8 +102,8 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
-// places returns how many records of one person count where each person is protected: the most that anybody has, unless it
-// is given. It is 0 where no persons are protected.
+// places returns how many records of one person count if each person is protected: the most of any person by default.
+// It is 0 if no persons are protected.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -118,7 +118,7 @@ func (p *Problem) places() int {
 	return private.Places
 }
 
-// Choose notes the values of those flags that are not given, once. choices are names, each with its value.
+// Choose records the values of flags that are not given, once. choices are names, each with its value.
 func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
@@ -130,7 +130,7 @@ func (p *Problem) Choose(choices ...any) {
 	}
 }
 
-// chooseSettings notes the settings of the fleet that are not given, and are not off.
+// chooseSettings records the fleet's settings that are not given and not off.
 func (p *Problem) chooseSettings() {
 	for _, s := range sdk.Settings() {
 		place := s.In(p.Fleet)
@@ -150,7 +150,7 @@ func (p *Problem) chooseSettings() {
 	}
 }
 
-// ChosenValues returns, by flag, the values that were chosen and not given.
+// ChosenValues returns the chosen values by flag.
 func (p *Problem) ChosenValues() map[string]any {
 	values := make(map[string]any)
 	for _, c := range p.Chosen {
@@ -159,7 +159,8 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage makes an error a usage error that names flags, from which all of a fleet here comes. A spent budget stays one.
+// AsUsage makes an error a usage error that names flags, the origin of everything in a fleet here. A spent budget stays
+// as it is.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -167,7 +168,7 @@ func AsUsage(err error) error {
 	return cli.AsUsageError(WithFlags(err))
 }
 
-// WithFlags names the flag in place of the field of each [sdk.FieldError] and [task.FieldError].
+// WithFlags replaces the field of each [sdk.FieldError] and [task.FieldError] by its flag.
 func WithFlags(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var faults []error
@@ -201,7 +202,7 @@ func flagOf(field string) string {
 	return field
 }
 
-// Network returns a simulation of clients with these oracles.
+// Network returns a simulation of clients with the given oracles.
 func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
@@ -211,7 +212,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 	return sim.New(clients)
 }
 
-// Alone trains one client by itself, without noise and with the same method and number of rounds.
+// Alone trains one client by itself, without noise, with the same method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
@@ -266,7 +267,8 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores judges models on the test data: accuracy in percent, or the RMSE of a predicted number, 0 if a model has none.
+// Scores returns the models' scores on the test data: accuracy in percent, or the RMSE of a predicted number, 0 if
+// there is none.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) {
@@ -279,7 +281,7 @@ func (p *Problem) Scores(models ...[]float32) []float64 {
 	return out
 }
 
-// Worth says in a few words what a model is worth on the test data.
+// Worth returns a model's score on the test data for people.
 func (p *Problem) Worth(x []float32, digits int) string {
 	if p.Train.Target == nil {
 		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
@@ -287,7 +289,7 @@ func (p *Problem) Worth(x []float32, digits int) string {
 	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
 }
 
-// Each calls do for each number below n, on all processors. It returns when all calls have.
+// Each calls do for each number below n, on all processors, and waits for all calls.
 func Each(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -301,7 +303,7 @@ func Each(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// Average returns the mean of numbers and their minimum.
+// Average returns the mean and the minimum of numbers.
 func Average(xs []float64) (mean, lowest float64) {
 	for _, x := range xs {
 		mean += x / float64(len(xs))
