@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon at a given delta. GDP's is the
-// least, Paper's the largest.
+// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon. GDP gives the least, Paper the
+// largest.
 type Accounting int
 
 const (
-	// GDP is the exact trade-off of the composed Gaussian mechanism with mu = sqrt(2 rho): Dong, Roth and Su, "Gaussian
+	// GDP is the exact trade-off of the composed Gaussian mechanism, mu = sqrt(2 rho): Dong, Roth and Su, "Gaussian
 	// differential privacy" (JRSS-B 2022), Corollary 2.13.
 	GDP Accounting = iota
-	// ZCDP is the optimised conversion of zCDP: Canonne, Kamath and Steinke, "The discrete Gaussian for differential
-	// privacy" (NeurIPS 2020), Proposition 12.
+	// ZCDP is the optimized conversion of Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy"
+	// (NeurIPS 2020), Proposition 12.
 	ZCDP
-	// Paper is the conversion of the SPADE-DFL paper, rho + 2 sqrt(rho ln(1/delta)), from Bun and Steinke 2016.
+	// Paper is the conversion of the SPADE-DFL paper, rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016).
 	Paper
 )
 
@@ -32,18 +32,17 @@ func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(
 func (a *Accounting) UnmarshalText(name []byte) error { return accountings.parse((*int)(a), name) }
 
 const (
-	// leastDelta is the smallest normal float64: below, numbers lose digits.
+	// leastDelta is the smallest normal float64. Smaller numbers lose digits.
 	leastDelta = 0x1p-1022
-	// leastRho is what a smaller spend counts as, other than zero: a larger spend is a safe answer.
+	// leastRho replaces a smaller positive spend: a larger spend is a safe answer.
 	leastRho = 0x1p-1000
-	// widening multiplies every epsilon: a hundred times the rounding error, so that comparisons agree on all processors.
+	// widening multiplies every epsilon by a hundred times the rounding error, so that processors agree on comparisons.
 	widening = 1 + 0x1p-36
 )
 
-// Epsilon returns the epsilon of a total spend rho (in zCDP, at least 0; see [Gaussian.Rho]) at 2^-1022 <= delta < 1,
-// rounded up: never below the true number of the accounting. For delta <= 1/2 and rho >= 1e-300 it is above it by less
-// than 1e-9 of it or 1e-13*sqrt(rho), whichever is more. Its last digits depend on the processor. It is +Inf if an
-// argument is out of range.
+// Epsilon returns the epsilon of a total spend rho >= 0 (zCDP, see [Gaussian.Rho]) at 2^-1022 <= delta < 1, rounded up.
+// For delta <= 1/2 and rho >= 1e-300 it exceeds the true number by less than 1e-9 of it or 1e-13*sqrt(rho), whichever
+// is more. Its last digits depend on the processor. It returns +Inf if an argument is out of range.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
@@ -55,13 +54,13 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	return max(0, epsilon(max(rho, leastRho), delta)) * widening
 }
 
-// MaxRho returns the largest spend, rounded down, whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
-// 2^-1022 <= delta < 1. It fails only outside these ranges, or where a spend of 2^-1000 is too much already.
+// MaxRho returns, rounded down, the largest spend whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
+// 2^-1022 <= delta < 1. It fails outside these ranges and if a spend of 2^-1000 already costs more.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
-	// Epsilon grows with rho but for its last digits. The upper end never fits: epsilon >= rho - 8.3*sqrt(2 rho).
+	// Epsilon grows with rho except for its last digits. The upper end never fits: epsilon >= rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
 		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting",
@@ -70,7 +69,7 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns, nearly, the largest number of 0 < lo < hi at which below is true, as it is at lo and not at hi.
+// bisect returns, nearly, the largest number in lo..hi at which below holds. It must hold at lo > 0 and not at hi.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

@@ -2,9 +2,9 @@ package dpmech
 
 import "math/bits"
 
-// The half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2), rounded down, at
-// the left end of cell j. A rectangle of that height lies under the density on cell j-1, and one of a unit more covers
-// it on cell j; the difference is a wedge. Rectangles, wedges and tail weigh 2^63 together.
+// The half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at the left end of
+// cell j, rounded down. A rectangle of this height lies under the density on cell j-1; one unit more covers the density
+// on cell j. Their difference is a wedge. Rectangles, wedges and tail weigh 2^63 together.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -36,7 +36,7 @@ var heights = [cells + 1]uint64{
 }
 
 // columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits
-// of an entry are what belongs to the column's own number, the lower 8 the number that the rest belongs to.
+// of an entry are the weight of the column's own number. The lower 8 bits are the number that gets the rest.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -70,8 +70,8 @@ func aliasTable() (table [256]uint64) {
 	return table
 }
 
-// cells draws round(2^shift * Z) for every element of dst: a point under a staircase that covers the density, which is
-// kept if it lies under the density. A point in a rectangle does; in a wedge or in the tail it is tested.
+// cells draws round(2^shift * Z) for each element of dst. It draws a point under a staircase that covers the density
+// and keeps it if it is below the density, which it tests in wedges and in the tail only.
 func (n *normal) cells(dst []int64, shift int) {
 	for i := range dst {
 		for {
@@ -118,8 +118,8 @@ func cellDensity(j, u uint64) uint64 {
 	return scaled(heights[j], expNeg(z+square>>9))
 }
 
-// tail draws a point from beyond so many cells of width 2^-cellBits and reports whether it is kept, and if so its 52
-// digits. Infinitely many blocks of width 1/4 weigh weight/2, weight/4, ...
+// tail draws a point beyond the given number of cells of width 2^-cellBits. It returns the point's 52 digits and
+// whether it is kept. Infinitely many blocks of width 1/4 weigh weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

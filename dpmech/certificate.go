@@ -24,7 +24,7 @@ var notCovered = []string{
 	"choices made on data that conditional_on does not list",
 }
 
-// notCoveredShared lists what a certificate of releases that share noise does not cover in addition.
+// notCoveredShared extends notCovered for releases that share noise.
 var notCoveredShared = []string{
 	"who learns the secret of an edge between two members that are not in the adversary's hands: it is made with X25519 " +
 		"and HKDF-SHA-256, and its noise with HMAC-SHA-256 and ChaCha8, which are taken to be secure",
@@ -33,39 +33,39 @@ var notCoveredShared = []string{
 		"alone",
 }
 
-// NotSigned is in the not_covered of a certificate without a signature.
+// NotSigned stands in the not_covered of a certificate without a signature.
 const NotSigned = "who wrote this certificate: it is not signed with a key, so nobody can prove what it claims"
 
 const maxText = 2000 // bytes of one entry of a list
 
-// About is what a certificate says besides the count.
+// About is what a certificate says besides the spend.
 type About struct {
 	RunID
-	// Simulated says that the noise came from a seed, so that the run protects nobody: the costs are those of a real one.
+	// Simulated says that the noise came from a seed: the run protects nobody, and the costs are those of a real run.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
-	// Mixing rounds after each release, Cooldown rounds and an averaged model do not use data and cost nothing.
+	// Mixing rounds after each release, Cooldown rounds and an averaged model use no data and cost nothing.
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
-	// EndedAfter is the last round with data if the run ended early. Stops are the signed requests for that (package
-	// signed), which are not verified here.
+	// EndedAfter is the last round with data if the run ended early. Stops are the signed requests (package signed),
+	// not verified here.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the release after which this device replaced a lost one. Then all planned rounds are counted.
+	// TookOverAfter is the release after which this device replaced a lost one. All planned rounds then count.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
-	// ConditionalOn names what was taken as public though data may have shaped it: preprocessing, partition, settings.
+	// ConditionalOn names public inputs that data may have shaped: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
 
-// Countersignature is what a neighbor says of a member's last release: that it holds it, and so all those before it.
+// Countersignature is a neighbor's statement that it holds a member's last release, and so all releases before it.
 type Countersignature struct {
 	Member    string `json:"member"`    // the neighbor
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
 }
 
-// Certificate states upper bounds on what a run of one client leaked, and all runs on its data set. Anyone can verify it:
-// every number follows from the clip and noise of each release. The package does not check its signatures.
+// Certificate states upper bounds on what a run of one client, and all runs on its data set, leaked. Anyone can verify
+// it: all numbers follow from the clip and noise of each release. This package does not check signatures.
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
@@ -73,8 +73,8 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade is how many rounds after the last release, with its clip and noise, the ledger has reserved for this
-	// run. Cost counts them, though no such release is known.
+	// ReservedUnmade counts rounds after the last release that the ledger has reserved with the same clip and noise.
+	// Cost includes them, although no such release is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
@@ -88,9 +88,9 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
 }
 
-// NewCertificate certifies what a filter has counted at delta, without a signature. life, which it keeps, is that of the
-// data set's ledger, nil without one: the same releases of the run, but for [Certificate].ReservedUnmade. levels are those
-// that [CurveOf] takes, of releases that share noise.
+// NewCertificate certifies the spend of a filter at delta, without a signature. It keeps life, the state of the data
+// set's ledger (nil without one), which must have the same releases of the run except for [Certificate].ReservedUnmade.
+// levels are those of [CurveOf] for releases that share noise.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
@@ -120,7 +120,7 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, level
 	return c, nil
 }
 
-// uncovered returns what a certificate must list under not_covered.
+// uncovered returns the entries that a certificate must have in not_covered.
 func (c *Certificate) uncovered() []string {
 	wanted := slices.Clone(notCovered)
 	if c.unit() == Record {
@@ -135,7 +135,7 @@ func (c *Certificate) uncovered() []string {
 	return wanted
 }
 
-// unit returns what the costs that c states protect: those of the run, and of the lifetime of its data.
+// unit returns what the stated costs protect, in the run and over the lifetime of its data.
 func (c *Certificate) unit() Unit {
 	unit := unitOf(c.Spends)
 	if c.Lifetime != nil {
@@ -144,12 +144,12 @@ func (c *Certificate) unit() Unit {
 	return unit
 }
 
-// shares reports whether a cost that c states rests on noise that neighbors share.
+// shares reports whether a stated cost rests on shared noise.
 func (c *Certificate) shares() bool {
 	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
 }
 
-// shared returns the noise that the releases share, or that the ledger says they do; zero if none do.
+// shared returns the shared noise of the releases or of the ledger's entries, zero for none.
 func (c *Certificate) shared() (s Shared) {
 	list := c.Spends
 	if c.Lifetime != nil {
@@ -163,7 +163,7 @@ func (c *Certificate) shared() (s Shared) {
 	return s
 }
 
-// charged returns what this run costs: the larger of its releases and of what the ledger has of it.
+// charged returns the cost of this run: the larger of its releases and of the ledger's reservations.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
 	if c.Lifetime == nil {
@@ -177,7 +177,7 @@ func (c *Certificate) charged() Total {
 	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
 }
 
-// verifyReserved compares the releases with what the lifetime has reserved for the run.
+// verifyReserved compares the releases with the ledger's reservations for the run.
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
@@ -187,8 +187,8 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 	return err
 }
 
-// unmadeOf returns how many releases a ledger has reserved for a run beyond those it made, both as a [Filter] counts them.
-// These must be the rounds right after the last release, with its parameters. Every other difference is an error.
+// unmadeOf returns how many releases a ledger has reserved beyond those made, both as a [Filter] counts them. They must
+// be the rounds right after the last release, with its parameters. Any other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -221,8 +221,8 @@ func countRounds(spends []Spend) int {
 	return n
 }
 
-// ParseCertificate reads a certificate from JSON. A field that is unknown, missing or duplicated is an error. It does not
-// verify.
+// ParseCertificate reads a certificate from JSON without verifying it. An unknown, missing or duplicate field is an
+// error.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
 	if err := ReadJSON(data, c); err != nil {
@@ -238,11 +238,11 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// signedTag separates signatures of certificates from those of other kinds.
+// signedTag separates signatures of certificates from all others.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns what [Certificate].Signature is a signature of: a line that says what it is, and the certificate
-// as JSON without white space and without its signature.
+// SignedBytes returns the input of [Certificate].Signature: a line that names the kind, and the certificate as compact
+// JSON without its signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
@@ -250,7 +250,7 @@ func (c *Certificate) SignedBytes() ([]byte, error) {
 	return append([]byte(signedTag), bytes.TrimSuffix(text, []byte{'\n'})...), err
 }
 
-// JSON returns the certificate as indented JSON with a newline at its end, the same bytes for the same certificate.
+// JSON returns the certificate as indented JSON with a final newline. Equal certificates give equal bytes.
 func (c *Certificate) JSON() ([]byte, error) { return c.encode("  ") }
 
 func (c *Certificate) encode(indent string) ([]byte, error) {
@@ -262,9 +262,9 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 	return buf.Bytes(), within("certificate", err)
 }
 
-// Verify recomputes everything from the clip and noise of the releases and reports every field that disagrees. A cost may
-// be stated up to 1e-6 of it too high, and no lower than it is. (An epsilon may be 1e-11 lower, for processors differ in
-// its last digits and [Accounting.Epsilon] adds more.)
+// Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
+// stated cost may be up to 1e-6 of it too high and must not be too low, except that an epsilon may be 1e-11 lower:
+// processors differ in its last digits, and [Accounting.Epsilon] adds more.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)
@@ -318,10 +318,10 @@ func (c *Certificate) Verify() error {
 	return within("certificate", errors.Join(f...))
 }
 
-// signatureSize is the length of a signature of Ed25519, in bytes.
+// signatureSize is the length of an Ed25519 signature in bytes.
 const signatureSize = 64
 
-// verifyForm reports signatures that have the wrong form.
+// verifyForm reports signatures of the wrong form.
 func (c *Certificate) verifyForm(f *faults) {
 	if c.Head != "" {
 		f.at("head", validHex("the release", c.Head, len(c.Head)/2))

@@ -295,7 +295,7 @@ func TestParseCertificateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ old, new, want string }{
-		{`"version": 2,`, `"version": 2, "version": 2,`, "field version is there twice"},
+		{`"version": 2,`, `"version": 2, "version": 2,`, "field version is given twice"},
 		{`"version": 2,`, `"Version": 2,`, `unknown field "Version"`},
 		{`"version": 2,`, ``, "field version is missing"},
 		{`"version": 2,`, `"version": 2, "extra": 0,`, "extra"},

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// Amount is a [Total] as it is written down.
+// Amount is a [Total] in JSON.
 type Amount struct {
 	Rho float64 `json:"rho"`     // zCDP against the adversary that the runs name
 	All float64 `json:"rho_all"` // zCDP against all other members together
-	// Against is that adversary; nil where no noise is shared, or it is not known.
+	// Against is that adversary; nil if no noise is shared or the adversary is not known.
 	Against *Colluders `json:"against,omitempty"`
 	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as [Lifetime.Unit]
 }
 
-// Colluders are whom an adversary has on its side, and who may vanish, as in [Shared].
+// Colluders describes an adversary as in [Shared]: who colludes, and who may vanish.
 type Colluders struct {
 	Colluders int `json:"colluders"`
 	Absent    int `json:"absent,omitempty"`
 }
 
-// Amount returns t, the cost of releases of a unit, as it is written down.
+// Amount returns t as the JSON form of a cost of releases of unit u.
 func (t Total) Amount(u Unit) Amount {
 	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
 	if w := t.weakest; w.shared {
@@ -52,27 +52,27 @@ func (a Amount) validate() error {
 	return errors.Join(f...)
 }
 
-// Checkpoint is what a member reports of its lifetime ledger to its neighbors at its start, for a replacement device. It
-// does not depend on the data: every number follows from fleet files.
+// Checkpoint summarizes a member's lifetime ledger for its neighbors at its start, so that a replacement device can
+// continue the account. It does not depend on data: all numbers follow from fleet files.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // of the ledger; nil: it only counts
-	// Elsewhere is what other runs have cost; open ones of this ledger count to their planned end.
+	// Elsewhere is the cost of other runs. An open run of this ledger counts to its planned end.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // what the run in which the member says so costs to its planned end
-	// From are the ids of lost ledgers whose cost is in Elsewhere, the latest four.
+	// From are the ids of the latest four lost ledgers whose cost is in Elsewhere.
 	From []string `json:"from,omitempty"`
 }
 
 // MaxCheckpoint bounds the length of [Checkpoint.Encode] in bytes.
 const MaxCheckpoint = 512
 
-// Encode returns the checkpoint as JSON in one line.
+// Encode returns the checkpoint as one line of JSON.
 func (c Checkpoint) Encode() []byte {
 	text, _ := json.Marshal(c) // structs of numbers that were validated
 	return text
 }
 
-// Whole returns the cost of all runs that the checkpoint knows of.
+// Whole returns the cost of all runs in the checkpoint.
 func (c Checkpoint) Whole() Amount {
 	return c.Elsewhere.Total().plus(c.Run.Total()).Amount(max(c.Elsewhere.Unit, c.Run.Unit))
 }
@@ -98,8 +98,8 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	return c, within("checkpoint", errors.Join(f...))
 }
 
-// Plan notes that a run of so many rounds with the same parameters is open, and returns the checkpoint for its member's
-// neighbors. The plan counts in the checkpoints of other runs, and in nothing else.
+// Plan records an open run of so many rounds with the parameters g and returns the checkpoint for the member's
+// neighbors. The plan counts in checkpoints of other runs and nowhere else.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
 		c.plans = make(map[RunID]Amount)
@@ -131,8 +131,8 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	return check
 }
 
-// Inherited is a cost that a lost ledger had counted for the same data and a neighbor can prove. It counts in every total
-// of the ledger that inherits it. Several of one lost ledger add up.
+// Inherited is a cost that a lost ledger counted for the same data and that a neighbor can prove. It counts in all
+// totals of the inheriting ledger. Several entries of one lost ledger add up.
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
 	Member string `json:"proved_by"`   // the neighbor that showed the checkpoint
@@ -148,7 +148,7 @@ func (in Inherited) validate() error {
 	return within("inherited", errors.Join(f...))
 }
 
-// CheckInherit reports what keeps [Composition.Inherit] from counting what a lost ledger had spent.
+// CheckInherit returns the error that [Composition.Inherit] would return.
 func (c *Composition) CheckInherit(in Inherited) error {
 	if err := in.validate(); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (c *Composition) CheckInherit(in Inherited) error {
 	return within("inherited", bounded(c.life.Total().plus(in.Total()).All))
 }
 
-// Inherit counts what a lost ledger had spent, whether or not the limit covers it: the releases were made.
+// Inherit counts the spend of a lost ledger, whatever the limit: the releases were made.
 func (c *Composition) Inherit(in Inherited) error {
 	err := c.CheckInherit(in)
 	if err == nil {
@@ -165,7 +165,7 @@ func (c *Composition) Inherit(in Inherited) error {
 	return err
 }
 
-// Unknown returns what of a lost ledger's cost the account does not count yet; zero for nothing.
+// Unknown returns the part of a lost ledger's cost that the account does not count yet; zero for none.
 func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
 	var unit Unit
@@ -181,7 +181,7 @@ func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	return Amount{Rho: rho, All: max(rho, all), Against: cost.Against, Unit: cost.Unit}
 }
 
-// excess returns what a has more than b, rounded up.
+// excess returns a-b rounded up, at least 0.
 func excess(a, b float64) float64 {
 	switch {
 	case a <= b:

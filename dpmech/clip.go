@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// ball is the set of integer vectors q with |gamma*q| <= R: what a clipped update may be, in units of gamma.
+// ball is the set of integer vectors q with |gamma*q| <= R: the possible clipped updates in units of gamma.
 type ball struct {
 	radius uint64 // floor(R/gamma), the most for one coordinate
 	hi, lo uint64 // floor((R/gamma)^2), the most for the sum of squares
 }
 
-// newBall computes the ball without a rounding error: r and gamma are read as the binary fractions that they are. Their
-// quotient must be in [1, 2^60); valid parameters and gridBits keep it in [2^16, 2^48].
+// newBall computes the ball exactly from r and gamma as binary fractions. Their quotient must be in [1, 2^60); valid
+// parameters and gridBits keep it in [2^16, 2^48].
 func newBall(r, gamma float64) ball {
 	// r/gamma = 2^shift * a/b with a, b in [2^52, 2^53).
 	fa, ea := math.Frexp(r)
@@ -20,7 +20,7 @@ func newBall(r, gamma float64) ball {
 	a, b, shift := uint64(fa*(1<<53)), uint64(fb*(1<<53)), uint(ea-eb)
 	// r/gamma = n + m/b, 0 <= m < b.
 	n, m := bits.Div64(a>>(64-shift), a<<shift, b)
-	// Its square is n^2 + 2nm/b + (m/b)^2 = n^2 + q + k/b + (m/b)^2, and the last two terms make less than 2.
+	// Its square is n^2 + 2nm/b + (m/b)^2 = n^2 + q + k/b + (m/b)^2, and the last two terms are below 2.
 	hi, lo := bits.Mul64(2*n, m)
 	q, k := bits.Div64(hi, lo, b)
 	fracHi, fracLo := bits.Mul64(m, m)
@@ -34,8 +34,8 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether the vector of onGrid(x, scale) is in the ball. Squares are exact, and their sum fits 128 bits:
-// a coordinate is at most 2^48 here, so it would take 2^32 of them to overflow, and then the answer is no.
+// holds reports whether the vector of onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a
+// coordinate is at most 2^48, so only 2^32 of them could overflow, and then the answer is no.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {
@@ -52,17 +52,17 @@ func (b ball) holds(s []float32, scale float64) bool {
 	return over == 0 && (hi < b.hi || hi == b.hi && lo <= b.lo)
 }
 
-// onGrid returns x*scale, truncated toward zero: an integer of the fine grid, always the same for the same arguments.
+// onGrid returns x*scale truncated toward zero, an integer of the fine grid.
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
-// clip returns the scale at which s, coordinate by coordinate through onGrid, is its own projection onto the ball of
-// radius r, on the grid of step gamma. That the result is in the ball is checked in integers, after truncation. A vector
-// with a NaN or an infinity becomes the zero vector.
+// clip returns the scale at which onGrid projects s onto the ball of radius r on the grid of step gamma. It checks in
+// integers, after truncation, that the result is in the ball. A vector with a NaN or an infinity becomes the zero
+// vector.
 //
-// The first scale, 1/gamma or r/gamma/|s|, may overshoot, as |s| is a float. With u = 2^-53: squares of float32 are exact
-// in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings on the way
-// to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs all of
-// that, and truncation only shortens.
+// The first scale, 1/gamma or r/gamma/|s|, may overshoot because |s| is a float. With u = 2^-53: squares of float32 are
+// exact in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings
+// on the way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which
+// outweighs these errors. Truncation only shortens.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64
 	for _, x := range s {

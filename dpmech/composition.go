@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// RunID names the releases that one member makes in one run.
+// RunID names the releases of one member in one run.
 type RunID struct {
 	Run    string `json:"run"`
 	Fleet  string `json:"fleet"` // SHA-256 of the fleet file, 64 hexadecimal digits
@@ -21,15 +21,15 @@ func (id RunID) validate() error {
 		validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
-// Composition counts the releases of all runs on one data set, and refuses a release that would exceed the limit over
+// Composition counts the releases of all runs on one data set and refuses a release that would exceed the limit over
 // the lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	life  Lifetime         // as counted: without Ledger, Cost and the Rho of each run
 	plans map[RunID]Amount // of runs that are open, see Plan
 }
 
-// NewComposition returns the empty account of a data set. created is when the account was begun, in the form of RFC
-// 3339. A nil limit counts without refusing; another one bounds the cost against all other members together, see [Limit].
+// NewComposition returns the empty account of a data set that was created at an RFC 3339 time. A nil limit counts
+// without refusing. Any other limit bounds the cost against all other members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -41,8 +41,8 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
 }
 
-// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says
-// that it is counted already and costs nothing more. The error wraps [ErrBudget] if the limit does not cover it.
+// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says that
+// the release is already counted and costs nothing more. If the limit does not cover it, the error wraps [ErrBudget].
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	f, counted, err := c.find(id, round, g)
 	if err != nil || counted {
@@ -51,8 +51,8 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release whether or not the limit covers it, since it may have been made. It fails if the release is
-// counted already or does not follow those of its run.
+// Add counts a release whatever the limit, since it may have been made. It fails if the release is already counted or
+// does not follow those of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {
@@ -70,7 +70,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns a filter, without a limit, with the counted releases of a run, and that filter's answer to a release.
+// find returns an unlimited filter with the counted releases of a run, and the filter's answer to a release.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
@@ -82,8 +82,8 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 	return f, counted, within(id.text(), err)
 }
 
-// CheckRun reports whether a whole run of so many rounds with the same parameters fits the limit beside all other runs:
-// an error around [ErrBudget] if not.
+// CheckRun returns an error around [ErrBudget] if a whole run of so many rounds does not fit the limit beside all other
+// runs.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	whole := spendOf(1, rounds, g)
 	if err := whole.validate(); err != nil {
@@ -92,7 +92,7 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error around [ErrBudget] if the limit does not cover cost in place of what is counted of a run.
+// allows returns an error around [ErrBudget] if the limit does not cover cost in place of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
@@ -109,13 +109,13 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
 }
 
-// Last returns the highest round of a run that is counted, 0 before the first.
+// Last returns the highest counted round of a run, 0 for none.
 func (c *Composition) Last(id RunID) int {
 	f := Filter{spends: c.life.spends(id)}
 	return f.Last()
 }
 
-// Lifetime returns what all runs have spent together, with epsilons at delta. head is the ledger's state at that time.
+// Lifetime returns the spend of all runs, with epsilons at delta. head is the ledger's state at that time.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := c.life
 	life.Ledger, life.Limit, life.Inherited = head, c.life.Limit.clone(), slices.Clone(c.life.Inherited)
@@ -126,21 +126,21 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	return &life
 }
 
-// Head names a state of a ledger. A ledger that was only ever added to contains every head that it once had.
+// Head names a state of a ledger. A ledger that only grows contains all its earlier heads.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
 	Seq  int    `json:"seq"`  // number of reservations, and of lines with what was inherited
 	Hash string `json:"hash"` // SHA-256, 64 hexadecimal digits
 }
 
-// Validate reports every field of h that no ledger can have.
+// Validate reports each field that no ledger can have.
 func (h Head) Validate() error {
 	f := faults{validHex("ledger id", h.ID, 16), validHex("ledger hash", h.Hash, sha256.Size)}
 	f.want(h.Seq >= 0, "ledger seq is %d, want 0 or more", h.Seq)
 	return errors.Join(f...)
 }
 
-// RunSpend is what one run has spent of a data set.
+// RunSpend is one run's spend of a data set.
 type RunSpend struct {
 	RunID
 	Rho    float64 `json:"rho"` // zCDP, rounded up: see [Total]
@@ -150,19 +150,19 @@ type RunSpend struct {
 // Total returns what the releases cost.
 func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
 
-// Lifetime is what all runs on one data set have spent together.
+// Lifetime is the spend of all runs on one data set.
 type Lifetime struct {
 	Dataset string `json:"dataset"`
 	Created string `json:"created"` // when the ledger was made, by the clock of the device
 	Ledger  Head   `json:"ledger"`  // the state that this is the sum of
 	Limit   *Limit `json:"limit"`   // what all runs together may spend; nil: not limited
-	// Inherited is what lost ledgers of the same data had spent, at least.
+	// Inherited is a lower bound on the spend of lost ledgers of the same data.
 	Inherited []Inherited `json:"inherited,omitempty"`
 	Runs      []RunSpend  `json:"runs"`
 	Cost
 }
 
-// Total returns what the releases of all runs cost, with what was inherited.
+// Total returns the cost of all runs and inherited entries.
 func (life *Lifetime) Total() (sum Total) {
 	sum = sumInherited(life.Inherited)
 	for _, r := range life.Runs {
@@ -171,7 +171,7 @@ func (life *Lifetime) Total() (sum Total) {
 	return sum
 }
 
-// Unit returns what the cost of all runs protects: see [Unit].
+// Unit returns what the cost of all runs protects, see [Unit].
 func (life *Lifetime) Unit() (u Unit) {
 	u = inheritedUnit(life.Inherited)
 	for _, r := range life.Runs {
@@ -180,10 +180,10 @@ func (life *Lifetime) Unit() (u Unit) {
 	return u
 }
 
-// Rounds returns how many releases are counted of a run.
+// Rounds returns the number of counted releases of a run.
 func (life *Lifetime) Rounds(id RunID) int { return countRounds(life.spends(id)) }
 
-// run returns what is counted of a run, nil for nothing.
+// run returns the entry of a run, nil for none.
 func (life *Lifetime) run(id RunID) *RunSpend {
 	for i := range life.Runs {
 		if life.Runs[i].RunID == id {
@@ -193,7 +193,7 @@ func (life *Lifetime) run(id RunID) *RunSpend {
 	return nil
 }
 
-// spends returns the releases that are counted of a run.
+// spends returns the counted releases of a run.
 func (life *Lifetime) spends(id RunID) []Spend {
 	if r := life.run(id); r != nil {
 		return r.Spends
@@ -201,7 +201,7 @@ func (life *Lifetime) spends(id RunID) []Spend {
 	return nil
 }
 
-// verify reports every field of a certificate's lifetime that disagrees with the rest.
+// verify reports each field of a certificate's lifetime that disagrees with the rest.
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
@@ -214,7 +214,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 	for i, r := range life.Runs {
 		where := fmt.Sprintf("runs[%d]", i)
 		f.at(where, r.validate())
-		f.want(!seen[r.RunID], "%s: %s is there twice", where, r.text())
+		f.want(!seen[r.RunID], "%s: %s is given twice", where, r.text())
 		seen[r.RunID] = true
 		if err := validateSpends(r.Spends); err != nil {
 			f.at(where, err)

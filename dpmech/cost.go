@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Cost states a spend in every currency, against an adversary: see [Total.Figures].
+// Cost states a spend against one adversary in every currency, see [Total.Figures].
 type Cost struct {
 	Adversary string `json:"adversary"`
 
@@ -17,14 +17,14 @@ type Cost struct {
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
-	// EpsilonZeroOut is EpsilonGDP under the weaker zero-out adjacency: the data set is replaced by none, its updates
-	// by zero vectors. Two centres are then at most R apart, and not 2R, so mu is half as large.
+	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: no data replaces the data set, so its updates are zero
+	// vectors. Two centers are then at most R apart instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
-	// AgainstAll is the spend against [AllOthers], who know all the noise that is shared; nil where the two are the same.
+	// AgainstAll is the spend against [AllOthers], who know all shared noise; nil if the two are the same.
 	AgainstAll *Cost `json:"against_all,omitempty"`
 }
 
-// CostOf states a spend, with epsilons at delta as [Accounting.Epsilon] returns them.
+// CostOf states a spend with epsilons at delta, see [Accounting.Epsilon].
 func CostOf(t Total, delta float64) Cost {
 	list := t.Figures()
 	c := costOf(list[0], delta)
@@ -44,7 +44,7 @@ func costOf(f Figure, delta float64) Cost {
 	}
 }
 
-// verify compares a cost with what follows from a spend.
+// verify compares a cost with the spend that it states.
 func (c Cost) verify(t Total) error {
 	list := t.Figures()
 	wrong := faults{c.verifyFigure(list[0])}
@@ -61,7 +61,7 @@ func (c Cost) verify(t Total) error {
 	return errors.Join(wrong...)
 }
 
-// verifyFigure is verify for one of the two adversaries.
+// verifyFigure is verify for one adversary.
 func (c Cost) verifyFigure(figure Figure) error {
 	want := costOf(figure, c.Delta)
 	var wrong faults
@@ -85,12 +85,12 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
-// notBelow reports whether an epsilon is stated within the bounds of [Certificate.Verify].
+// notBelow reports whether a stated number is within the bounds of [Certificate.Verify].
 func notBelow(have, want float64) bool {
 	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
 }
 
-// withinLimit reports that a cost exceeds a limit.
+// withinLimit returns an error if the cost exceeds a limit.
 func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {
 		return nil
@@ -109,8 +109,8 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon writes an epsilon with some number of decimals (at least 0), rounded up: the text is below epsilon by
-// at most 1e-9 of it, which keeps a budget of 8 from being written as 8.0001. Infinity is "+Inf".
+// FormatEpsilon writes an epsilon with the given number of decimals (at least 0), rounded up. The text may be below
+// epsilon by at most 1e-9 of it, so that a budget of 8 does not read 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

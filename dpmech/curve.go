@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Level is what is left of a run's noise to whoever sees all releases and knows what any Colluders members know.
+// Level is the noise left of a run against an adversary who sees all releases and knows what Colluders members know.
 type Level struct {
 	Colluders int     `json:"colluders"`
 	Effective float64 `json:"effective_sigma"` // see [Shared]; to all other members the client's own sigma is left
@@ -21,7 +21,7 @@ type Point struct {
 	Epsilon float64 `json:"epsilon"`
 }
 
-// Curve is what releases cost by the number of members who work together, with the figures of least to most of them.
+// Curve is the cost of releases by the number of colluding members.
 type Curve struct {
 	Points []Point // with Colluders ascending; one without colluders for a cost against [Everybody]
 	Others int     // how many other members there are; 0 if that is not known
@@ -29,12 +29,12 @@ type Curve struct {
 	named  string  // the adversary of the first point if that is not known by number
 }
 
-// CurveOf states a total cost of releases that share noise as s says, all alike, with epsilons at delta. levels are those
-// of the run, in ascending order, with that of s among them and that of all other members as the last. Without shared noise the
-// curve is one point. Without levels, as over the lifetime of data in several runs, it has the two points that t knows.
+// CurveOf states the cost t of releases that all share noise as s says, with epsilons at delta. levels are those of the
+// run, in ascending order: they contain the level of s and end with that of all other members. Without shared noise the
+// curve is one point. Without levels (a lifetime of several runs) it has the two points that t knows.
 //
-// A cost is a constant, of releases without shared noise, and a multiple of 1/Effective^2, so that two points of that
-// line give all others.
+// A cost is a constant (releases without shared noise) plus a multiple of 1/Effective^2, so two points determine the
+// rest.
 func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) Curve {
 	point := func(l Level, rho float64) Point { return Point{Level: l, Rho: rho, Epsilon: acc.Epsilon(rho, delta)} }
 	if t.Rho == t.All {
@@ -69,8 +69,8 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	return c
 }
 
-// Text says the curve in a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with 5, 67.7
-// with all". Figures have three digits and are rounded up. Outsiders see all releases, as every figure's adversary does.
+// Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with 5,
+// 67.7 with all". Figures have three digits and are rounded up. Outsiders see all releases, as does every adversary.
 func (c Curve) Text() string {
 	last := c.Points[len(c.Points)-1]
 	if len(c.Points) == 1 {
@@ -108,7 +108,7 @@ func (c Curve) Text() string {
 	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
 
-// epsilonText writes an epsilon with three digits, rounded up as [FormatEpsilon] does.
+// epsilonText writes an epsilon with three digits, rounded up as in [FormatEpsilon].
 func epsilonText(epsilon float64) string {
 	if !(epsilon > 0) {
 		return FormatEpsilon(epsilon, 2)
@@ -121,7 +121,7 @@ func epsilonText(epsilon float64) string {
 	return text
 }
 
-// curve returns what the certificate says of its run by the number of members who work together.
+// curve returns the certificate's curve for its run.
 func (c *Certificate) curve() Curve {
 	if len(c.Curve) == 0 {
 		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP)
@@ -130,8 +130,8 @@ func (c *Certificate) curve() Curve {
 	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}
 }
 
-// verifyCurve reports a curve that does not follow from the releases and the levels that it states. What the levels are
-// follows from the graph, which is not known here.
+// verifyCurve reports a curve that does not follow from the releases and the stated levels. The levels follow from the
+// graph, which is not known here.
 func (c *Certificate) verifyCurve() error {
 	if c.Curve == nil {
 		return nil

@@ -8,13 +8,12 @@ import "math"
 //
 // with Q the standard normal upper tail (Balle and Wang, "Improving the Gaussian mechanism for differential privacy",
 // ICML 2018, Theorem 8; Dong, Roth and Su, Corollary 2.13). Since e^epsilon phi(t+mu) = phi(t), the right side is
-// phi(t)(M(t) - M(t+mu)) with Mills' ratio M. That has no exponential of epsilon, and t, unlike epsilon, is well
-// conditioned at every mu.
+// phi(t)(M(t) - M(t+mu)) with Mills' ratio M. It has no exponential of epsilon, and t is well conditioned at every mu.
 
 // logDelta returns the logarithm of that right side over delta, for -37 < t <= 40 and t >= -mu/2, and minus its
-// derivative with respect to t, mu*M(t+mu)/(M(t) - M(t+mu)). The logarithm is concave in t: delta is a convolution of
-// the log-concave tail of the privacy loss with an exponential density. Its error is below [logMargin], which includes
-// a relative error of 2^-53 in delta and, for mu <= 100, in rho.
+// derivative in t, mu*M(t+mu)/(M(t) - M(t+mu)). The logarithm is concave in t: delta is a convolution of the
+// log-concave tail of the privacy loss with an exponential density. Its error is below [logMargin], which includes a
+// relative error of 2^-53 in delta and, for mu <= 100, in rho.
 func logDelta(t, mu, delta float64) (log, fall float64) {
 	drop := millsDrop(t, mu)
 	far, _ := mills(t + mu)
@@ -35,9 +34,9 @@ func epsilonGDP(rho, delta float64) float64 {
 			return 0
 		}
 	}
-	// Newton's method on a concave, falling function, from a point where it is negative (Q(t) <= exp(-t*t/2)): every
-	// step ends on the far, safe side of the root. It converges quadratically, so after a step of 2^-30 only rounding is
-	// left, which the margin covers.
+	// Newton's method on a concave, falling function starts where it is negative (Q(t) <= exp(-t*t/2)), so each step
+	// ends on the far, safe side of the root. Convergence is quadratic: after a step of 2^-30 only rounding is left,
+	// which the margin covers.
 	t := math.Sqrt(-2 * math.Log(delta))
 	for range 100 {
 		log, fall := logDelta(t, mu, delta)
@@ -52,11 +51,11 @@ func epsilonGDP(rho, delta float64) float64 {
 	return rho + float64(mu*t)
 }
 
-// mills returns Mills' ratio M(x) = Q(x)/phi(x), where Q is the standard normal upper tail and phi its density, and
-// N(x) = 1 - x*M(x) = -M'(x), for -37 < x. Both are positive and fall with x, and neither underflows.
+// mills returns Mills' ratio M(x) = Q(x)/phi(x) of the standard normal upper tail Q and density phi, and N(x) = 1 -
+// x*M(x) = -M'(x), for -37 < x. Both are positive, fall with x and do not underflow.
 //
-// For x >= 0 their relative error is below 2^-48, with functions Exp and Erfc good to 2 units of the last place: see
-// the comments at each step. Below zero M's grows like (1 + x*x)*2^-50, by the error of x*x/2.
+// For x >= 0 their relative error is below 2^-48, with Exp and Erfc good to 2 units of the last place. Below zero M's
+// error grows like (1 + x*x)*2^-50, by the error of x*x/2.
 func mills(x float64) (m, n float64) {
 	if x < 1.5 {
 		// The rounding of Erfc's argument counts x/M(x) <= 2.9 times: M is good to 10 units of 2^-53, N >= 0.22 to 40.
@@ -91,7 +90,7 @@ func millsDrop(t, mu float64) float64 {
 		far, _ := mills(t + mu)
 		return m - far
 	}
-	// The two are close: their difference is the integral of N, an entire function. The rule's error is below 2^-55.
+	// The two are close: the difference is the integral of N, an entire function. The rule's error is below 2^-55.
 	half := mu / 2
 	mid := t + half
 	var sum float64
@@ -108,7 +107,7 @@ func millsDrop(t, mu float64) float64 {
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound, so an imperfect optimum is safe. epsilonZCDP returns the bound at a good x of this range,
+// Every x gives a valid bound, so an imperfect optimum is safe. epsilonZCDP returns the bound at a good x in this range
 // plus a bound of its rounding errors (2^-48 of each term).
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 

@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// ErrBudget is wrapped by the error of a release that is refused because the budget does not cover it.
+// ErrBudget is wrapped by the error of a release that the budget does not cover.
 var ErrBudget = errors.New("refused, the privacy budget does not cover it")
 
-// Limit is a privacy budget: epsilon at delta, as Accounting reads the spend. Epsilon holds in a run against the adversary
-// that its fleet names, see [Total], and over a lifetime (see [Composition]) against all other members together.
+// Limit is a privacy budget: epsilon at delta under Accounting. In a run Epsilon holds against the adversary that the
+// fleet names, see [Total]. Over a lifetime (see [Composition]) it holds against all other members together.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
-	// EpsilonAll is the limit against all other members together. 0 is no limit in a run, and Epsilon over a lifetime. If it
-	// is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
+	// EpsilonAll is the limit against all other members together; 0 is no limit in a run, and Epsilon over a lifetime.
+	// If it is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. Under a limit for each client, releases that protect each record are refused.
+	// Unit is what the limit protects. A limit for each client refuses releases that protect each record.
 	Unit Unit `json:"unit,omitzero"`
 }
 
-// String returns the limit in words, with its adversary if it has one of its own.
+// String returns the limit in words, with its adversary if it names one.
 func (l Limit) String() string {
 	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
 	if l.Unit != Client {
@@ -40,7 +40,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s against %s, and %v against %s", text, WeakestNamed, l.EpsilonAll, AllOthers)
 }
 
-// Validate reports every field that is out of range.
+// Validate reports each field that is out of range.
 func (l Limit) Validate() error {
 	var f faults
 	f.want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
@@ -67,7 +67,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns what l means over a lifetime: EpsilonAll is Epsilon unless it is given.
+// lifelong returns the meaning of l over a lifetime: EpsilonAll defaults to Epsilon.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -76,7 +76,7 @@ func (l *Limit) lifelong() *Limit {
 	return l
 }
 
-// Left returns what may be spent beside spent; infinite where there is no limit.
+// Left returns what is left to spend after spent; infinite without a limit.
 func (l *Limit) Left(spent Total) Total {
 	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
 	if l == nil {
@@ -100,7 +100,7 @@ func (l *Limit) Left(spent Total) Total {
 	return left
 }
 
-// ErrUnit is wrapped by the error of a release that a limit of another unit cannot bound.
+// ErrUnit is wrapped by the error of a release that protects less than the limit.
 var ErrUnit = errors.New("the limit protects each client")
 
 // bounds refuses a release that protects less than the limit does.
@@ -112,7 +112,7 @@ func (l *Limit) bounds(u Unit, what string) error {
 		"set; want a limit for each record", what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error around ErrBudget if a total of after exceeds the limit, or maxSpend; before is for the text.
+// allows returns an error around ErrBudget if the total after exceeds the limit or maxSpend; before is for the text.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -144,14 +144,14 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 }
 
 // Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
-// may depend on everything released before it (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
-// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
+// may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
+// privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend
 }
 
-// NewFilter returns a filter that has counted nothing. A nil limit counts without refusing.
+// NewFilter returns an empty filter. A nil limit counts without refusing.
 func NewFilter(limit *Limit) (*Filter, error) {
 	if limit != nil { // within which some release can be made
 		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
@@ -161,9 +161,9 @@ func NewFilter(limit *Limit) (*Filter, error) {
 	return &Filter{limit: limit.clone()}, nil
 }
 
-// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A round that is already counted
-// costs nothing more, but must have the same parameters; rounds may be skipped, and a skipped one is gone. The error
-// wraps [ErrBudget] if the limit does not cover the release. On any error nothing is counted or may be released.
+// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A counted round costs nothing more
+// but must have the same parameters. Rounds may be skipped; a skipped round cannot be reserved later. If the limit does
+// not cover the release, the error wraps [ErrBudget]. After any error nothing is counted and nothing may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err == nil && !known {
@@ -172,13 +172,13 @@ func (f *Filter) Reserve(round int, g Gaussian) error {
 	return err
 }
 
-// Check returns the error that Reserve would return, and counts nothing.
+// Check returns the error that Reserve would return and counts nothing.
 func (f *Filter) Check(round int, g Gaussian) error {
 	_, err := f.check(round, g)
 	return err
 }
 
-// check reports whether the release is counted already, or else what keeps it from being so.
+// check reports whether the release is already counted, or why it cannot be.
 func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	if round < 1 || round > maxRound {
 		return false, fmt.Errorf("dpmech: round is %d, want 1..%d", round, maxRound)
@@ -204,14 +204,14 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	return false, f.limit.allows(f.Total(), f.totalWith(round, g), what)
 }
 
-// totalWith returns what Total is once a release is added.
+// totalWith returns Total as it is once a release is added.
 func (f *Filter) totalWith(round int, g Gaussian) Total {
 	with := Filter{spends: slices.Clone(f.spends)}
 	with.add(round, g)
 	return with.Total()
 }
 
-// add counts a release: in the last spend if it continues that, or in one of its own.
+// add counts a release in the last spend if it continues it, or in a new one.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
 		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
@@ -222,10 +222,10 @@ func (f *Filter) add(round int, g Gaussian) {
 	f.spends = append(f.spends, spendOf(round, 1, g))
 }
 
-// Total returns the cost of everything counted, in zCDP, rounded up.
+// Total returns the cost of all counted releases, in zCDP, rounded up.
 func (f *Filter) Total() Total { return sumSpends(f.spends) }
 
-// Last returns the highest round counted, 0 if there is none.
+// Last returns the highest counted round, 0 for none.
 func (f *Filter) Last() int {
 	if len(f.spends) == 0 {
 		return 0
@@ -233,7 +233,7 @@ func (f *Filter) Last() int {
 	return f.spends[len(f.spends)-1].last()
 }
 
-// Spends returns a copy of what is counted, in order of rounds.
+// Spends returns a copy of the counted releases in order of rounds.
 func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 
 // Limit returns a copy of the limit, nil if there is none.
@@ -246,8 +246,8 @@ type filterState struct {
 	Spends  []Spend `json:"releases"`
 }
 
-// State returns the filter as one JSON object without white space, for [LoadFilter]: about 100 bytes, and at most 90
-// more each time that the parameters change. Equal filters have equal states.
+// State returns the filter as compact JSON for [LoadFilter]: about 100 bytes, and at most 90 more for each change of
+// parameters. Equal filters have equal states.
 func (f *Filter) State() []byte {
 	state, err := json.Marshal(filterState{Version: 1, Limit: f.limit, Spends: append([]Spend{}, f.spends...)})
 	if err != nil {
@@ -256,7 +256,7 @@ func (f *Filter) State() []byte {
 	return state
 }
 
-// LoadFilter returns the filter of a state, which has to be, byte for byte, one that State returns.
+// LoadFilter returns the filter of a state, which must be byte for byte an output of State.
 func LoadFilter(state []byte) (*Filter, error) {
 	var s filterState
 	if err := ReadJSON(state, &s); err != nil {

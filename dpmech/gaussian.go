@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// maxRatio bounds sigma/R and R/sigma, so that every integer of a release fits 64 bits.
+// maxRatio bounds sigma/R and R/sigma, so that all integers of a release fit 64 bits.
 const maxRatio = 1 << 20
 
 // Bounds of [Gaussian].Clip.
@@ -17,19 +17,19 @@ const (
 	MaxClip = 1e30
 )
 
-// Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper), plus Gaussian noise of
-// standard deviation Sigma (sigma_dp,k) in every coordinate. The two belong together: neither says anything alone.
+// Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper) plus Gaussian noise of
+// standard deviation Sigma (sigma_dp,k) in each coordinate. Neither number says anything without the other.
 //
-// In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it from
-// everybody who does not know their keys.
+// In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it
+// from everybody who does not know their keys.
 type Gaussian struct {
-	Clip   float64 // R > 0, in units of the parameter vector
-	Sigma  float64 // standard deviation > 0 of the client's own noise, in the same units
-	Shared Shared
-	Unit   Unit // what is protected: with Record, Clip is R_s, the radius of each record's share of the update
+	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
+	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's own noise, in the same units
+	Shared Shared  `json:"shared,omitzero"`
+	Unit   Unit    `json:"unit,omitzero"` // what is protected: with Record, Clip is R_s, the radius of each record's share of the update
 }
 
-// String returns the parameters as they are told in errors.
+// String returns the parameters for error texts.
 func (g Gaussian) String() string {
 	text := fmt.Sprintf("clip %v and sigma %v", g.Clip, g.Sigma)
 	if g.Unit != Client {
@@ -42,7 +42,7 @@ func (g Gaussian) String() string {
 	return text
 }
 
-// Validate reports what keeps g from being a private release.
+// Validate reports why g is no private release.
 func (g Gaussian) Validate() error {
 	var errs []error
 	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
@@ -63,8 +63,9 @@ func (g Gaussian) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Rho returns the release's cost in zCDP against the adversary that the fleet names: 2R^2/sigma^2, with Shared.Effective
-// in place of sigma if noise is shared. It is the exact number rounded up to a float64, and +Inf if g is not valid.
+// Rho returns the cost of the release in zCDP against the adversary that the fleet names: 2R^2/sigma^2, with
+// Shared.Effective for sigma if noise is shared. The exact number is rounded up to a float64. It is +Inf if g is not
+// valid.
 func (g Gaussian) Rho() float64 {
 	if g.Shared.Effective > 0 {
 		return g.rho(g.Shared.Effective)
@@ -72,10 +73,11 @@ func (g Gaussian) Rho() float64 {
 	return g.rho(g.Sigma)
 }
 
-// RhoAll returns the cost against all other members together, who know all the noise that they share with the client:
+// RhoAll returns the cost against all other members together, who know all noise that they share with the client:
 // 2R^2/sigma^2 with its own sigma, rounded as Rho is.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
+// rho is Rho for an adversary who faces noise of the given standard deviation.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -88,7 +90,7 @@ func (g Gaussian) rho(faced float64) float64 {
 	return up
 }
 
-// times returns what n releases at a cost of rho spend: the exact product, rounded up.
+// times returns the cost of n releases at rho each, the exact product rounded up.
 func times(n int, rho float64) float64 {
 	total := float64(n) * rho
 	if math.FMA(float64(n), rho, -total) > 0 { // the rounding error, exactly
@@ -97,9 +99,9 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the sigma, or Shared.Effective, with which an update clipped to radius clip may be released rounds times
-// within (epsilon, delta) by the given accounting. It is rounded up to six digits, the same on every processor. It fails
-// if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// SigmaFor returns the sigma (or Shared.Effective) with which an update clipped to radius clip can be released rounds
+// times within (epsilon, delta). It is rounded up to six digits, the same on every processor. It fails if an argument
+// is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -115,8 +117,8 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 	return g.Sigma, g.Validate()
 }
 
-// MaxRounds returns how many releases with the parameters g fit into (epsilon, delta) by the given accounting: 0 to
-// 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// MaxRounds returns how many releases with the parameters g fit into (epsilon, delta): 0 to 2^31-1. It fails if an
+// argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
 	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err
@@ -136,7 +138,7 @@ func roundUp(x float64) float64 {
 	inverse := 1.0
 	for ; x*inverse < 1e5; inverse *= 10 {
 	}
-	// A number that already has six digits may sit a rounding error above itself.
+	// A number with six digits may be a rounding error above itself.
 	n := math.Ceil(x/unit*inverse - 1e-4)
 	return n * unit / inverse
 }

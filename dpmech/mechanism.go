@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Mechanism makes a client's releases. It is not safe for concurrent use. PROOF.md shows what a release guarantees.
+// Mechanism makes a client's releases. PROOF.md shows the guarantee. It is not safe for concurrent use.
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
@@ -17,8 +17,8 @@ type Mechanism struct {
 }
 
 // NewMechanism returns the mechanism for vectors of length dim >= 1. random gives uniform, independent bytes: on a
-// device [crypto/rand.Reader], in a simulation a seeded stream (and then the result protects nobody). A release
-// reads exactly 32 bytes of it.
+// device [crypto/rand.Reader], in a simulation a seeded stream (which protects nobody). A release reads exactly 32
+// bytes.
 func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if dim < 1 {
 		return nil, fmt.Errorf("dpmech: dimension is %d, want at least 1", dim)
@@ -33,34 +33,41 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 }
 
 // Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
-// the round's one release. s has the mechanism's length and the unit of g. An update that holds a NaN or an infinity
-// counts as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
+// the round's one release. s has the mechanism's length and the unit of g. An update with a NaN or an infinity counts
+// as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
 //
-// pairs is the noise that the client shares with its neighbors, one entry for each; only if g.Shared is set. Summed over
-// all members of a network, shared noise cancels exactly on the fine grid.
+// pairs is the noise shared with neighbors, one entry for each; it requires g.Shared. Summed over all members of a
+// network, shared noise cancels exactly on the fine grid.
 //
-// Release fails if lengths differ, g is not valid, or the source of randomness fails; then s is zero and must not be used.
+// Release fails if lengths differ, g is not valid or the source of randomness fails; s is then zero and must not be
+// used.
 func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	gamma, err := m.sumWhole(s, g, pairs)
 	return m.store(s, gamma, err)
 }
 
-// sumWhole adds the clipped update to the noise, in units of gamma.
+// sumWhole adds the clipped update to the noise, in units of gamma. The noise is below 2^62, the clip at most 2^48 and
+// shared noise below 2^60 (except with probability 2^-2900), so the sum fits.
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
-	if err := errors.Join(m.checkLength("update", len(s)), checkWhole(g)); err != nil {
-		return 0, err
+	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
+	if g.Unit != Client {
+		err = errors.Join(err, fmt.Errorf("dpmech: a whole update is released %v, want unit client, or rows", g.Unit.Each()))
 	}
-	gamma, scale, err := m.prepare(s, g, pairs)
+	if err == nil {
+		gamma, err = m.draw(g, pairs)
+	}
 	if err != nil {
 		return 0, err
 	}
+	scale := clip(s, g.Clip, gamma)
 	for i, x := range s {
 		m.noise[i] += onGrid(x, scale)
 	}
 	return gamma, nil
 }
 
-// store sets dst to the sum that noise holds in units of gamma, or to zero after an error, which it returns.
+// store sets dst to the sum in noise, or to zero after an error, which it returns. It clears the noise, which would
+// reveal the update.
 func (m *Mechanism) store(dst []float32, gamma float64, err error) error {
 	if err != nil {
 		clear(dst)
@@ -87,19 +94,19 @@ func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) err
 	return nil
 }
 
-// maxSteps bounds what ReleaseOnGrid returns. Noise stays below 2^22 steps but for a probability of 2^-700000.
+// maxSteps bounds a release on the wire grid. Noise stays below 2^22 steps except with probability 2^-700000.
 const maxSteps = 1 << 30
 
 // ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
-// step, rounded to the nearest integer, ties to the even one, and kept within -2^30..2^30. The same random bytes give
-// the same release as Release does, up to half a step and the rounding of its float32.
+// step, rounded to nearest (ties to even) and kept within -2^30..2^30. The same random bytes give the release of
+// Release up to half a step and the rounding of its float32.
 //
-// step is in [g.Sigma/2^12, g.Sigma]. If it is g.Sigma/2^W this is a rounding shift of the integer sum (of its leading
-// 53 bits). For any other step the sum is multiplied by one float64: a value closer than 2^-51 of its size to the middle
-// between two integers may go to either, the same one on every processor.
+// step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its leading
+// 53 bits). For any other step the sum is multiplied by one float64: a value closer than 2^-51 of its size to the
+// middle between two integers may go to either, the same one on every processor.
 //
 // dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
-// valid, or the source of randomness fails; then dst is zero too and must not be used.
+// valid or the source of randomness fails; dst is then zero and must not be used.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
 	gamma, err := 0.0, m.checkGrid(len(dst), step, g)
@@ -109,15 +116,7 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// checkWhole refuses what cannot be the release of a whole update.
-func checkWhole(g Gaussian) error {
-	if g.Unit != Client {
-		return fmt.Errorf("dpmech: a whole update is released %v, want unit client, or rows", g.Unit.Each())
-	}
-	return g.Validate()
-}
-
-// onWire returns the wire grid's number of a sum on the fine grid, ratio = gamma/step.
+// onWire returns the wire grid's number for a sum on the fine grid, ratio = gamma/step.
 func onWire(sum int64, ratio float64) int32 {
 	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
 }
@@ -138,17 +137,7 @@ func (m *Mechanism) checkLength(what string, n int) error {
 	return nil
 }
 
-// prepare draws the noise and clips: the release is then onGrid(s[i], scale) + noise[i], in units of gamma. The noise
-// is below 2^62, the clip at most 2^48 and what is shared below 2^60 (but for a probability of 2^-2900), so the sum
-// fits. The caller clears the noise: it would give the update away.
-func (m *Mechanism) prepare(s []float32, g Gaussian, pairs []Pair) (gamma, scale float64, err error) {
-	if gamma, err = m.draw(g, pairs); err != nil {
-		return 0, 0, err
-	}
-	return gamma, clip(s, g.Clip, gamma), nil
-}
-
-// draw draws all noise of a release, in units of gamma. After an error the mechanism holds no noise.
+// draw draws all noise of a release in units of gamma. After an error the mechanism holds no noise.
 func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 	shift := gridBits(g, len(m.noise))
 	err = m.normal.fill(m.noise, shift)
@@ -162,8 +151,8 @@ func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 	return math.Ldexp(g.Sigma, -shift), nil
 }
 
-// gridBits returns M, where gamma = sigma/2^M: at least 28, and more if that is needed for the quantisation of the
-// whole vector, gamma*sqrt(d), to stay below 2^-16 R. A valid g never needs more than 50 as long as d is below 2^28.
+// gridBits returns M, where gamma = sigma/2^M: at least 28, and enough to keep the quantization of the whole vector,
+// gamma*sqrt(d), below 2^-16 R. A valid g needs at most 50 as long as d is below 2^28.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)

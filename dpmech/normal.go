@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// normal draws round(2^M * Z), Z standard normal, without approximation, with the fast sampler of cells.go or, with the
-// build tag isochronous, that of isochronous.go.
+// normal draws round(2^M * Z), Z standard normal, exactly: with the fast sampler of cells.go or, under the build tag
+// isochronous, with that of isochronous.go.
 type normal struct {
 	random io.Reader
 	steady bool // draws with the isochronous sampler in every build
@@ -17,9 +17,9 @@ type normal struct {
 	left   int
 }
 
-// fill draws round(2^shift * Z), to nearest, for every element of dst; shift is in 0..50. It reads exactly 32 bytes of
-// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) that all of this call's words come from. If
-// the source fails, dst is zero.
+// fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads exactly 32 bytes of
+// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) of all words of this call. If the source
+// fails, dst is zero.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])
@@ -30,7 +30,7 @@ func (n *normal) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// expand draws what fill draws, with the words that n.key makes, and leaves neither in memory.
+// expand draws with the words of n.key and leaves neither key nor words in memory.
 func (n *normal) expand(dst []int64, shift int) {
 	n.chacha.Seed(n.key)
 	n.left = 0
@@ -57,8 +57,8 @@ func (n *normal) word() uint64 {
 	return w
 }
 
-// round turns |Z|, whose digits up to the 52nd after the binary point are x, into round(2^shift |Z|), with a minus sign
-// if negative is 1. A tie has probability 0. |Z| >= 2^12, with a probability below exp(-2^23), does not fit x.
+// round returns round(2^shift |Z|), negated if negative is 1, for |Z| with the digits x up to the 52nd after the binary
+// point. A tie has probability 0. |Z| >= 2^12, with a probability below exp(-2^23), does not fit x.
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

@@ -6,25 +6,25 @@ import (
 	"math"
 )
 
-// Shared is the noise of a release that cancels in the network: for each neighbor, or for each of some other members, a
-// Gaussian vector w that only the two of them know, which one adds and the other subtracts (Allouah et al., "The privacy power of correlated noise in
-// decentralized learning", arXiv 2405.01031).
+// Shared is noise that cancels in the network (Allouah et al., "The privacy power of correlated noise in decentralized
+// learning", arXiv 2405.01031): for each neighbor, or each of some other members, a Gaussian vector w that only the two
+// know, which one adds and the other subtracts.
 type Shared struct {
-	// Sigma is the standard deviation of w in every coordinate: the client's own sigma times a power of two, so that w is an
-	// integer vector on the same grid and cancels exactly.
+	// Sigma is the standard deviation of w in each coordinate: the client's own sigma times a power of two, so that w
+	// is an integer vector on the same grid and cancels exactly.
 	Sigma float64 `json:"sigma"`
-	// Effective is the standard deviation of the remaining noise against an adversary who sees all releases and knows all
-	// that Colluders members know: sigma times the root of the graph's least conductance, rounded down.
+	// Effective is the standard deviation of the noise left against an adversary who sees all releases and knows what
+	// Colluders members know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
-	// Absent is how many members may vanish while the others go on sharing noise, 0 or more. Effective does not count noise
-	// of Colluders and Absent members, and holds if no more vanish: see PROOF.md, part 3.
+	// Absent is how many members may vanish while the others keep sharing noise, 0 or more. Effective excludes the
+	// noise of Colluders and Absent members and holds if no more vanish, see PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
-	// Partners, if not 0, is with how many other members each shares noise, whether they are its neighbors or not.
+	// Partners, if not 0, is how many other members each shares noise with, neighbors or not.
 	Partners int `json:"partners,omitempty"`
 }
 
-// Adversary names against whom [Gaussian.Rho] holds; without shared noise that is [Everybody].
+// Adversary names the adversary of [Gaussian.Rho], [Everybody] without shared noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
 func (s Shared) adversary() adversary {
@@ -34,7 +34,7 @@ func (s Shared) adversary() adversary {
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
-// with names those with whom a member shares noise.
+// with names the members that share noise with one.
 func (s Shared) with() string {
 	if s.Partners > 0 {
 		return fmt.Sprintf("each of %d members", s.Partners)
@@ -42,7 +42,7 @@ func (s Shared) with() string {
 	return "each neighbor"
 }
 
-// Bounds of the ratio of the shared sigma to a client's own, as powers of two.
+// Bounds of the shared sigma over the client's own, as powers of two.
 const (
 	leastShared = -4
 	mostShared  = 10
@@ -71,8 +71,8 @@ func (s Shared) validate(g Gaussian) error {
 	return errors.Join(errs...)
 }
 
-// Alone returns the noise of a release without shared noise in a run whose releases have it: the first sigma*2^n that is
-// not below Shared.Effective, so that the release lies on the same grids and costs no more.
+// Alone returns the noise of a release that shares none in a run whose other releases do: the first sigma*2^n not below
+// Shared.Effective, so that it lies on the same grids and costs no more.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {
@@ -89,7 +89,7 @@ type Pair struct {
 	Subtract bool // one end adds the vector, the other one subtracts it
 }
 
-// share adds the vectors of pairs to the noise of a release. Both ends draw the same one with the isochronous sampler.
+// share adds the vectors of pairs to the noise of a release. Both ends draw them with the isochronous sampler.
 func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	n, _ := g.Shared.exponent(g.Sigma)
 	switch {

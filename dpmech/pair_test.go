@@ -58,10 +58,11 @@ func TestSharedNoiseCancels(t *testing.T) {
 				for c := range s {
 					s[c] = r.Float32() - 0.5
 				}
-				_, scale, err := mech.prepare(s, g, m.pairs[i])
+				gamma, err := mech.draw(g, m.pairs[i])
 				if err != nil {
 					t.Fatal(err)
 				}
+				scale := clip(s, g.Clip, gamma)
 				for c, x := range s {
 					total[c] += onGrid(x, scale) + mech.noise[c]
 				}

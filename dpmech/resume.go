@@ -2,21 +2,21 @@ package dpmech
 
 import "fmt"
 
-// CheckResume decides whether a node may continue a run from what it finds after a crash. saved is the release of its
-// newest durable state, 0 for none. reserved is the last round of the run in the ledger, and marked the last one below
-// the ledger's high-water mark. An error means that a state was lost or set back: going on could make a release a
-// second time with other noise, which would query the data a second time.
+// CheckResume decides whether a node may continue a run after a crash. saved is the release of its newest durable
+// state, 0 for none; reserved is the run's last round in the ledger; marked is the last one below the ledger's
+// high-water mark. An error means that a state was lost or set back: continuing could repeat a release with other
+// noise, a second query of the data.
 //
-// The rule rests on the order in which a node works: ledger line k, draw, state k, mark k, send, and only then ledger
-// line k+1. Each is durable before the next begins.
+// The rule rests on the order of a node's work: ledger line k, draw, state k, mark k, send, and only then ledger line
+// k+1. Each step is durable before the next begins.
 //
-//   - marked > saved: refused. The release may have been sent, and the state that could send the same bytes is gone.
+//   - marked > saved: refused. The release may have been sent, and the state with its bytes is gone.
 //   - reserved > saved+1: refused. Line k+1 is written after state k, so a state was lost.
-//   - Otherwise the node continues, and sends again what is saved. If reserved = saved+1, the noise of that round may
-//     have been drawn. But it has no mark, so nothing that depends on the draw has left the device, and a fresh one
-//     costs nothing more.
+//   - Otherwise the node continues and sends the saved release again. If reserved = saved+1, the noise of that round
 //
-// So if one of state, lines and mark is set back, no round is released twice: see "The order of duties" in PROOF.md.
+// may have been drawn, but without a mark nothing that depends on it left the device: a fresh draw costs nothing more.
+//
+// So if one of state, lines and mark is set back, no round is released twice, see "The order of duties" in PROOF.md.
 // reserved < saved is no loss: cool-down rounds have no lines, and a run may have begun without a ledger.
 func CheckResume(saved, reserved, marked int) error {
 	const state = "and the newest state is of release"

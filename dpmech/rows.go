@@ -6,15 +6,15 @@ import (
 	"math/bits"
 )
 
-// Rows are a client's contributions in a round that protects each record: a row of d numbers for each of its records,
-// where d is the mechanism's length. A row may depend on its own unit's records and on released values only: then
-// replacing one unit replaces one clipped row of the sum, see part 4 of PROOF.md.
+// Rows are a client's contributions to a round that protects each record: a row of d numbers for each record, where d
+// is the mechanism's length. A row may depend only on its own unit's records and on released values, so that replacing
+// one unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
 	Values []float32 // the rows, one after the other, those of a unit together; not changed
-	// Places is how many rows a unit has, the same number for all units of a network (r_max): 1 if the unit is a record,
-	// more if it is a person; 0 means 1. Rows of a unit are added in their order, in float32, and clipped together.
+	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 if the unit is a record,
+	// more if it is a person; 0 means 1. The rows of a unit are added in order, in float32, and clipped together.
 	Places int
-	// Factor multiplies each unit's row before it is clipped: -eta/m_bar, or 1. It is public, of size 1e-100..1e100.
+	// Factor multiplies each unit's row before it is clipped: -eta/m_bar, or 1. It is public and of size 1e-100..1e100.
 	Factor float64
 	// Most is the largest number of units of any member (m_max). It is public and bounds the integers of the sum.
 	Most int
@@ -22,7 +22,7 @@ type Rows struct {
 
 const mostSum = 1 << 61 // of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
 
-// CheckRows reports whether releases with the parameters of g, of dim numbers each, can hold the sum of so many clipped
+// CheckRows returns an error if releases of dim numbers with the parameters of g cannot hold the sum of most clipped
 // rows exactly: most*g.Clip is at most 2^61 steps of the fine grid. All arguments are public, and so is the answer.
 func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
@@ -43,15 +43,15 @@ func CheckRows(g Gaussian, dim, most int) error {
 }
 
 // ReleaseRows sets dst, of the mechanism's length, to the exact sum of the clipped rows plus noise: the data-dependent
-// part of a round's one release in a run that protects each record.
+// part of the one release of a round that protects each record.
 //
-// Every unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and put on the fine
-// grid. A row that is not finite counts as the zero row. The integers are added without rounding, so the sum does not
-// depend on the order, and replacing one unit moves it by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and
-// pairs are those of [Mechanism.Release]; the noise is drawn before a row is read.
+// Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and put on the fine
+// grid. A row that is not finite counts as zero. The integers are added exactly, so the sum does not depend on the
+// order, and replacing one unit moves it by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are
+// those of [Mechanism.Release]; the noise is drawn before a row is read.
 //
-// ReleaseRows fails if a length differs, g, Places, Factor or Most is out of range, or the source of randomness fails;
-// then dst is zero and must not be used.
+// ReleaseRows fails if a length differs, g, Places, Factor or Most is out of range or the source of randomness fails;
+// dst is then zero and must not be used.
 func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...Pair) error {
 	gamma, err := 0.0, m.checkLength("destination", len(dst))
 	if err == nil {
@@ -60,7 +60,7 @@ func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...P
 	return m.store(dst, gamma, err)
 }
 
-// ReleaseRowsOnGrid makes the release of [Mechanism.ReleaseRows] on the wire grid, with dst in units of step as in
+// ReleaseRowsOnGrid is [Mechanism.ReleaseRows] on the wire grid, with dst in units of step as in
 // [Mechanism.ReleaseOnGrid].
 func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step float64, pairs ...Pair) error {
 	gamma, err := 0.0, m.checkGrid(len(dst), step, g)
@@ -70,7 +70,7 @@ func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step f
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// checkRows reports what keeps rows from being summed. It depends on public numbers only.
+// checkRows reports why rows cannot be summed. It depends on public numbers only.
 func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	if err := CheckRows(g, len(m.noise), rows.Most); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, e
 	return gamma, nil
 }
 
-// rowSum clips rows of one release. It is scratch of a [Mechanism], and holds nothing between releases.
+// rowSum clips the rows of one release. It is scratch of a [Mechanism] and holds nothing between releases.
 type rowSum struct {
 	whole []int64   // one clipped row, in units of gamma
 	unit  []float32 // the sum of one unit's rows
@@ -143,8 +143,8 @@ func (s *rowSum) together(rows []float32) []float32 {
 	return s.unit
 }
 
-// clip sets whole to the projection of factor*row onto the ball, and reports whether that is other than zero. It tries
-// the two scales of the function clip, whose error bound has room for the rounding by factor.
+// clip sets whole to the projection of factor*row onto the ball and reports whether that is not zero. It tries the two
+// scales of the function clip, whose error bound leaves room for the rounding by factor.
 func (s *rowSum) clip(row []float32) bool {
 	sum := squares(row)
 	if !(sum <= math.MaxFloat64) || sum == 0 {
@@ -160,7 +160,7 @@ func (s *rowSum) clip(row []float32) bool {
 	return s.fits(row, scale*(1-0x1p-53*float64(len(row)+16)))
 }
 
-// squares returns the sum of squares, of every fourth number each in order, and of these four.
+// squares returns the sum of squares: four interleaved sums in order, then their sum.
 func squares(row []float32) float64 {
 	var a, b, c, d float64
 	for ; len(row) >= 4; row = row[4:] {
@@ -175,7 +175,7 @@ func squares(row []float32) float64 {
 	return (a + b) + (c + d)
 }
 
-// fits sets whole to onGrid(row, scale), and reports whether that is in the ball: in integers, without a rounding.
+// fits sets whole to onGrid(row, scale) and reports, by integer arithmetic, whether that is in the ball.
 func (s *rowSum) fits(row []float32, scale float64) bool {
 	if !s.narrow {
 		for i, x := range row {
@@ -192,7 +192,7 @@ func (s *rowSum) fits(row []float32, scale float64) bool {
 		most |= abs
 		sum += abs * abs
 	}
-	// No square was cut off if all numbers are within the radius, or below the power of two that follows it.
+	// No square was cut off if all numbers are within the radius or below the power of two that follows it.
 	if most > s.ball.radius {
 		return s.ball.holds(row, scale)
 	}

@@ -2,6 +2,6 @@
 
 package dpmech
 
-// Sampler names the sampler that releases draw their noise with: "cells", the fast one, or "isochronous", whose running
-// time says nothing about the draws, if the program was built with the tag isochronous. Both are exact.
+// Sampler names the noise sampler of this build: "cells", the fast one, or, with the build tag isochronous,
+// "isochronous", whose running time reveals nothing about the draws. Both are exact.
 const Sampler = "cells"

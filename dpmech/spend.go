@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxRound bounds the number of a round, so that it is an int on every processor.
+	// maxRound bounds round numbers, so that they fit an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend bounds a total in zCDP: above, nothing is protected, and epsilon cannot be computed.
+	// maxSpend bounds a total in zCDP. A larger one protects nothing, and its epsilon cannot be computed.
 	maxSpend = 1e6
 )
 
-// Spend is a number of releases in consecutive rounds, all made with the same parameters.
+// Spend is a number of releases in consecutive rounds with the same parameters.
 type Spend struct {
 	First  int     `json:"first"`  // the round of the first of them, at least 1
 	Rounds int     `json:"rounds"` // how many, at least 1
@@ -23,8 +23,8 @@ type Spend struct {
 	Unit   Unit    `json:"unit,omitzero"`
 }
 
-// Total returns what the releases cost in zCDP, Rounds*2R^2/sigma^2, rounded up, the same on every processor. It is +Inf
-// if the parameters are not valid.
+// Total returns the cost of the releases in zCDP, Rounds*2R^2/sigma^2, rounded up, the same on every processor. It is
+// +Inf if the parameters are not valid.
 func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
 
 func (s Spend) gaussian() Gaussian {
@@ -51,7 +51,7 @@ func (s Spend) validate() error {
 	return bounded(s.Total().All)
 }
 
-// bounded reports that a total exceeds maxSpend.
+// bounded returns an error if a total exceeds maxSpend.
 func bounded(rho float64) error {
 	if rho <= maxSpend {
 		return nil
@@ -60,8 +60,8 @@ func bounded(rho float64) error {
 		rho, float64(maxSpend))
 }
 
-// validateSpends reports what keeps list from being what a [Filter] has counted: in order of rounds, with a new spend only
-// where parameters change or rounds are skipped.
+// validateSpends reports why list is not the count of a [Filter]: in order of rounds, with a new spend only where
+// parameters change or rounds are skipped.
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {
@@ -92,7 +92,7 @@ func sumSpends(list []Spend) (sum Total) {
 	return sum
 }
 
-// sumUp returns a+b rounded up to a float64, for costs: not negative, and not near the ends of the range.
+// sumUp returns a+b rounded up, for costs: not negative, and far from the ends of the range.
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadJSON reads exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal] it refuses unknown and duplicate fields,
-// names with capital letters, and more than one value.
+// ReadJSON reads exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal] it refuses unknown and duplicate
+// fields, names with capital letters and further values.
 func ReadJSON(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("not valid UTF-8")
@@ -51,7 +51,7 @@ func ReadJSON(data []byte, v any) error {
 	return err
 }
 
-// jsonPlace returns a place as the file has it: without the names of embedded types.
+// jsonPlace returns a field's path without the names of embedded types.
 func jsonPlace(field string) string {
 	names := slices.DeleteFunc(strings.Split(field, "."), func(name string) bool {
 		return strings.ContainsFunc(name, unicode.IsUpper)
@@ -59,7 +59,7 @@ func jsonPlace(field string) string {
 	return cmp.Or(strings.Join(names, "."), "the file")
 }
 
-// jsonWords says what a Go type is in JSON.
+// jsonWords returns the JSON name of a Go kind.
 func jsonWords(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Bool:
@@ -76,8 +76,8 @@ func jsonWords(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-// uniqueNames refuses an object, at any depth of a valid JSON value, with a duplicate field or a name that is not of small
-// letters, digits and underscores: package json ignores case.
+// uniqueNames refuses an object, at any depth of a valid JSON value, with a duplicate field or a name of other than
+// small letters, digits and underscores: package json ignores case.
 func uniqueNames(data []byte) error {
 	var open []map[string]bool // the names so far of each object around this place; nil for an array
 	for i := 0; i < len(data); i++ {
@@ -104,7 +104,7 @@ func uniqueNames(data []byte) error {
 				return fmt.Errorf("unknown field %.64q, want a name of small letters", name)
 			}
 			if known[name] {
-				return fmt.Errorf("field %s is there twice", name)
+				return fmt.Errorf("field %s is given twice", name)
 			}
 			known[name] = true
 		}
@@ -112,8 +112,8 @@ func uniqueNames(data []byte) error {
 	return nil
 }
 
-// sameNames reports every field that only one of two decoded JSON values has. path is the place of both, empty for a whole
-// file.
+// sameNames reports each field that only one of two decoded JSON values has. path is the place of both, empty for a
+// whole file.
 func (f *faults) sameNames(path string, have, want any) {
 	switch want := want.(type) {
 	case []any:
@@ -137,20 +137,20 @@ func (f *faults) sameNames(path string, have, want any) {
 	}
 }
 
-// faults are what is wrong with a value.
+// faults are the errors of a value.
 type faults []error
 
-// want adds a fault unless ok.
+// want adds an error unless ok.
 func (f *faults) want(ok bool, format string, args ...any) {
 	if !ok {
 		*f = append(*f, fmt.Errorf("dpmech: "+format, args...))
 	}
 }
 
-// at adds the faults in err, if there are any, with their place.
+// at adds the errors in err with their place.
 func (f *faults) at(where string, err error) { *f = append(*f, within(where, err)) }
 
-// within says of every fault in err where it is: "dpmech: where: fault".
+// within puts the place before each error in err: "dpmech: where: error".
 func within(where string, err error) error {
 	if err == nil {
 		return nil
@@ -162,7 +162,7 @@ func within(where string, err error) error {
 	return errors.Join(errs...)
 }
 
-// names are a type, and the names of its values 0, 1, ...
+// names are a type and the names of its values 0, 1, ...
 type names []string
 
 // of returns the name of a value, or type and number if it has none.
@@ -173,7 +173,7 @@ func (n names) of(value int) string {
 	return n[value+1]
 }
 
-// text returns the name of a value, and an error if it has none.
+// text returns the name of a value, or an error if it has none.
 func (n names) text(value int) ([]byte, error) {
 	name := []byte(n.of(value))
 	return name, n.parse(&value, name)
@@ -190,7 +190,7 @@ func (n names) parse(value *int, name []byte) error {
 	return nil
 }
 
-// validName reports why s cannot stand for a run, a member or a data set in a file that people read.
+// validName reports why s cannot name a run, a member or a data set.
 func validName(what, s string) error { return validText(what, s, 200) }
 
 // validText reports why s is not 1 to most bytes of text on one line, safe to show on a terminal.

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// decimals is how many an epsilon has in a text.
+// decimals of an epsilon in a text.
 const decimals = 3
 
-// Text returns the certificate as a page that needs no knowledge of the field. It does not verify.
+// Text returns the certificate as a page for readers without knowledge of the field. It does not verify.
 func (c *Certificate) Text() string {
 	p := new(page)
 	p.WriteString("PRIVACY CERTIFICATE\n\n")
@@ -72,7 +72,7 @@ func (c *Certificate) Text() string {
 	return p.String()
 }
 
-// signedText says what signatures there are. None of them is checked here.
+// signedText describes the signatures, which are not checked here.
 func (c *Certificate) signedText() string {
 	if c.Signature == "" {
 		return "NO: anybody can have written this"
@@ -91,10 +91,10 @@ func (c *Certificate) signedText() string {
 func (c *Certificate) freeText() string {
 	var free []string
 	if c.Mixing > 0 {
-		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, in which nobody looks at data", c.Mixing))
+		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, which use no data", c.Mixing))
 	}
 	if c.Cooldown > 0 {
-		free = append(free, fmt.Sprintf("%d rounds of cool-down, in which nobody looks at data", c.Cooldown))
+		free = append(free, fmt.Sprintf("%d rounds of cool-down, which use no data", c.Cooldown))
 	}
 	if c.Averaged {
 		free = append(free, "the averaged model, which is made of releases")
@@ -105,7 +105,7 @@ func (c *Certificate) freeText() string {
 	return strings.Join(free, "; ")
 }
 
-// page is text with names on the left and values, wrapped, beside them.
+// page is text with names on the left and wrapped values beside them.
 type page struct{ strings.Builder }
 
 const (
@@ -129,7 +129,7 @@ func (p *page) item(name, format string, args ...any) {
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// visible replaces control characters, as a certificate of others may be shown before it is verified.
+// visible replaces control characters: a foreign certificate may be shown before it is verified.
 func visible(r rune) rune {
 	if strconv.IsPrint(r) {
 		return r
@@ -137,7 +137,7 @@ func visible(r rune) rune {
 	return '?'
 }
 
-// cost writes the other ways to state a cost against its adversary.
+// cost writes the other forms of a cost.
 func (p *page) cost(c Cost, unit Unit) {
 	named := ""
 	if c.AgainstAll != nil {

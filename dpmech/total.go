@@ -4,16 +4,16 @@ import "fmt"
 
 // Names of adversaries in a [Figure].
 const (
-	// Everybody is the adversary of a cost that holds whoever works together.
+	// Everybody is the adversary of a cost that holds whoever colludes.
 	Everybody = "everybody else together"
-	// AllOthers is the stronger of the two adversaries of releases that share noise: the members know that noise.
+	// AllOthers is the stronger adversary of releases that share noise: the other members know that noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the other one if the runs, and so their adversaries, are not known.
+	// WeakestNamed is the weaker adversary if the runs, and so their adversaries, are not known.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
-// Total is what releases cost in zCDP, rounded up, against two adversaries; without shared noise both costs are the same.
-// Totals of several runs add up, against the weakest of the adversaries that the runs name.
+// Total is the cost of releases in zCDP, rounded up, against two adversaries; without shared noise the costs are equal.
+// Totals of several runs add up, against the weakest of their adversaries.
 type Total struct {
 	Rho float64 // outsiders, with at most as many members as the least Shared.Colluders of all releases
 	All float64 // all other members together
@@ -27,7 +27,7 @@ type Figure struct {
 	Rho       float64 // zCDP, rounded up
 }
 
-// Figures returns each cost with its adversary: one figure against [Everybody] if both costs are the same, otherwise two,
+// Figures returns each cost with its adversary: one figure against [Everybody] if both costs are equal, otherwise two,
 // the second against [AllOthers].
 func (t Total) Figures() []Figure {
 	if t.Rho == t.All {
@@ -45,19 +45,19 @@ func (t Total) plus(u Total) Total {
 	return Total{Rho: sumUp(t.Rho, u.Rho), All: sumUp(t.All, u.All), weakest: t.weakest.or(u.weakest)}
 }
 
-// Total returns what n releases with the parameters of g cost.
+// Total returns the cost of n releases with the parameters g.
 func (g Gaussian) Total(n int) Total {
 	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
 }
 
-// adversary is whoever sees all releases, together with any colluders members. The zero value is everybody else.
+// adversary sees all releases and knows what colluders members know. The zero value is everybody else.
 type adversary struct {
 	shared            bool // the releases share noise
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the adversary of the sum of two costs: with the fewest colluders, and the fewest absent members where these
-// count at all.
+// or returns the adversary of the sum of two costs: the fewest colluders, and the fewest absent members where these
+// count.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:
@@ -86,7 +86,7 @@ func (a adversary) String() string {
 	return text + vanishing(a.absent)
 }
 
-// vanishing ends a statement that holds if no more members vanish.
+// vanishing ends a statement that holds only while at most absent members vanish.
 func vanishing(absent int) string {
 	switch absent {
 	case 0:

@@ -6,24 +6,24 @@ import (
 )
 
 // trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0,
-// 1); u and y are the first 64 digits of each, the others are still to be drawn.
+// 1); u and y are their first 64 digits, the others are yet to be drawn.
 type trial struct {
 	peak, base, span uint64
 	k, u, y          uint64
 	down, bits       uint
 }
 
-// height returns the left side for down = 0, rounded down; with digits yet unknown it is less than two units more.
+// height returns the left side for down = 0, rounded down. With the undrawn digits it is less than two units more.
 func (t *trial) height() uint64 {
 	h, _ := bits.Mul64(t.y, t.span)
 	return t.base + h
 }
 
-// band is how far the two sides must be apart, as computed, for the comparison to be certain: see PROOF.md.
+// band is how far apart the two computed sides must be for a certain comparison, see PROOF.md.
 const band = 8
 
-// compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if the sides are
-// closer than band; otherwise the left side is above. Both are below 2^62. It takes the same time whatever they are.
+// compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if they are closer
+// than band; otherwise the left side is above. Both are below 2^62. Its running time is constant.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)
 	_, notAbove := bits.Sub64(left, right+band, 0)
@@ -39,8 +39,8 @@ var taylor = func() (c [17]uint64) {
 	return c
 }()
 
-// expNeg returns 2^63*exp(-z/2^64) for z below 0.53*2^64, with an error of less than 3: the even and the odd terms of
-// the Taylor polynomial of degree 16. It takes the same time for every z.
+// expNeg returns 2^63*exp(-z/2^64) for z below 0.53*2^64, with an error below 3: the even and odd terms of the Taylor
+// polynomial of degree 16. Its running time is constant.
 func expNeg(z uint64) uint64 {
 	square, _ := bits.Mul64(z, z)
 	even, odd := taylor[16], taylor[15]
@@ -60,7 +60,7 @@ func scaled(a, e uint64) uint64 {
 	return hi<<1 | lo>>63
 }
 
-// exact decides the comparison in interval arithmetic: while the two sides overlap, word draws 64 more digits of both.
+// exact decides the comparison in interval arithmetic. While the sides overlap, word draws 64 more digits of both.
 func (t *trial) exact(word func() uint64) bool {
 	u, y := new(big.Int).SetUint64(t.u), new(big.Int).SetUint64(t.y)
 	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(t.peak), big.NewInt(1)
@@ -89,7 +89,7 @@ func (t *trial) exact(word func() uint64) bool {
 }
 
 // expBounds returns integers around 2^p * exp(-X^2/2), X = x/2^scale: Taylor's series at X^2/2^(1+halved) < 1/2, then
-// squarings. With 64+halved guard bits the error is below 1 as long as there are fewer than 2^32 bits.
+// squarings. With 64+halved guard bits the error is below 1 up to 2^32 bits.
 func expBounds(x *big.Int, scale, p uint) (least, most *big.Int) {
 	v := new(big.Int).Mul(x, x)
 	scale = 2*scale + 1

@@ -6,8 +6,8 @@ type Unit int
 const (
 	// Client protects the whole data set of a client, the unit of the paper. Its cost bounds that of each record.
 	Client Unit = iota
-	// Record protects each record of a client, or each person if a unit of [Rows] is a person. The numbers of records are
-	// public. It does not protect the whole data set.
+	// Record protects each record of a client, or each person if a unit of [Rows] is a person, but not the whole data
+	// set. The numbers of records are public.
 	Record
 )
 
@@ -22,10 +22,10 @@ func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
 // UnmarshalText sets u to the unit of a name; no name means Client.
 func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), name) }
 
-// Each ends a statement of a cost for people: "for each client", "for each record".
+// Each ends a statement of a cost: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase is Each with a space before it, or nothing for the unit of the paper, whose texts name the client.
+// phrase is Each after a space, or nothing for the unit of the paper, whose texts name the client.
 func (u Unit) phrase() string {
 	if u == Client {
 		return ""
@@ -33,7 +33,7 @@ func (u Unit) phrase() string {
 	return " " + u.Each()
 }
 
-// protected is what a certificate calls the unit.
+// protected is the unit's name in a certificate.
 func (u Unit) protected() string {
 	if u == Record {
 		return "one record of one client"
@@ -41,7 +41,7 @@ func (u Unit) protected() string {
 	return "one client's whole data set"
 }
 
-// adjacency is the change of the unit that a certificate's guarantee compares.
+// adjacency is the change that a certificate's guarantee compares.
 func (u Unit) adjacency() string {
 	if u == Record {
 		return "the record is replaced by any other, and the numbers of records stay"
@@ -49,7 +49,7 @@ func (u Unit) adjacency() string {
 	return "the data set is replaced by any other"
 }
 
-// Conditions returns the assumptions of the unit, which every certificate of it lists under conditional_on; none for
+// Conditions returns the assumptions of the unit that every certificate of it lists under conditional_on; none for
 // Client.
 func (u Unit) Conditions() []string {
 	if u != Record {
@@ -63,7 +63,7 @@ func (u Unit) Conditions() []string {
 	}
 }
 
-// notCoveredRecord is what a certificate of releases that protect each record does not cover in addition.
+// notCoveredRecord extends notCovered for releases that protect each record.
 const notCoveredRecord = "a client's whole data set: what is stated holds for one record"
 
 // unitOf returns what the cost of spends protects: each record if any of them does.

@@ -12,15 +12,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// In all fault schedules of this package p is a probability; below 0 it counts as 0, above 1 as 1. Two schedules of one
-// kind draw independently if their seeds differ; schedules of different kinds always do.
+// In all fault schedules p is a probability, cut to [0, 1]. Two schedules draw independently if their seeds or kinds
+// differ.
 
 var (
 	onTime = []int{0}
 	twice  = []int{0, 0}
 )
 
-// The kinds of draws, each with random numbers of its own. Package sim uses 8.
+// The kinds of draws, each with its own random numbers. Package sim uses 8.
 const (
 	kindDrop    = iota + 1
 	kindChannel // of GilbertElliott in bursts_test.go, as is kindBurst
@@ -39,7 +39,7 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 	return &s
 }
 
-// either returns a schedule that treats each message as hit with probability p, and leaves it on time otherwise.
+// either returns a schedule that hits each message with probability p.
 func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {
@@ -62,8 +62,8 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
 }
 
-// Chain applies several fault schedules to each message: each one to every copy that the ones before let through.
-// Delays add up.
+// Chain applies several fault schedules to each message, each to every copy that the earlier ones let through. Delays
+// add up.
 func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		delays := onTime
@@ -80,9 +80,9 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	}
 }
 
-// Faulty returns the transport of member number self of a network, with a fault schedule for what it sends. members are
-// the names of all, by number; tick is how long one tick of delay lasts. Late frames and second copies go to inner from
-// goroutines that Close ends. Close closes inner.
+// Faulty returns the transport of member number self with a fault schedule for what it sends. members are all names, by
+// number; tick is the length of one tick of delay. Late frames and second copies go to inner from goroutines that Close
+// ends. Close closes inner.
 func Faulty(
 	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {

@@ -10,15 +10,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Objective is an oracle with a known minimum: a function of d parameters for each of m samples. Its values lie from 0 to
-// 1. It is the same to the bit on every processor, never changes, and is safe for concurrent use.
+// Objective is an oracle with a known minimum: a function of d parameters for each of m samples, with values in [0, 1].
+// It is the same to the bit on every processor and safe for concurrent use.
 type Objective struct {
 	rows  [][]float64 // by sample
 	least []float64   // the minimizer of the mean
 	at    func(x []float32, sample int) float64
 }
 
-// everybody is the number under which what all clients share is drawn.
+// everybody addresses the draws that all clients share.
 const everybody = math.MaxUint32
 
 // eighths returns n draws from -1, -7/8, ..., 1.
@@ -31,7 +31,7 @@ func eighths(seed uint64, client, component uint32, n int) []float64 {
 	return x
 }
 
-// newObjective draws what all losses have: a common point and a row for each sample, with coordinates from -1 to 1.
+// newObjective draws a common point and a row for each sample, with coordinates in [-1, 1].
 func newObjective(seed uint64, client, dim, samples int) *Objective {
 	l := &Objective{least: eighths(seed, everybody, 0, dim)}
 	for h := range max(0, samples) {
@@ -41,8 +41,8 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 }
 
 // SquaredProbability returns client's loss (s(a·x) - y)², with the sigmoid s, features a in [-1, 1]^d of each sample
-// and y = s(a·x*). It lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d that is the same for all clients of
-// a seed; it is the only one if there are samples in every direction. The paper's loss is the same with y of 0 or 1.
+// and y = s(a·x*). It lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d common to all clients of a seed; it
+// is unique if there are samples in every direction. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	var target []float64 // by sample
@@ -66,9 +66,9 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
-// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|², and a c in [1/2, 3/2] for each sample. It lies in
-// [0, 1), is convex near its minimum and not farther away, and almost flat far away. The minimum is 0, at a point x* in
-// [-1, 1]^d that is the same for all clients of a seed.
+// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|² and a c in [1/2, 3/2] for each sample. It lies in
+// [0, 1), is convex near its minimum only, and almost flat far away. The minimum is 0, at a point x* in [-1, 1]^d
+// common to all clients of a seed.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	steepness := eighths(seed, uint32(client), everybody, samples)
@@ -87,7 +87,7 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	return l
 }
 
-// Loss implements [zoest.Oracle]. It fails if x has not length d, or the sample is not one of 0..m-1.
+// Loss implements [zoest.Oracle]. It fails if x does not have length d, or the sample is not in 0..m-1.
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if len(x) != len(l.least) || sample < 0 || sample >= len(l.rows) {
 		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want 0..%d and %d",
@@ -96,7 +96,7 @@ func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, e
 	return l.at(x, sample), nil
 }
 
-// Mean returns the mean loss of all samples at x, which has length d.
+// Mean returns the mean loss of all samples at x, of length d.
 func (l *Objective) Mean(x []float32) float64 {
 	sum := 0.0
 	for h := range l.rows {

@@ -9,17 +9,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// OpenStore opens a node's store, as a process of the node does at its start: the store has what earlier processes
-// saved. The store of the process before has been closed.
+// OpenStore opens a node's store at the start of a process, with what earlier processes saved. The previous process's
+// store is closed.
 //
-// The faults of a store wrap such a function and count saves over all processes, from 1. They work with any store.
+// Store faults wrap an OpenStore of any kind and count saves over all processes, from 1.
 type OpenStore func() (state.Store, error)
 
-// ErrCrashed is what a store returns once its process has crashed. To go on, open the store again.
+// ErrCrashed is the error of a store whose process has crashed. Open the store again to continue.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 
-// MemStore returns a sound store in memory, which is empty at first. Opening it again takes it away from the process
-// before.
+// MemStore returns an empty store in memory. Opening it again takes it away from the previous process.
 func MemStore() OpenStore {
 	d := &memDisk{kept: map[string][]byte{}}
 	return func() (state.Store, error) {
@@ -30,7 +29,7 @@ func MemStore() OpenStore {
 	}
 }
 
-// memDisk is what outlives the stores on it.
+// memDisk outlives the stores on it.
 type memDisk struct {
 	mu      sync.Mutex // guards its stores too
 	open    *memStore
@@ -101,7 +100,7 @@ func lastTwo(newer, older []state.Record) []state.Record {
 	return all[:min(2, len(all))]
 }
 
-// CrashAt lets the process crash right after the nth save, which is complete.
+// CrashAt crashes the process right after the nth save, which is complete.
 func CrashAt(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {
@@ -115,8 +114,8 @@ func CrashAt(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// TornWrite lets the process die in the middle of the nth save: it is not there, and the older of the two states, whose
-// place it was to take, is gone.
+// TornWrite crashes the process in the middle of the nth save: the new state is missing, and the older of the two
+// states, whose place it was to take, is gone.
 func TornWrite(open OpenStore, nth int) OpenStore {
 	saves, torn := 0, false
 	return wrap(open, func(s *wrapped) {
@@ -139,7 +138,7 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// wrap returns an OpenStore whose stores have some methods of their own, set for each process.
+// wrap returns an OpenStore whose stores have methods that set chooses for each process.
 func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	return func() (state.Store, error) {
 		inner, err := open()

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// TestOracle checks an oracle against what [zoest.Oracle] promises, and, if it is one, [zoest.BatchOracle], at points
-// with coordinates of at most 1. It returns one error with a line for each rule that the oracle breaks. dim is d, the
-// length of a point, and samples is m; both are at least 1. If repeated queries have the same answer, it also checks
-// what the answers depend on. It asks some 20 times for every sample.
+// TestOracle checks an oracle against the promises of [zoest.Oracle] and, if it is one, [zoest.BatchOracle], at points
+// with coordinates of at most 1. It returns one error with a line for each broken rule. dim is d, the length of a
+// point, and samples is m; both are at least 1. If repeated queries give the same answer, it also checks what answers
+// depend on. It asks about 20 times for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)
@@ -39,7 +39,7 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 	})
 }
 
-// rule is a part of the contract of an interface.
+// rule is a part of an interface's contract.
 type rule struct {
 	name  string
 	check func() error
@@ -56,7 +56,7 @@ func tryRules(of string, rules []rule) error {
 	return errors.Join(errs...)
 }
 
-// oracleTrial is an oracle on trial.
+// oracleTrial is an oracle under test.
 type oracleTrial struct {
 	oracle    zoest.Oracle
 	questions []question
@@ -70,12 +70,12 @@ type question struct {
 	answer        float64 // the first one
 }
 
-// wrong describes what is wrong with an answer.
+// wrong returns an error about an answer.
 func (q *question) wrong(format string, args ...any) error {
 	return fmt.Errorf("sample %d at point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
 }
 
-// other reports whether a loss is another one than the first answer, where that must not be.
+// other reports whether a loss differs from the first answer where it must not.
 func (c *oracleTrial) other(q *question, loss float64) bool {
 	return c.repeats && math.Float64bits(loss) != math.Float64bits(q.answer)
 }
@@ -113,7 +113,7 @@ func (c *oracleTrial) unchanged() error {
 	return nil
 }
 
-// notKept asks for all points in one place of memory.
+// notKept asks for all points through one slice.
 func (c *oracleTrial) notKept() error {
 	x := slices.Clone(c.questions[0].x)
 	for _, q := range c.questions {

@@ -22,10 +22,10 @@ const (
 	largestTried = 64 << 20         // the longest frame that is sent to see whether it arrives
 )
 
-// TestTransport checks a transport against what [transport.Transport] promises, and returns one error with a line for
-// each rule that it breaks. open makes a new network of the given members, all neighbors of each other, and returns
-// their transports in the same order; TestTransport closes them. They may lose, repeat and reorder frames: what does
-// not arrive is sent again, for 30 seconds. The longest frame is tried unless it is longer than 64 MiB.
+// TestTransport checks a transport against the promises of [transport.Transport] and returns one error with a line for
+// each broken rule. open makes a new network of the given members, all neighbors of each other, and returns their
+// transports in the same order; TestTransport closes them. They may lose, repeat and reorder frames: lost frames are
+// sent again, for 30 seconds. The longest frame is tried unless it is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
 	return tryRules("transport", []rule{
@@ -41,8 +41,8 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 	})
 }
 
-// trial is a network in which one rule is tried. A faulty transport may never return, whatever its context says, so
-// every call has a goroutine of its own.
+// trial is a network for one rule. A faulty transport may ignore its context and never return, so each call has its own
+// goroutine.
 type trial struct {
 	names   []string
 	nodes   []transport.Transport
@@ -51,14 +51,14 @@ type trial struct {
 	pending map[int]chan arrival
 }
 
-// arrival is what a Recv returned.
+// arrival is the result of a Recv.
 type arrival struct {
 	from  string
 	frame []byte
 	err   error
 }
 
-// try checks one rule in a network of its own.
+// try checks one rule in a new network.
 func try(open func([]string) ([]transport.Transport, error), check func(*trial) error) error {
 	tr := &trial{names: []string{"alder", "birch", "cedar"}, sent: map[string]int{}, pending: map[int]chan arrival{}}
 	nodes, err := open(slices.Clone(tr.names))
@@ -74,7 +74,7 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 	return check(tr)
 }
 
-// async runs f in a goroutine of its own.
+// async runs f in a new goroutine.
 func async[T any](f func() T) chan T {
 	c := make(chan T, 1)
 	go func() { c <- f() }()
@@ -95,7 +95,7 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for a result that has to be an error which is good; what is its place in the message.
+// awaitEnd waits for an error that is good; what names the call in the message.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {
@@ -107,7 +107,7 @@ func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 func isError(err error) bool  { return err != nil }
 func isClosed(err error) bool { return errors.Is(err, transport.ErrClosed) }
 
-// orNil returns an error that can be printed.
+// orNil makes a nil error printable.
 func orNil(err error) error {
 	if err == nil {
 		return errors.New("no error")
@@ -115,7 +115,7 @@ func orNil(err error) error {
 	return err
 }
 
-// frame makes a frame that no other is equal to, of a length that the transport takes, and notes its sender.
+// frame returns a unique frame of a length that the transport takes, and records its sender.
 func (tr *trial) frame(from, length int) []byte {
 	b := make([]byte, max(8, min(length, tr.nodes[from].MaxFrame())))
 	tr.made++
@@ -127,7 +127,7 @@ func (tr *trial) frame(from, length int) []byte {
 	return b
 }
 
-// send calls Send, and gives up on it after a while.
+// send calls Send with a time limit.
 func (tr *trial) send(from int, to string, frame []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -151,7 +151,7 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	return a
 }
 
-// pass sends a frame until it arrives, and returns it as it was received. Earlier frames may come once more.
+// pass repeats a frame until it arrives and returns it as received. Earlier frames may come again.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
@@ -176,7 +176,7 @@ func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 		len(frame), tr.names[from], tr.names[to], patience)
 }
 
-// known checks that a received frame is one that the named member has sent.
+// known checks that the named member sent a received frame.
 func (tr *trial) known(at int, a arrival) error {
 	if a.err != nil {
 		return fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)
@@ -278,7 +278,7 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver lets one member send to another that takes nothing, until it can send no more.
+// slowReceiver lets one member send to another that receives nothing, until it can send no more.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -320,7 +320,7 @@ func (tr *trial) peerGone() error {
 	return nil
 }
 
-// crowd lets everybody send to everybody, and receive twice.
+// crowd lets all members send to all others, and receive twice at a time.
 func (tr *trial) crowd() error {
 	const each = 50
 	frames := map[[2]int][][]byte{}
@@ -371,7 +371,7 @@ func (tr *trial) crowd() error {
 	return nil
 }
 
-// ended waits for goroutines, for a while.
+// ended waits for goroutines, with a time limit.
 func ended(group *sync.WaitGroup) error {
 	_, late := await(async(func() error { group.Wait(); return nil }), patience)
 	return late

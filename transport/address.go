@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseAddress reads an address of a member that can be dialed, "wss://host:port/path"; the port defaults to 443. It
-// returns the host and "host:port".
+// ParseAddress reads a member's address, "wss://host:port/path" with port 443 by default. It returns the host and
+// "host:port".
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -34,8 +34,8 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 	return u.Hostname(), net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// CheckProxy returns what is wrong with the URL of a proxy for outgoing connections, nil if nothing. It is
-// "http://host:port" or "https://host:port", and may contain a user and a password, which the error leaves out.
+// CheckProxy returns why u cannot be a proxy for outgoing connections, nil if it can: "http://host:port" or
+// "https://host:port", with or without a user and a password. The error contains no credentials.
 func CheckProxy(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("want http://host:port or https://host:port")

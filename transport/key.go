@@ -12,16 +12,16 @@ import (
 
 const keyPrefix = "ed25519:"
 
-// keyText is strict so that a key has one text form only.
+// keyText is strict, so that a key has only one text form.
 var keyText = base64.RawStdEncoding.Strict()
 
-// FormatKey returns the text form of a public key: "ed25519:" and its 32 bytes in base64 (RFC 4648, section 4, without
-// padding). It is short enough to be the key's fingerprint as well.
+// FormatKey returns the text form of a public key: "ed25519:" and its 32 bytes in unpadded base64 (RFC 4648, section
+// 4). It is short enough to serve as the key's fingerprint.
 func FormatKey(key ed25519.PublicKey) string {
 	return keyPrefix + keyText.EncodeToString(key)
 }
 
-// ParseKey reads the form that [FormatKey] writes. It refuses keys under which anybody could sign, such as all zeros.
+// ParseKey reads the form of [FormatKey]. It refuses keys under which anybody could sign, such as all zeros.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b64, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
@@ -52,8 +52,8 @@ var smallOrder = []string{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// CheckKey returns what is wrong with a public key that is to be pinned, nil if nothing. It refuses points of small
-// order: signatures under them can be made without a secret, so that such a pin would admit everybody.
+// CheckKey returns why a public key must not be pinned, nil if it may be. It refuses points of small order: anybody can
+// sign under them, so that such a pin would admit everybody.
 func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Printable returns text of another machine as it may stand in a line for people: whatever could steer a terminal or
-// begin another line is escaped as in Go's strings, and what is not UTF-8 becomes a question mark.
+// Printable returns text of another machine in a form that is safe in a line for people: characters that could steer a
+// terminal or start a line are escaped as in Go strings, and invalid UTF-8 becomes a question mark.
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "?") {
@@ -23,16 +23,16 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// Limits of [Limited], for lines that say the same of the same peer.
+// Limits of [Limited] for lines with the same message about the same peer.
 const (
 	logBurst = 100              // lines at once
 	logEvery = 30 * time.Second // after them, one line in this time
 	logKinds = 1 << 10          // beyond that many kinds of lines the peer is not looked at
 )
 
-// Limited returns a handler for what a node and its transport log, so that other members cannot fill a disk. Lines with
-// the same message about the same peer are passed on to h, which must not be nil, a hundred at once and then one every 30
-// seconds, with the number of those left out in between as "left_out". Lines of level Debug are all passed on.
+// Limited returns a handler for the logs of a node and its transport, so that other members cannot fill a disk. Of
+// lines with the same message about the same peer it passes a hundred at once to h (not nil), and then one every 30
+// seconds with the number of dropped lines as "left_out". It passes all lines of level Debug.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
 
 type limited struct {
@@ -40,13 +40,13 @@ type limited struct {
 	lines *lines
 }
 
-// lines are the kinds of lines that have been logged.
+// lines are the known kinds of lines.
 type lines struct {
 	mu    sync.Mutex
 	kinds map[string]*allowance
 }
 
-// allowance is what may still be logged of a kind.
+// allowance is how many more lines of a kind may be logged.
 type allowance struct {
 	used    int       // of logBurst
 	since   time.Time // when used was last lowered
@@ -74,7 +74,7 @@ func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// take reports whether a line may be logged, and how many of its kind have been left out before it.
+// take reports whether a line may be logged, and how many of its kind were dropped before it.
 func (l *lines) take(r *slog.Record) (leftOut int, ok bool) {
 	kind := r.Message
 	r.Attrs(func(a slog.Attr) bool {

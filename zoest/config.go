@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Config fixes what an [Estimator] never changes.
+// Config is the fixed configuration of an [Estimator].
 type Config struct {
 	Dim        int          // d, the length of the parameter vector; at least 1
 	Samples    int          // m, how many samples the oracle has; at least 1
@@ -16,30 +16,31 @@ type Config struct {
 	Directions Distribution // of the query directions
 	Kind       Kind         // what is remembered of a component
 
-	// Seeded keeps of each row of the table only what it takes to compute it again, 8 bytes (12 with Walsh directions) in
-	// place of 4d: the same bits, for one more drawn direction a query. Not with Tracking, whose rows are sums over all
-	// that was ever asked.
+	// Seeded stores of each table row only what it takes to compute it again, 8 bytes (12 with Walsh directions)
+	// instead of 4d: the same bits, for one more drawn direction a query. Not with Tracking, whose rows are sums over
+	// all queries.
 	Seeded bool
 
-	// Records keeps the records apart, for releases that protect each of them: all queries of a round are asked at the
-	// released model, which Step is given, and [Estimator.Rows] replaces Estimate. Not with Seeded, Momentum or a Batch
+	// Records keeps records apart, for releases that protect each of them: all queries of a round are asked at the
+	// released model, which Step gets, and [Estimator.Rows] replaces Estimate. Not with Seeded, Momentum or a Batch
 	// other than all.
 	Records bool
 
-	// Momentum, from 0 to less than 1, is the share of earlier rounds in what [Estimator.Carry] returns.
+	// Momentum, from 0 to less than 1, is the share of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
-	// Window is how many queries of a stage may be open at once, 0 for one: each costs 2d numbers. It changes no result.
+	// Window is how many queries of a stage may be open at once, 0 for one. Each costs 2d numbers. It changes no
+	// result.
 	Window int
 
 	Seed   uint64 // public seed of all draws
 	Client uint32 // the client's number in its network; no two clients share draws
 }
 
-// maxTable bounds the numbers in a table: what an int can count in bytes, and what a 64-bit address space can hold.
+// maxTable bounds the numbers in a table: an int must count its bytes, and a 64-bit address space must hold it.
 const maxTable = min(math.MaxInt/8, 1<<44)
 
-// Validate reports every fault of the configuration at once.
+// Validate reports all errors of the configuration together.
 func (c Config) Validate() error {
 	errs := []error{setting.Momentum.Check("zoest", "Momentum", c.Momentum)}
 	want := func(ok bool, format string, args ...any) {

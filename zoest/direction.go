@@ -12,9 +12,9 @@ type Distribution int
 const (
 	// Rademacher directions have independent coordinates +1 or -1 with equal probability.
 	Rademacher Distribution = iota
-	// Walsh directions of a stage are one random vector of signs times rows of a Hadamard matrix, in random order, each row
-	// once with either sign before one repeats. Each is a Rademacher direction; together they cover all axes alike, and
-	// what the losses of a stage have in common cancels. Dim is at most 2^30.
+	// Walsh directions of a stage are one random vector of signs times rows of a Hadamard matrix, in random order, each
+	// row once with either sign before one repeats. Each is a Rademacher direction. Together they cover all axes alike,
+	// and the common part of a stage's losses cancels. Dim is at most 2^30.
 	Walsh
 )
 
@@ -29,8 +29,8 @@ func (d Distribution) MarshalText() ([]byte, error) { return distributions.Text(
 // UnmarshalText reads a name; no name means Rademacher.
 func (d *Distribution) UnmarshalText(name []byte) error { return distributions.Parse((*int)(d), name) }
 
-// direction is one drawn vector u of d coordinates +1 or -1, as packed signs.
+// direction is a vector u of d coordinates +1 or -1, as packed signs.
 type direction []uint64
 
-// add adds a*u to y, for len(y) coordinates beginning with the one at from, a multiple of 64.
+// add adds a*u to y, whose first coordinate has the number from, a multiple of 64.
 func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }

@@ -12,11 +12,11 @@ import (
 // their losses to [Estimator.Answer] until Next returns none.
 //
 // It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with momentum, and
-// up to 2d for each further query of the window. [NewEstimator] allocates them, and nothing is allocated afterwards. It
-// is not safe for concurrent use.
+// up to 2d for each further query of the window. [NewEstimator] allocates them; nothing is allocated afterwards. It is
+// not safe for concurrent use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
-// beginning of a step once max(8m, 16384) rows have been replaced since.
+// start of a step once max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg     Config
 	table   table
@@ -109,11 +109,11 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	return e, nil
 }
 
-// piece is how many coordinates are worked on at a time: three vectors of them fill half of a 48 KiB cache. It is a
+// piece is how many coordinates are processed at a time: three vectors of them fill half of a 48 KiB cache. It is a
 // multiple of 64, the coordinates of a word of signs.
 const piece = 2048
 
-// stage returns the number of the stage in progress: 0 fills the table, t+1 is local step t.
+// stage returns the number of the current stage: 0 fills the table, t+1 is local step t.
 func (e *Estimator) stage() uint32 {
 	if e.filling {
 		return 0
@@ -121,11 +121,9 @@ func (e *Estimator) stage() uint32 {
 	return e.step + 1
 }
 
-// Fill begins round number round at the released model x with smoothing radius mu: every row of the table gets a new
-// query, eq. (4) (memory-initialization), m in all. A stage in progress is abandoned. x has length d and is read until
-// the stage is complete.
-//
-// Of the tracking kind the memory lasts, and nothing is asked: the stage is complete at once.
+// Fill begins a round at the released model x with smoothing radius mu: every row of the table gets a new query, eq.
+// (4) (memory-initialization), m in all. It abandons an unfinished stage. x has length d and is read until the stage is
+// complete. The memory of the tracking kind lasts: it asks nothing, and the stage is complete at once.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
 	if e.records != nil {
@@ -144,8 +142,8 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 }
 
 // Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its components gets
-// one query, b in all. The stage before must be complete: the answers of a half-done step are in the table already. phi
-// has length d and is read until the stage is complete; then [Estimator.Estimate] holds v.
+// one query, b in all. The stage before must be complete, since answers go into the table at once. phi has length d and
+// is read until the stage is complete; then [Estimator.Estimate] holds v.
 func (e *Estimator) Step(phi []float32) {
 	if e.records != nil {
 		e.begin(phi, false, e.batch.all())
@@ -173,8 +171,8 @@ func (e *Estimator) begin(at []float32, filling bool, todo []int) {
 	}
 }
 
-// Next returns the queries to be answered next, at most Window of them, and none when the stage is complete. Until they
-// are answered it returns the same ones again. The estimator owns the slice.
+// Next returns the next queries, at most Window of them, and none when the stage is complete. It returns the same ones
+// until they are answered. The estimator owns the slice.
 func (e *Estimator) Next() []Query {
 	if len(e.open) > 0 || e.count == len(e.todo) {
 		return e.open
@@ -198,7 +196,7 @@ func (e *Estimator) signsOf(from, n int) []uint64 {
 	return e.signs[from*words:][:n*words]
 }
 
-// draw draws the directions of the components that come next, as many as there is room for.
+// draw draws the directions of the next components, as many as there is room for.
 func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
@@ -222,8 +220,8 @@ func (e *Estimator) draw() {
 	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
-// Answer takes the losses of all the queries that [Estimator.Next] returned, in their order. If one of them is not
-// [Usable], or their number is wrong, it refuses all, and the queries stay open.
+// Answer takes the losses of all queries of [Estimator.Next], in their order. If one is not [Usable], or their number
+// is wrong, it refuses all, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
@@ -267,8 +265,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply puts the collected answers into the table, abar and v, piece by piece: a piece of v and abar stays in the
-// processor's nearest cache for all of them. Each number takes the answers in the order of the stage.
+// apply puts the collected answers into the table, abar and v, piece by piece, so that a piece of v and abar stays in
+// the nearest cache for all of them. Each number takes the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	rows := e.todo[e.count-len(e.held) : e.count]
@@ -323,10 +321,10 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Carry replaces a round's update s, of length d, by b times its result of the round before (0 at first) plus 1-b times s,
-// where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls to (1-b)/(1+b) of it; in return
-// the updates are b/(1-b) rounds old on average. This is not in the paper. NaN and numbers of size 1e30 or more are
-// returned and not remembered.
+// Carry replaces a round's update s, of length d, by b times its result of the round before (0 at first) plus 1-b times
+// s, where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor (1-b)/(1+b);
+// in return the updates are b/(1-b) rounds old on average. This is not in the paper. NaN and numbers of size 1e30 or
+// more are returned and not remembered.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return
@@ -341,9 +339,9 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns what lasts over rounds, [Config.Memory] finite numbers: for Centered the last loss of each component, for
-// Tracking the model of each; then the last result of [Estimator.Carry]. The estimator owns the slice. Copied between two
-// rounds into a new estimator, it carries the memory over a restart.
+// Memory returns what lasts over rounds, [Config.Memory] finite numbers: the last loss of each component (Centered) or
+// the model of each (Tracking), then the last result of [Estimator.Carry]. The estimator owns the slice. Copied between
+// two rounds into a new estimator, it survives a restart.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.
@@ -360,11 +358,11 @@ func newBatch(m, size int) batch {
 	return b
 }
 
-// whole reports whether a batch is everything, which is never shuffled.
+// whole reports whether a batch is everything. It is then never shuffled.
 func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
 
-// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends on its address alone. The slice is
-// valid until the next draw.
+// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends on its address alone. The slice
+// is valid until the next draw.
 func (b *batch) all() []int {
 	if b.whole() {
 		return b.items

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Oracle is the black box: it evaluates the loss of one sample at one point.
+// Oracle is the black box: the loss of one sample at one point.
 type Oracle interface {
-	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement is
-	// noisy: then a repeated call need not give the same value. x belongs to the caller and is valid during the call only.
+	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement
+	// is noisy: a repeated call may then give another value. x belongs to the caller and is valid during the call only.
 	// Loss should return early when ctx ends.
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
@@ -24,16 +24,16 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 	return f(ctx, x, sample)
 }
 
-// BatchOracle is an [Oracle] that can work on several queries at once: an external program, a GPU, several cores.
+// BatchOracle is an [Oracle] that answers several queries at once: an external program, a GPU, several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i]; both have the same length. A loss that cannot be computed becomes
-	// NaN; an error holds for all of them. Results must not depend on how queries are grouped into calls. The points
+	// Losses stores the loss of queries[i] in losses[i]; both have the same length. A loss that cannot be computed
+	// becomes NaN; an error holds for all of them. Results must not depend on how queries are grouped. The points
 	// belong to the caller and are valid during the call only.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 
-// Query is one question for the oracle: the loss of a sample at a point.
+// Query asks for the loss of a sample at a point.
 type Query struct {
 	Point  []float32 // length d; owned by the estimator and valid until the answer is given
 	Sample int       // the component h, 0 <= h < m
@@ -48,15 +48,15 @@ func (q Query) fault(err error) error {
 	return fmt.Errorf("zoest: loss of sample %d at %v%s: %w", q.Sample, point, dots, err)
 }
 
-// Usable reports whether a loss can be the answer to a query: a number of size at most 1e30, so that sums over a table
-// of up to a hundred million rows stay finite in float32.
+// Usable reports whether a loss can answer a query: a number of size at most 1e30, so that sums over a hundred million
+// rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses in losses, of the same length.
-// A query that fails or whose loss is not [Usable] is repeated by itself up to retries times. If a batch fails as a whole,
-// each of its queries is asked by itself. A query that still has no answer gets NaN, and the error of the first such query
-// is returned. If ctx ends, its error is returned, and losses must not be used. A panic of the oracle becomes an error,
-// since a crash on some data would tell others about the data.
+// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses in losses, of the same
+// length. It repeats a query that fails or whose loss is not [Usable] by itself, up to retries times. If a batch fails
+// as a whole, it asks each query by itself. A query without an answer gets NaN, and Ask returns the error of the first.
+// If ctx ends, it returns that error, and losses must not be used. A panic of the oracle becomes an error: a crash on
+// some data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1
@@ -104,7 +104,7 @@ func askAll(ctx context.Context, o BatchOracle, queries []Query, losses []float6
 	return o.Losses(ctx, queries, losses)
 }
 
-// rescue makes an error of a panic.
+// rescue turns a panic into an error.
 func rescue(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the oracle has panicked: %v\n%s", p, debug.Stack())

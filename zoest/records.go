@@ -4,7 +4,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// records is the memory of [Config.Records] beside the table. No number in it depends on more than one record.
+// records is the memory of [Config.Records] besides the table. No number in it depends on more than one record.
 //
 // In a round all queries are asked at the released model x. With t the number of the query of the round, 1..tau:
 //
@@ -13,9 +13,9 @@ import (
 //	tracking   row = g and a level c, over rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
 //
 // Multiplied by the factor of [Estimator.Rows], 1/tau or mu, a row is an estimate of mu*grad f_h(x). The first two have
-// that as their mean, up to O(mu^2), as the sign of each query is drawn by itself. The third lags behind while the model
-// moves, and its error falls with each query to that of a linear fit. Unlike in the client's form, its level has no range
-// and its slope no trust: both would come from all records.
+// that mean up to O(mu^2), as the sign of each query is drawn by itself. The third lags behind while the model moves,
+// and its error falls with each query to that of a linear fit. Unlike in the client's form, its level has no range and
+// its slope no trust: both would depend on all records.
 type records struct {
 	levels []float32 // the last loss (centered), or c (tracking); 0 before the first
 	grown  []float32 // tracking: the sum of all changes, of each record, which bounds its numbers; see mostGrown
@@ -26,18 +26,7 @@ type records struct {
 // The shares of a residual that slope and level take.
 const recordKappa, recordOmega = 0.5, 0.25
 
-// recordMemory is [Config.Memory] where each record is protected.
-func (c Config) recordMemory() int {
-	switch c.Kind {
-	case Centered:
-		return c.Samples
-	case Tracking:
-		return c.Samples * (c.Dim + 2)
-	}
-	return 0
-}
-
-// newRecords lays out the memory, of recordMemory numbers.
+// newRecords lays out the memory.
 func (e *Estimator) newRecords() {
 	m, d := e.cfg.Samples, e.cfg.Dim
 	e.records = new(records)
@@ -54,7 +43,7 @@ func (e *Estimator) newRecords() {
 	}
 }
 
-// fill begins a round: what is kept over rounds stays, but for records whose numbers have grown too large.
+// fill begins a round. What lasts over rounds stays, except for records whose numbers have grown too large.
 func (r *records) fill(e *Estimator) {
 	r.asked = 0
 	if e.cfg.Kind != Tracking {
@@ -69,7 +58,7 @@ func (r *records) fill(e *Estimator) {
 	}
 }
 
-// step begins a stage, in which each record is asked once.
+// step begins a stage that asks each record once.
 func (r *records) step(e *Estimator) {
 	if e.walsh != nil {
 		s := e.walsh.family.At(e.round, e.step, 2)
@@ -77,8 +66,8 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers sets numbers to those of the directions of records from h on: of a record, each row of the Hadamard matrix
-// once in so many queries as it has rows.
+// numbers sets numbers to those of the directions of records from h on: each row of the Hadamard matrix once in as many
+// queries of a record as it has rows.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
 	for i := range numbers {
@@ -87,7 +76,7 @@ func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	}
 }
 
-// take takes the loss of record h at x + mu*u, moves its level, and returns by how many u its row is to move.
+// take takes the loss of record h at x + mu*u, moves its level, and returns how many u its row must move.
 func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
 	switch e.cfg.Kind {
 	case Paper:
@@ -120,10 +109,10 @@ func (r *records) apply(e *Estimator, todo []int) {
 	e.held = e.held[:0]
 }
 
-// Rows returns the rows of all samples, of Dim numbers each, after a complete stage of an estimator with Config.Records.
-// Multiplied by factor, which depends on the number of queries and mu only, each is an estimate of mu times the gradient of
-// its sample's loss at the model of the round. The slice is the estimator's, must not be changed, and is valid until the
-// next call of Fill or Step.
+// Rows returns the rows of all samples, of Dim numbers each, after a complete stage of an estimator with
+// Config.Records. Times factor, which depends only on the number of queries and mu, each row is an estimate of mu times
+// the gradient of its sample's loss at the model of the round. The slice is the estimator's, must not be changed, and
+// is valid until the next call of Fill or Step.
 func (e *Estimator) Rows() (rows []float32, factor float64) {
 	if e.cfg.Kind == Tracking {
 		return e.table.flat, float64(e.mu)

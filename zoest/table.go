@@ -3,7 +3,7 @@ package zoest
 import "github.com/spade-dfl/spade-edge/zoest/vec"
 
 // table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
-// rows, a seeded one holds what it takes to compute them again. Both give the same bits.
+// rows; a seeded one holds what it takes to compute them again. Both give the same bits.
 type table struct {
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
 
@@ -13,7 +13,7 @@ type table struct {
 	dir   direction   // and for its direction
 }
 
-// seededRow names the direction of a row by the stage of the round that drew it.
+// seededRow names a row's direction by the stage that drew it.
 type seededRow struct {
 	stage       uint32 // 0: the table was filled; t+1: local step t
 	coefficient float32
@@ -33,7 +33,7 @@ func newTable(cfg Config) (t table) {
 	return t
 }
 
-// row returns row h of the table, in a seeded table a copy that is valid until the next call.
+// row returns row h of the table, a copy that is valid until the next call if the table is seeded.
 func (e *Estimator) row(h int) []float32 {
 	t, d := &e.table, e.cfg.Dim
 	if t.seeds == nil {

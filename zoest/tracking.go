@@ -7,18 +7,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Kind says what an [Estimator] remembers of a component. For each kind the estimate has the same conditional mean.
+// Kind is what an [Estimator] remembers of a component. The estimate has the same conditional mean for each kind.
 type Kind int
 
 const (
 	// Paper is the estimator of the paper: the latest row of each component, filled anew in each round.
 	Paper Kind = iota
-	// Centered subtracts from each loss the last one seen of the same component, 0 before the first. That number is known
-	// before the query and E u = 0, so the conditional mean of the estimate is the same, but nearly all of its variance is
+	// Centered subtracts from each loss the last one of the same component, 0 before the first. That number is known
+	// before the query and E u = 0, so the conditional mean of the estimate stays, but nearly all of its variance is
 	// gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in
 	// [-B, B].
 	Centered
-	// Tracking keeps a linear model of each component's loss, over rounds, and asks nothing to fill a table. See model.
+	// Tracking keeps a linear model of each component's loss over rounds and fills no table. See model.
 	Tracking
 )
 
@@ -35,14 +35,13 @@ func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), 
 
 // Memory returns how many numbers last over rounds, see [Estimator.Memory].
 func (c Config) Memory() int {
-	if c.Records {
-		return c.recordMemory()
-	}
 	n := 0
-	switch c.Kind {
-	case Centered:
+	switch {
+	case c.Kind == Centered:
 		n = c.Samples
-	case Tracking:
+	case c.Kind == Tracking && c.Records:
+		n = c.Samples * (c.Dim + 2)
+	case c.Kind == Tracking:
 		n = c.Samples*(c.Dim+1) + tails
 	}
 	if c.Momentum > 0 {
@@ -52,8 +51,8 @@ func (c Config) Memory() int {
 }
 
 // model is the memory of the tracking kind: of each component h a level c_h and a slope g_h, a row of the table, such
-// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, the level cut to the range of the
-// losses of earlier stages (and 0), b, and a trust t in [0, 1], a query at phi + mu*u has
+// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, b the level cut to the range of the
+// losses of earlier stages (and 0), and a trust t in [0, 1], a query at phi + mu*u has
 //
 //	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
 //	fresh row  q_h = t*G_h + r*u
@@ -61,8 +60,8 @@ func (c Config) Memory() int {
 //	update     G_h = G_h + kappa*e*u/d, c_h = b + omega*e
 //
 // The first query of a component sets its level to the loss and leaves its slope at 0. The trust is the coefficient of
-// the regression of f - b on <G, u> over earlier stages: slopes that are no good, since the loss bends or has changed
-// faster than d queries can tell, do no harm.
+// the regression of f - b on <G, u> over earlier stages: bad slopes, since the loss bends or has changed faster than d
+// queries can follow, do no harm.
 //
 // All but u is known before the query, E u = 0 and E uu' = I: q_h has the mean of eq. (3), and v that of Lemma 1 (ii).
 // Where f_h is linear and phi rests, r falls to 0, and with it the variance of v.
@@ -87,8 +86,8 @@ type model struct {
 	d, keep float64 // keep is the share of the earlier sums that a stage leaves
 }
 
-// The places in model.tail. No coordinate of a slope and no level is larger than what grown adds up: the sum of all
-// changes. It stays below mostGrown, so that the memory is finite whatever the losses are, and can be stored.
+// The places in model.tail. No coordinate of a slope and no level exceeds grown, the sum of all changes. It stays below
+// mostGrown, so that the memory is finite whatever the losses are, and can be stored.
 const (
 	lowest = iota // the range of the losses and 0
 	highest
@@ -100,7 +99,7 @@ const (
 	mostGrown = 1e30
 )
 
-// The shares of a residual that slope and level take, and of the sums behind the trust that a visit of all components
+// The shares of a residual that slope and level take, and the share of the trust's sums that a visit of all components
 // replaces.
 const kappa, omega, renewed = 0.25, 0.25, 0.25
 
@@ -113,14 +112,14 @@ func newModel(cfg Config, memory []float32) model {
 	return m
 }
 
-// round begins a round: what has grown too far starts again at nothing.
+// round begins a round. A memory that has grown too far starts again at zero.
 func (m *model) round() {
 	if m.tail[grown] >= mostGrown {
 		clear(m.memory)
 	}
 }
 
-// begin begins a stage. Range and trust hold to its end: with losses of the stage in them they would depend on its
+// begin begins a stage. Range and trust are fixed for the stage: losses of the stage in them would depend on its
 // directions.
 func (m *model) begin() {
 	m.low, m.high = float64(m.tail[lowest]), float64(m.tail[highest])
@@ -143,8 +142,8 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take takes the loss of component h at phi + mu*u, moves its level, and returns the residual and by how many u its
-// slope, which is the row, is to move.
+// take takes the loss of component h at phi + mu*u, moves its level, and returns the residual and how many u its slope,
+// the row, must move.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
 	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))

@@ -8,11 +8,11 @@ import (
 )
 
 // walsh makes the Walsh directions of a stage. With n the lowest power of two from d on, they are the stage's signs
-// times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of r&j),
-// cut to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
+// times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of r&j), cut
+// to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
 //
 // As the stage's signs are uniform, so is each direction by itself. The order of the rows, a keyed permutation of the
-// numbers, decides only which rows a stage omits.
+// numbers, only decides which rows a stage omits.
 type walsh struct {
 	family rng.Family
 	bits   int       // of a number: 2n is 1<<bits
@@ -28,7 +28,7 @@ func newWalsh(cfg Config) *walsh {
 	}
 }
 
-// begin draws what the directions of a stage have in common.
+// begin draws the common part of a stage's directions.
 func (w *walsh) begin(round, stage uint32) {
 	w.signs(w.common, round, stage)
 	s := w.family.At(round, stage, 1)
@@ -43,8 +43,8 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// number sets numbers to those of the stage's directions from the i-th on, for turn 0: a Feistel network over halves of i's
-// bits permutes the numbers below 2n, for each 2n directions by another permutation. With increasing turn, each direction
+// number sets numbers to those of the stage's directions from the i-th on, for turn 0: a Feistel network over halves of
+// i's bits permutes the numbers below 2n, for each 2n directions by another permutation. As turn rises, each direction
 // goes through all 2n numbers in an order of its own.
 func (w *walsh) number(numbers []uint32, i, turn int) {
 	half := w.bits / 2 & 31
@@ -82,7 +82,7 @@ var sylvester = func() (rows [64]uint64) {
 	return rows
 }()
 
-// hadamard multiplies signs by the row of a number of so many bits.
+// hadamard multiplies signs by the row of a number of width bits.
 func hadamard(dst, signs []uint64, row uint32, width int) {
 	sign := row >> ((width - 1) & 31)
 	row ^= sign << ((width - 1) & 31)

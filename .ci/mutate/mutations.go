@@ -204,11 +204,11 @@ var mutations = []mutation{
 		"sylvester[row%64] ^ -uint64(sign)", "sylvester[row%64]", oracle},
 
 	{"noise before the clip", "dpmech/mechanism.go",
-		"	return gamma, clip(s, g.Clip, gamma), nil", `	for i, n := range m.noise {
+		"	scale := clip(s, g.Clip, gamma)", `	for i, n := range m.noise {
 		s[i] += float32(float64(n) * gamma)
 		m.noise[i] = 0
 	}
-	return gamma, clip(s, g.Clip, gamma), nil`, privacy},
+	scale := clip(s, g.Clip, gamma)`, privacy},
 	{"clip of twice the radius", "dpmech/mechanism.go",
 		"clip(s, g.Clip, gamma)", "clip(s, 2*g.Clip, gamma)", privacy},
 	{"noise rounded down", "dpmech/normal.go",
@@ -263,7 +263,7 @@ var mutations = []mutation{
 	{"a mark over the one before", "sdk/state/mark.go",
 		"	l.place = 1 - l.place\n", "", ledger},
 	{"a mark that is found, and perhaps on no disk", "sdk/state/ledgeropen.go",
-		"		err = l.fault(l.keepMark(m))\n", "", ledger},
+		"		err = l.fault(l.writeMark(m))\n", "", ledger},
 	{"a mark that forgets what was not sent", "sdk/state/mark.go",
 		"Unsent: l.log.unsent})", "})", ledger},
 	{"a mark that is not written", "sdk/state/ledger.go",

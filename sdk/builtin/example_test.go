@@ -18,7 +18,7 @@ func Example() {
 	// Output:
 	// fleetfile: state is missing, want a path
 	// fleetfile: oracle.builtin: task: pca -1, want a number of components, or 0 for none
-	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: whoever reaches it need not say who they are
+	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: it serves without authentication
 	// fleetfile: table is "round", want dense or seeded
 }
 

@@ -169,7 +169,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"source": "csv"`, `"source": "CSV"`,
 			`source is "CSV", want csv, idx or synthetic`).
 			and(`label is "outcome", want it left out: the source is CSV`),
-		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is there twice`),
+		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
 			`unknown field "Source", want a name of small letters`),
 		one(`"source": "csv"`, `"source": "idx"`,

@@ -201,7 +201,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"cooldown": 2`, `"cooldown": -1`, "method.cooldown is -1, want a whole number, 0..2147483647"),
 		one(`"tau": 2`, `"tau": 0`, "method.tau is 0, want a whole number, 1..2147483647"),
 		one(`"tau": 2`, `"tau": 2, "tau": 2`,
-			`field tau is there twice`),
+			`field tau is given twice`),
 		one(`"tau": 2`, `"Tau": 2`,
 			`unknown field "Tau", want a name of small letters`),
 		one(`"tau": 2`, `"tau": 1e1`,

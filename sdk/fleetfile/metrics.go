@@ -27,8 +27,8 @@ func (m *Metrics) validate(dir string) (errs faults) {
 	errs.when(m.Listen != "" && !hostPort(m.Listen), "metrics.listen is %q, want host:port", m.Listen)
 	switch {
 	case m.Token == "" && m.ClientCA == "":
-		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: whoever asks has to say who they "+
-			"are")
+		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: clients must "+
+			"authenticate")
 	case (m.Certificate == "") != (m.CertificateKey == ""):
 		errs.when(true, "metrics has one of certificate_file and certificate_key_file, want both or none")
 	case m.Certificate == "" && (!loopback(m.Listen) || m.ClientCA != ""):

@@ -99,12 +99,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
 		errs = append(errs, each(err)...)
-		errs.when(n.Listen != "", "listen is %q, want it left out: nobody dials a node with another transport than websockets",
+		errs.when(n.Listen != "", "listen is %q, want it left out: only nodes with websockets are dialed",
 			n.Listen)
 	}
 	errs.when(n.Listen != "" && !hostPort(n.Listen), "listen is %q, want host:port", n.Listen)
 	errs.when(n.HTTP != "" && !(hostPort(n.HTTP) && loopback(n.HTTP)), "http is %q, want host:port on loopback, such as "+
-		"127.0.0.1:0: whoever reaches it need not say who they are", n.HTTP)
+		"127.0.0.1:0: it serves without authentication", n.HTTP)
 	if n.Metrics != nil {
 		errs = append(errs, n.Metrics.validate(dir)...)
 	}
@@ -159,7 +159,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
 		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: "+
-			"the fleet is not private, and no ledger could say what it spends", n.Ledger))
+			"the fleet is not private, and a ledger cannot count what it spends", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err

@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// exactly tries all choices of colluders: the resistances without all but the last one are the diagonal of an inverse
-// matrix, and the last one is taken away by a change of low rank. Each resistance is rounded up by more than its error; the
+// exactly tries all choices of colluders. The resistances without all but the last are the diagonal of an inverse
+// matrix, and a change of low rank takes the last away. Each resistance is rounded up by more than its error. The
 // result is Exact if that is a share of at most negligible.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
@@ -52,12 +52,13 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 	return c
 }
 
-// inverse returns the inverse of I + w*L for the graph whose nodes of gone have no edges, by elimination: the links of a
-// node that goes become links between its neighbors and from them to ground, as a star of resistors becomes a mesh.
+// inverse returns the inverse of I + w*L for the graph whose nodes of gone have no edges, by elimination: the links of
+// an eliminated node become links between its neighbors and from them to ground, as a star of resistors becomes a mesh.
 //
-// Number (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding in a
-// step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law the whole
-// form changes by no larger share. The sums of products add to a row a share of as many units as it has links, and two.
+// Number (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
+// in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
+// the whole form changes by no larger share. The sums of products add to a row a share of two units plus as many as it
+// has links.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)
@@ -109,16 +110,16 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	return a, error * 0x1p-53
 }
 
-// release returns the diagonal of the inverse when node v is taken away too, for a as inverse returns it, and a bound of
-// the error as a share. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each neighbor
-// is then left with a conductance of w to ground by way of v, and these are taken away one after the other (Sherman and
+// release returns the diagonal of the inverse when node v is taken away too, for a as inverse returns it, and a bound
+// of the error as a share. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each
+// neighbor then still has a conductance of w to ground by way of v. These are taken away one by one (Sherman and
 // Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii + w*b_i'*inverse(S)*b_i.
 //
-// Error. With m the largest number of a, a number of b is off by e = 4*error*m at most. Row x of S is diagonally
-// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground not by way of v. With h
-// the least of these sums less n*e, S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in the last place
-// from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since no potential is
-// more than that of i. Four times the first sum covers all.
+// Error. With m the largest number of a, a number of b is off by at most e = 4*error*m. Row x of S is diagonally
+// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground not by way of v.
+// With h the least of these sums less n*e, S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in the last
+// place from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since no
+// potential exceeds that of i. Four times the first sum covers all.
 func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
 	var near []int
 	for _, u := range g.neighbors[v] {

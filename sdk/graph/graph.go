@@ -9,18 +9,18 @@ import (
 	"weak"
 )
 
-// Limits that keep a mistyped size from filling the memory of a small device.
+// Limits that protect the memory of a small device from a mistyped size.
 const (
 	maxNodes = 1 << 20
 	maxEdges = 1 << 22
 )
 
-const maxFaults = 20 // of an edge list that are reported together
+const maxFaults = 20 // errors of an edge list that are reported together
 
 var errDisconnected = errors.New("not connected") // another draw of a random graph may be
 
-// Graph is a connected, undirected graph without self loops and repeated edges. It never changes and is safe for
-// concurrent use.
+// Graph is a connected, undirected graph without self loops and repeated edges. It is immutable and safe for concurrent
+// use.
 type Graph struct {
 	edges     [][2]int
 	neighbors [][]int
@@ -31,16 +31,16 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent are the graphs made last, while they are in use. The graphs of a fleet, who talks to whom and who shares noise, are
-// made anew whenever the fleet is checked; all of them share one of each, and so its spectrum.
+// recent are the latest graphs, while they are in use. A fleet's graphs, of messages and of shared noise, are built
+// again at each check of the fleet: all checks share one of each, and so its spectrum.
 var recent struct {
 	sync.Mutex
 	graphs [2]weak.Pointer[Graph]
 }
 
-// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It refuses a
-// node outside 0..n-1, a self loop, an edge given twice (also as its reverse), n < 1 and a graph that is not
-// connected, and names the edges by their index. New keeps no reference to edges.
+// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It refuses a node
+// outside 0..n-1, a self loop, an edge given twice (also reversed), n < 1 and a graph that is not connected, and names
+// edges by their index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
 	g, err := build(n, edges, nil)
 	if err != nil {
@@ -55,11 +55,11 @@ func (g *Graph) N() int { return len(g.neighbors) }
 // Edges returns the edges (i, j), i < j, in ascending order. The slice is the graph's own and must not be changed.
 func (g *Graph) Edges() [][2]int { return g.edges }
 
-// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The slice is the graph's own and must
-// not be changed.
+// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The slice is the graph's own and must not
+// be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New for edges that may have names of their own, such as a line of a file; name is asked for by index.
+// build is New for edges with names, such as a line of a file; name returns one by index.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }
@@ -152,7 +152,7 @@ func (g *Graph) link(n int) {
 	g.kept = map[weakestOf]Conductance{}
 }
 
-// reach counts the nodes that node 0 has a path to, itself included, and returns the first one it has no path to.
+// reach counts the nodes with a path to node 0, itself included, and returns the first one without.
 func (g *Graph) reach() (count, missing int) {
 	seen := make([]bool, g.N())
 	seen[0] = true

@@ -6,8 +6,8 @@ import (
 )
 
 // known returns the largest and the second eigenvalue of a single node, a path, a ring, a star, a complete graph or a
-// grid numbered by rows, and whether the graph is one (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). Up to the
-// order of the nodes, the first five are all there is with their degrees and number of edges.
+// grid numbered by rows, and whether the graph is one (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). Degrees
+// and the number of edges identify the first five up to the order of the nodes.
 func (g *Graph) known() (top, second float64, ok bool) {
 	n, edges := g.N(), len(g.edges)
 	least, most := n, 0

@@ -7,15 +7,15 @@ import (
 )
 
 // Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap to
-// the next one, so it is far below tolerance unless eigenvalues are crowded.
+// the next one, far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300   // of a run to the end, and the least of a run without a basis
+	maxSteps  = 300   // of a complete run, and at least of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
-	settled   = 1e-12 // the residual below which more steps are of no use
+	settled   = 1e-12 // residual below which further steps are of no use
 	runWork   = 1e9   // numbers read in a run, a second or two
 )
 
-// times stores the product of the Laplacian with x in y. The order of the sums is that of the neighbors.
+// times stores the product of the Laplacian with x in y. The sums go in the order of the neighbors.
 func (g *Graph) times(y, x []float64) {
 	for i, near := range g.neighbors {
 		sum := float64(float64(len(near)) * x[i])
@@ -26,9 +26,9 @@ func (g *Graph) times(y, x []float64) {
 	}
 }
 
-// extreme returns the largest (top) or the smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
-// unit eigenvector y: some eigenvalue is that close to theta, and by Rayleigh's principle theta itself is never beyond
-// the extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalisation and a random start,
+// extreme returns the largest (top) or smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
+// unit eigenvector y: some eigenvalue is that close to theta, and by Rayleigh's principle theta is never beyond the
+// extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalization and a random start,
 // run to its end.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
@@ -50,7 +50,7 @@ func (g *Graph) extreme(top bool) (theta, residual float64) {
 	return theta, norm(r)
 }
 
-// start returns a random unit vector that sums to zero, always the same.
+// start returns a fixed pseudorandom unit vector that sums to zero.
 func start(n int) []float64 {
 	s := rng.New(0, rng.Address{Purpose: rng.Spectrum})
 	y := make([]float64, n)
@@ -62,9 +62,9 @@ func start(n int) []float64 {
 	return y
 }
 
-// lanczos turns the Laplacian into the tridiagonal matrix with diagonal a and off-diagonal b, one shorter, in an
-// orthonormal basis. It stops early where the basis spans an invariant space, and then the matrix's eigenvalues are
-// eigenvalues of the Laplacian.
+// lanczos reduces the Laplacian, in an orthonormal basis, to the tridiagonal matrix with diagonal a and off-diagonal b,
+// one shorter. It stops early where the basis spans an invariant space. The matrix's eigenvalues are then eigenvalues
+// of the Laplacian.
 func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	negligible := 1e-13 * g.bound()
 	v := start(g.N())
@@ -92,10 +92,10 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	}
 }
 
-// approach is extreme for large graphs: Lanczos's method without reorthogonalisation, in time proportional to the graph a
-// step. Rounding then only adds copies of eigenvalues, and the residual from the last element of the matrix's eigenvector
-// holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980). It ends at a
-// residual of a share enough of the eigenvalue, after maxSteps at least, or settled, or when it has cost too much.
+// approach is extreme for large graphs: Lanczos's method without reorthogonalization, in time proportional to the graph
+// a step. Rounding then only adds copies of eigenvalues, and the residual from the last element of the matrix's
+// eigenvector holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980). It
+// ends at a residual of a share enough of the eigenvalue after at least maxSteps, at settled, or at its limit of work.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// drawn is the regular graph that was drawn last, while it is in use: a fleet's is asked for whenever the fleet is checked.
+// drawn is the latest regular graph, while it is in use: each check of a fleet asks for the fleet's again.
 var drawn struct {
 	sync.Mutex
 	n, k  int
@@ -46,8 +46,8 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 	return nil, fmt.Errorf("none of %d draws was connected", erDraws)
 }
 
-// regularEdges starts from a ring in which each node is linked to those nearest to it, and exchanges the ends of two edges,
-// if that repeats no edge, ten times as often as there are edges: a walk that comes near the uniform law on regular graphs
+// regularEdges starts from a ring in which each node is linked to its nearest, and exchanges the ends of two edges, if
+// that repeats no edge, ten times as often as there are edges: a walk towards the uniform law on regular graphs
 // (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer network", Combinatorics, Probability and
 // Computing 16, 2007).
 func regularEdges(s *rng.Stream, n, k int) (edges [][2]int) {

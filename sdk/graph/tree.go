@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-const treeWork = 5e8 // edges that the trees of all nodes together may look at
+const treeWork = 5e8 // edges that the trees of all nodes together may read
 
-// treeBound returns a lower bound of every node's conductance when any gone nodes are taken away, fewer than any node has
-// neighbors: that of a tree at the node, without the gone best of its branches. Taking a node away cuts one branch off
-// at most, and by Rayleigh's law the tree has no more than the graph.
+// treeBound returns a lower bound of every node's conductance after any gone nodes are taken away, fewer than any node
+// has neighbors: that of a tree at the node without the gone best of its branches. Taking a node away cuts at most one
+// branch off, and by Rayleigh's law the tree has no more than the graph.
 //
 // A tree grows by levels, and a node joins the smallest branch that it can. All numbers are positive, so the rounding
 // error is below 6 units in the last place for each node.

@@ -216,7 +216,7 @@ func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 		choose(k, "method.cooldown", &m.Cooldown, max(30, c.Needed(1/apart)))
 		return
 	}
-	tenfold := graph.Tenfold(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
+	tenfold := graph.MixingTime(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
 	choose(k, "method.mixing", &m.Mixing, min(tenfold, 9))
 	choose(k, "method.cooldown", &m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(apart)))))
 }

@@ -10,49 +10,49 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its place in the list.
+// Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its index in the list.
 //
-// The oracles and noise sources of different clients are called from different goroutines at the same time, those of
-// one client from one goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
+// Oracles and noise sources of different clients are called concurrently, those of one client from one goroutine at a
+// time. Clients must not share anything whose answers depend on the order of calls.
 type Client struct {
 	Config admm.Config
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the fate of message number seq, counted from 0, of those that client from sends to client to:
-// for each copy that arrives, its delay in ticks. {0} is a message on time, {0, 0} one that arrives twice, and an empty
-// list loses it. It is a pure function, called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the fate of message number seq, from 0, from one client to another: the delay in ticks of each
+// copy that arrives. {0} is a message on time, {0, 0} arrives twice, and an empty list loses it. It is a pure function,
+// called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which passes in ticks. In a tick every client receives what has arrived
-// and goes on to its next release if it can; otherwise its machine gets a Tick. A sent message arrives one tick later,
-// so that without faults the clients go through the rounds in step, one round a tick.
+// and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it is sent,
+// so without faults a round takes one tick.
 //
 // The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend,
-// Faults and the transcript see clients in the order of their numbers. A Sim itself is not safe for concurrent use. Its
-// fields are set before Run.
+// Faults and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
+// fields before Run.
 //
-// Without Faults, Asleep and Seed a release's messages are read where their sender holds them, one tick later, and what
-// a tick allocates does not depend on the number of clients and messages.
+// Without Faults, Asleep and Seed the messages of a release are read where their sender holds them, one tick later, and
+// what a tick allocates does not depend on the number of clients and messages.
 type Sim struct {
-	// OnSend, if not nil, sees every message when it is sent, lost ones included. The vectors are valid during the call.
+	// OnSend, if not nil, sees every sent message, lost ones included. The vectors are valid during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases. It is called from the goroutines of
-	// a tick.
+	// OnRelease, if not nil, sees a client's machine right after each of its releases, called from the goroutines of a
+	// tick.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function, one for each goroutine of a tick, that measures sent messages, such as by the
-	// bytes of their frames; lost ones count. [Sim.Weight] returns the sum. A release that goes to all neighbors is measured
-	// once and counts for each. The vectors are valid during the call, and an error ends the run.
+	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, such as the bytes
+	// of their frames; lost ones count. [Sim.Weight] returns the sum. A release to all neighbors is measured once and
+	// counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no result.
 	Faults FaultSchedule
-	// Forge, if not nil, replaces each message that carries a release by that of a malicious member. It is called in the
-	// order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
+	// Forge, if not nil, replaces each message with a release, to simulate malicious members. It is called in the order
+	// of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
-	// Asleep, if not nil, says of each client whether it does nothing in a tick, counted from 0. Its messages wait for it.
+	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Its messages wait for it.
 	Asleep func(client, tick int) bool
-	// Seed, if not 0, shuffles what arrives in one tick; otherwise messages arrive in the order in which they were sent.
+	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order of sending.
 	Seed uint64
 
 	members    []*member
@@ -74,8 +74,8 @@ const (
 
 var onTime = []int{0} // every message without faults
 
-// New returns a simulation at the start of round 0. It refuses a network whose clients do not agree on the number of
-// rounds or on who is whose neighbor.
+// New returns a simulation at the start of round 0. It refuses clients that disagree on the number of rounds or on who
+// is whose neighbor.
 func New(clients []Client) (*Sim, error) {
 	if len(clients) == 0 {
 		return nil, errors.New("sim: no clients")
@@ -115,8 +115,8 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run goes through all remaining rounds. each, if not nil, is called after every round; its error ends the run. The run
-// also fails if no client makes a release for 10,000 ticks. It must not be called again after an error.
+// Run makes all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
+// if no client makes a release for 10,000 ticks. Do not call it again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over
@@ -132,16 +132,16 @@ func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	return nil
 }
 
-// Round returns how many rounds are complete: all clients have made their release.
+// Round returns the number of complete rounds, in which all clients have made their release.
 func (s *Sim) Round() int { return s.over }
 
-// Ticks returns how many ticks have passed: without faults, as many as rounds.
+// Ticks returns the number of past ticks: without faults, that of rounds.
 func (s *Sim) Ticks() int { return s.tick }
 
 // Transcript returns the hash, in hex, of all complete rounds, see [Transcript].
 func (s *Sim) Transcript() string { return s.transcript.Sum() }
 
-// Weight returns the sum of what Meter has measured.
+// Weight returns the sum of Meter's measurements.
 func (s *Sim) Weight() (sum int64) {
 	for _, w := range s.workers {
 		sum += w.weight
@@ -168,7 +168,7 @@ func (s *Sim) Averages() (x [][]float32) {
 	return x
 }
 
-// Queries returns how many losses all clients have asked for, and how many of them failed.
+// Queries returns how many losses all clients asked for and how many failed.
 func (s *Sim) Queries() (asked, failed int64) {
 	for _, c := range s.members {
 		st := c.machine.Status()

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// member is a client at work. During a tick only its own goroutine uses it.
+// member is a client. During a tick only its own goroutine uses it.
 type member struct {
 	machine   *admm.Machine
 	oracle    zoest.Oracle
@@ -31,7 +31,7 @@ type member struct {
 	err       error
 }
 
-// worker is what one goroutine of a tick needs for all its clients.
+// worker is the scratch of one goroutine of a tick.
 type worker struct {
 	losses []float64      // room for the answers to one window of queries
 	room   []admm.Message // lent to the machine at work
@@ -39,7 +39,7 @@ type worker struct {
 	weight int64
 }
 
-// step lets one tick pass.
+// step runs one tick.
 func (s *Sim) step(ctx context.Context) error {
 	if s.idle == idleLimit {
 		return s.standstill()
@@ -113,7 +113,7 @@ func (s *Sim) arrive() {
 	}
 }
 
-// work takes every client that is awake through the tick, on as many goroutines as there are processors.
+// work runs every awake client through the tick, on as many goroutines as there are processors.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
 	portion := max(1, len(s.members)/(32*workers)) // few enough to be shared evenly, many enough to be cheap
@@ -145,7 +145,7 @@ func (s *Sim) work(ctx context.Context) {
 	others.Wait()
 }
 
-// awake takes a client through one tick, unless it is asleep.
+// awake runs a client through one tick, unless it is asleep.
 func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 	c.released = 0
 	if c.asleep {
@@ -158,10 +158,10 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 	}
 }
 
-// live takes a client through one tick.
+// live runs a client through one tick.
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// What neighbors, which run at the same time, have posted does not change in this tick: a client makes at most one
+		// What concurrently running neighbors have posted does not change in this tick: a client makes at most one
 		// release in it, which replaces an earlier one.
 		for i, j := range c.neighbors {
 			from := s.members[j]
@@ -184,7 +184,7 @@ func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	return s.drive(ctx, c, w)
 }
 
-// drive does a machine's duties until it has made a release or can only wait.
+// drive performs a machine's duties until it has made a release or must wait.
 func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 	for {
 		r, err := c.machine.Ready()
@@ -224,7 +224,7 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 	}
 }
 
-// posts reports whether messages are those that carry a release, one to each neighbor in their order.
+// posts reports whether messages carry a release, one to each neighbor in their order.
 func (c *member) posts(send []admm.Message, round int) bool {
 	if len(send) != len(c.neighbors) {
 		return false
@@ -290,7 +290,7 @@ func (s *Sim) send(c *member, msg admm.Message) {
 	}
 }
 
-// standstill returns an error that names the client that is furthest behind and whom it waits for.
+// standstill returns an error with the client that is furthest behind and those that it waits for.
 func (s *Sim) standstill() error {
 	behind := slices.MinFunc(s.members, func(a, b *member) int {
 		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Transcript sorts the releases of a network by round, then client, and hashes them with SHA-256: round and client as
-// 64-bit integers, then the model as float32, all little endian. It is safe for concurrent use.
+// Transcript sorts the releases of a network by round and client and hashes them with SHA-256: round and client as
+// 64-bit integers, then the model as float32, all little-endian. It is safe for concurrent use.
 type Transcript struct {
 	clients  int
 	complete func(round int, models [][]float32)
@@ -22,19 +22,19 @@ type Transcript struct {
 	buf  []byte
 }
 
-// round holds the known releases of a round that is not complete.
+// round holds the known releases of an incomplete round.
 type round struct {
 	count  int
 	models [][]float32
 }
 
-// NewTranscript returns the transcript of a network before its first release. complete, if not nil, is called with
-// every complete round, in order, while no other release can be added. It may keep the models.
+// NewTranscript returns an empty transcript. complete, if not nil, is called with every complete round, in order, while
+// no other release can be added. It may keep the models.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
 
-// Add adds the release of a client and keeps x. A release that is known already is ignored.
+// Add adds the release of a client and keeps x. It ignores a known release.
 func (t *Transcript) Add(number, client int, x []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

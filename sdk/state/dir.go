@@ -18,8 +18,8 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to
 //	lock             held while the store is open, against a second process
 //
-// Beside them are the files of Keep: journal.jsonl and secrets.json. The slots get their full size when the store is made,
-// so that a full disk is found then and a save writes in place (except on btrfs, ZFS and the like, which copy on write).
+// Keep adds journal.jsonl and secrets.json. A new store gets its slots in full size, so that a full disk shows at once
+// and a save writes in place (except on copy-on-write file systems such as btrfs and ZFS).
 type Dir struct {
 	dir    string
 	limit  int // of a state, in bytes
@@ -39,9 +39,9 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory, and makes both if necessary. size is the length in bytes of the longest state that
-// will be saved; shorter slots grow. Open repairs what a crash leaves, see [Dir.Remarks]. It refuses anything else and
-// changes nothing; the error names the files and says what to do. It wraps [ErrRollback] if the state is older than the log.
+// Open opens the store in a directory and creates both if necessary. size is the length in bytes of the longest state;
+// shorter slots grow. Open repairs what a crash leaves, see [Dir.Remarks]. It refuses anything else and changes
+// nothing: the error names the files and the remedy. It wraps [ErrRollback] if the state is older than the log.
 func Open(dir string, size int) (*Dir, error) {
 	if size < 0 || size > math.MaxInt-slotOverhead {
 		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)
@@ -85,7 +85,7 @@ func openOn(on disk, dir string, size int) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the files what Save expects. Slots come first, since a log shows that a store is complete.
+// prepare makes the files ready for Save, the slots first: a log shows that a store is complete.
 func (d *Dir) prepare(s *scan) error {
 	var err error
 	for i := range d.slots {
@@ -94,7 +94,7 @@ func (d *Dir) prepare(s *scan) error {
 		}
 		err = allocate(d.slots[i], int64(d.limit)+slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
-			// The next first save may go to the other slot and be torn as well: two damaged slots would be refused.
+			// The next first save may go to the other slot and be torn too, and Open refuses two damaged slots.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
 		}
 		if err != nil {
@@ -129,8 +129,8 @@ func (d *Dir) prepare(s *scan) error {
 	return nil
 }
 
-// allocate makes a file at least size bytes long, of blocks that are its own and not of a hole: later writes go in
-// place. If that fails, the file gets its old length back.
+// allocate extends a file to at least size bytes of real blocks, so that later writes go in place. If that fails, it
+// restores the old length.
 func allocate(f file, size int64) error {
 	old, err := f.size()
 	if err != nil || old >= size {
@@ -152,7 +152,7 @@ func allocate(f file, size int64) error {
 // String returns the directory, for messages about what was found there.
 func (d *Dir) String() string { return d.dir }
 
-// Remarks returns what [Open] found that was unexpected and did no harm, one sentence each, for the node's log.
+// Remarks returns one sentence for each unexpected but harmless finding of [Open], for the node's log.
 func (d *Dir) Remarks() []string { return d.remarks }
 
 // Load implements [Store]. Each state is read into a buffer of its own.
@@ -183,8 +183,8 @@ func (d *Dir) Load() ([]Record, error) {
 	return records, nil
 }
 
-// Save implements [Store]. It writes the slot of the round, even or odd, syncs it, and then adds a line to the log. The
-// log is not synced every round: the next Open restores the lines that a power cut took and the slots still know.
+// Save implements [Store]. It writes and syncs the slot of the round, even or odd, and then adds a line to the log,
+// without a sync: the next Open restores lines that a power cut took from the slots.
 func (d *Dir) Save(r Record) error {
 	if d.err != nil {
 		return d.err
@@ -218,15 +218,15 @@ func (d *Dir) save(r Record) error {
 		err = f.sync()
 	}
 	if err != nil {
-		// After a sync that failed, a system may count the pages as written: the next process would read a whole slot
-		// that is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this fails too.
+		// After a failed sync a system may count the pages as written: the next process would read a whole slot that is
+		// not on the disk. Without its digest it reads a torn one. If this write fails too, nothing more can be done.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}
 	err = d.append(r, digest)
 	if err == nil && d.newest < 0 {
-		// An empty log means that nothing was ever released, so that a torn slot is known for a first save that
-		// failed. The first line has to be as durable as its slot.
+		// An empty log means that nothing was ever released, so a torn slot beside it is a failed first save. The first
+		// line must therefore be as durable as its slot.
 		err = d.log.sync()
 	}
 	if err != nil {
@@ -269,8 +269,8 @@ func (d *Dir) closeFiles() error {
 	return err
 }
 
-// InUse reports whether a process has the store in a directory open. It makes no file, and holds the store's lock for a
-// moment if nobody has it, in which nobody else can open it.
+// InUse reports whether a process has the store in a directory open. It creates no file. If no process has it, InUse
+// holds the store's lock for a moment.
 func InUse(dir string) (bool, error) {
 	lock, err := lockFile(filepath.Join(dir, lockName), 0)
 	switch {

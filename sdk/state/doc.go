@@ -14,15 +14,15 @@
 //	line of releases.log               none: slots restore it              lines are missing
 //	mark of k, over that of k-2        k may be sent                       torn: k-1 counts, k is marked at the start
 //
-// A round without data writes only the slot, with one sync. No file is made or renamed, and only the ledger grows, by a
-// block for about fifteen lines, and the log, which is not synced. No two of the three can share a sync: the writes before
-// a sync become durable in any order.
+// A round without data writes and syncs only the slot. No file is created or renamed. Only the ledger grows, by a block
+// for about fifteen lines, and the log, which is not synced. The three writes cannot share a sync: the writes before a
+// sync become durable in any order.
 //
 // # Files
 //
 // A slot and the two places of a mark are overwritten in place and carry a SHA-256. The ledger's lines are chained by
-// SHA-256, with zeros behind them until it is closed; no line contains a zero, so that a missing part is detected. The log
-// is only added to. All other files are replaced: the new content is written beside the file, synced, and renamed over it.
-// A write or sync that failed is never repeated, since the system may report success for data that the disk lost: the
-// [Dir] or [Ledger] fails until it is opened again, which rewrites what may not be durable.
+// SHA-256, with zeros behind them until it is closed; no line contains a zero, so that a missing part is detected. The
+// log only grows. All other files are replaced: new content is written beside the file, synced, and renamed over it. A
+// failed write or sync is never repeated, since the system may report success for data that the disk lost: the [Dir] or
+// [Ledger] fails until it is opened again, which rewrites what may not be durable.
 package state

@@ -15,9 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// disk is what a Dir needs of a directory; tests inject their own faults behind it.
+// disk is a directory for a Dir; tests inject faults here.
 type disk interface {
-	// open opens a file, with the flags of os.OpenFile. The error is fs.ErrNotExist if there is none, without O_CREATE.
+	// open opens a file with the flags of os.OpenFile. Without O_CREATE a missing file is fs.ErrNotExist.
 	open(name string, flag int) (file, error)
 	// sync makes the creation of files durable.
 	sync() error
@@ -30,11 +30,11 @@ type file interface {
 	io.Closer
 	size() (int64, error)
 	truncate(size int64) error
-	// sync returns once the content would survive a power cut.
+	// sync returns once the content survives a power cut.
 	sync() error
 }
 
-// The most bytes that a file may have: of what is read as a whole, and of a state or a log, whose lengths are checked further.
+// Limits in bytes: of a file that is read as a whole, and of a state or a log, whose lengths are checked further.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -66,7 +66,7 @@ func (f osFile) size() (int64, error) {
 func (f osFile) truncate(size int64) error { return f.Truncate(size) }
 func (f osFile) sync() error               { return syncFile(f.File) }
 
-// errLocked is the answer of lockFile when another holder has the file.
+// errLocked is lockFile's error if another holder has the file.
 var errLocked = errors.New("in use by another process")
 
 // writeSync writes b at an offset of a file, durably.
@@ -81,7 +81,7 @@ func writeSync(f file, b []byte, at int64) error {
 	return f.sync()
 }
 
-// closeAll closes those files that are open, in order.
+// closeAll closes the open files in order.
 func closeAll(files ...io.Closer) error {
 	var errs []error
 	for _, f := range files {
@@ -92,7 +92,7 @@ func closeAll(files ...io.Closer) error {
 	return errors.Join(errs...)
 }
 
-// makeDir makes a directory and those above it, each durable in its parent.
+// makeDir creates a directory and its parents, each durable in its parent.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -112,9 +112,9 @@ func makeDir(dir string) error {
 // replaceFile is [Replace] for a file that only its owner may read.
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
-// Replace gives a file a new content, durably: after a crash it has the old one or the new one, whole. A new file has
-// mode less the umask. One that was there has exactly mode then, and keeps its owner: root may edit the files of a node
-// that another user runs.
+// Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode less
+// the umask. An existing one gets exactly mode and keeps its owner: root may edit the files of a node that another user
+// runs.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
 	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a crash has left it
@@ -143,8 +143,8 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// WriteCertificate writes a certificate to a file, durably. A file with the same release and more countersignatures
-// stays: a node that serves a finished run again may not meet all its neighbors, which do not sign twice.
+// WriteCertificate writes a certificate to a file, durably. It keeps a file with the same release and more
+// countersignatures: a node that serves a finished run again may miss neighbors, which do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)
@@ -159,7 +159,7 @@ func WriteCertificate(path string, c *dpmech.Certificate) error {
 	return named(replaceFile(path, text))
 }
 
-// readIfThere returns the content of a file; nil if there is no such file.
+// readIfThere returns the content of a file, nil for a missing file.
 func readIfThere(path string) ([]byte, error) {
 	text, err := regular.Read(path, mostKept)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,7 +168,7 @@ func readIfThere(path string) ([]byte, error) {
 	return text, named(err)
 }
 
-// named names the package in an error of the operating system, which names the file.
+// named adds the package to an error of the operating system, which names the file.
 func named(err error) error {
 	if err == nil {
 		return nil
@@ -176,7 +176,7 @@ func named(err error) error {
 	return fmt.Errorf("state: %w", err)
 }
 
-// exactJSON reads one JSON object that has to be, byte for byte, what package json writes.
+// exactJSON reads one JSON object that must be byte for byte what package json writes.
 func exactJSON(line []byte, v any) error {
 	if err := dpmech.ReadJSON(line, v); err != nil {
 		return err
@@ -187,9 +187,8 @@ func exactJSON(line []byte, v any) error {
 	return nil
 }
 
-// checkModes refuses files that anybody but their owner may read or write, on systems with file modes: write access to a
-// ledger can hide what was spent, and read access to a state shows parameters that were not released. Files that do not
-// exist pass.
+// checkModes refuses files that others than their owner can read or write, on systems with file modes: a writer could
+// hide spends in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
 func checkModes(paths ...string) error {
 	var errs []error
 	for _, path := range paths {
@@ -210,8 +209,7 @@ func checkMode(path string, loose, want fs.FileMode) error {
 		"modes has to be mounted with umask=077)", path, info.Mode().Perm(), want)
 }
 
-// checkStore checks the modes of what is in a store's directory, and refuses a directory in which everybody may put and
-// remove files.
+// checkStore checks the modes of a store's files and refuses a directory that everybody can change.
 func checkStore(dir string) error {
 	return errors.Join(checkMode(dir, 0o002, 0o700), checkModes(filepath.Join(dir, slotName(0)), filepath.Join(dir, slotName(1)),
 		filepath.Join(dir, logName), filepath.Join(dir, lockName), filepath.Join(dir, JournalName), filepath.Join(dir, SecretsName)))

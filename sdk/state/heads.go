@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Heads remembers, over all runs, the latest state and the latest checkpoint that each neighbor signed of its lifetime
-// ledger, in a file beside the node's own ledger. A neighbor whose ledger was set back between two runs is shown that
-// state, and makes no release; one that lost its ledger is shown the checkpoint, and its new ledger begins with that. Any
-// goroutine may use it. A nil *Heads remembers nothing.
+// Heads remembers, over all runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a
+// file beside the node's own ledger. A neighbor whose ledger was set back between two runs is shown the state and makes
+// no release. One that lost its ledger is shown the checkpoint, with which its new ledger begins. Heads is safe for
+// concurrent use. A nil *Heads remembers nothing.
 type Heads struct {
 	path string
 
@@ -40,7 +40,7 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// headsOfKey bounds the entries of one key that are remembered: two of a ledger.
+// headsOfKey bounds the remembered entries of one key, two for each ledger.
 const headsOfKey = 16
 
 // OpenHeads reads a file of heads. A missing file is empty; a damaged file is an error.
@@ -51,13 +51,13 @@ func OpenHeads(path string) (*Heads, error) {
 	}
 	entries, err := parseLines(text, (*headEntry).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: %s, %w; bring it back from a copy, or remove it and forget what neighbors have signed",
+		return nil, fmt.Errorf("state: %s, %w; restore it from a copy, or remove it and lose what neighbors signed",
 			path, err)
 	}
 	return &Heads{path: path, entries: entries}, nil
 }
 
-// check checks the signature.
+// check verifies the signature.
 func (e *headEntry) check() error {
 	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
 		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
@@ -65,8 +65,8 @@ func (e *headEntry) check() error {
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of the ledger with an id that one of keys has signed; nil for none, or if it is the one
-// that is known. One that is older than that counts as well: a ledger that was set back and went on does not contain it.
+// Find returns the latest state of a ledger that one of keys has signed; nil for none, or if it is the known state. An
+// older state counts too: a ledger that was set back and continued does not contain it.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
 	e := h.most(keys, func(e, than *signed.Earlier) bool {
 		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
@@ -78,8 +78,8 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 	return e
 }
 
-// Lost returns the checkpoint of another ledger than the one with an id, that one of keys has signed and that has spent
-// the most beside the run of a scope; nil for none. So a member with a new ledger is told what its lost one had spent.
+// Lost returns the checkpoint, signed by one of keys, of a ledger other than the given one that spent the most outside
+// the run; nil for none. It shows a member with a new ledger what its lost one had spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
@@ -94,7 +94,7 @@ func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) 
 	})
 }
 
-// most returns the entry that is more than all others.
+// most returns the greatest entry by more.
 func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
 	if h == nil {
 		return nil
@@ -112,7 +112,7 @@ func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier
 	return found
 }
 
-// Learn takes in what one of keys has signed, unless a later state of its ledger is known. See [Heads.Save].
+// Learn stores a statement of one of keys unless a later state of its ledger is known. See [Heads.Save].
 func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	if h == nil || s.Ledger == (signed.Head{}) {
 		return
@@ -145,19 +145,19 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	h.entries, h.changed = append(h.entries, e), true
 }
 
-// later reports whether s takes the place of what was learned of the same ledger before. Of checkpoints that is the one
-// with the larger cost: what open runs may spend is in it, and nobody can make it smaller.
+// later reports whether s replaces old, an entry of the same ledger. Of two checkpoints the larger cost wins: it
+// includes the plans of open runs, and nobody can make it smaller.
 func later(s, old *signed.Earlier) bool {
 	if s.Kind == signed.Checkpoint {
 		have, _ := s.Spent(signed.Scope{})
 		most, _ := old.Spent(signed.Scope{})
 		return have.All > most.All || have.All == most.All && s.Ledger.Seq > old.Ledger.Seq
 	}
-	// A device that took over from a lost one may continue with an older copy of its ledger.
+	// A replacement device may continue with an older copy of its ledger.
 	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 
-// Save writes the file if something has changed: after a crash it has the old content or the new one.
+// Save writes the file if something changed: after a crash it has the old or the new content.
 func (h *Heads) Save() error {
 	if h == nil {
 		return nil

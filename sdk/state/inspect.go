@@ -17,8 +17,8 @@ type Report struct {
 	Refused error    // why a node would refuse to start on the directory; nil if it would not
 }
 
-// Inspect reads the store in a directory without its lock and without changing anything. While a node runs, it may read
-// a slot in the middle of a save and report it as torn. An error means that the files could not be read at all.
+// Inspect reads the store in a directory without its lock and changes nothing. While a node runs, Inspect may find a
+// slot in the middle of a save and report it as torn. It fails only if the files cannot be read.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
@@ -47,7 +47,7 @@ func Inspect(dir string) (Report, error) {
 	return r, nil
 }
 
-// scan is what there is in a directory.
+// scan is the content of a directory.
 type scan struct {
 	dir   string
 	slots [2]scannedSlot
@@ -62,7 +62,7 @@ type scannedSlot struct {
 
 var errMissing = errors.New("is missing")
 
-// torn reports whether something was written in the slot that is no longer whole.
+// torn reports whether the slot was written and is not whole.
 func (s scannedSlot) torn() bool {
 	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
 }
@@ -79,8 +79,8 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// readSlots reads the slots. settle syncs what will be relied on before it is read: a process that was killed between
-// write and sync leaves a slot that is whole in memory and not yet on the disk.
+// readSlots reads the slots, after a sync of each if settle is set: a process killed between write and sync leaves a
+// slot that is whole in memory and not yet on the disk.
 func (s *scan) readSlots(on disk, settle bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]
@@ -118,7 +118,7 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, and closes it after use. Without such a file it returns errMissing.
+// withFile opens a file, syncs it if settle is set, and closes it after use. A missing file is errMissing.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
 	flag := os.O_RDONLY
 	if settle {
@@ -148,13 +148,13 @@ type contents struct {
 	remarks []string
 }
 
-// validate decides whether what was found is what saves, and crashes in them, leave behind. It relies on two facts: the
-// log exists before the first slot is written, and a slot is durable before its line is in the log.
+// validate decides whether saves, and crashes in them, can leave these files. It relies on two facts: the log exists
+// before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }
 	refuse := func(format string, args ...any) (contents, error) { return c, fmt.Errorf("state: "+format, args...) }
-	const anew = "start this member anew in an empty directory, under a new run"
+	const anew = "start this member in an empty directory, under a new run"
 
 	for i, sl := range s.slots {
 		if sl.fault != nil {

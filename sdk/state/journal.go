@@ -15,14 +15,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Names under which a node keeps what does not belong to one release, see [Store].Keep. A [Dir] has a file of each name.
+// Names for [Store].Keep, for what does not belong to one release. A [Dir] has a file of each name.
 const (
 	JournalName = "journal.jsonl" // a [Journal]
 	SecretsName = "secrets.json"  // a [pair.Kept]: nobody else may read it, and it is gone once the run is over
 )
 
-// Journal is what a node keeps of others in a run. It is a JSON object a line: first whose journal it is, then an
-// object with one of evidence, stop and quarantine.
+// Journal is what a node keeps of other members in a run: one JSON object a line. The first says whose journal it is;
+// each other has one of evidence, stop and quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -57,12 +57,12 @@ func (j *Journal) Encode() ([]byte, error) {
 	return encodeLines(lines)
 }
 
-// ParseJournal reads what [Journal.Encode] wrote; nothing is an empty journal. It checks no signature.
+// ParseJournal reads the output of [Journal.Encode]; no text is an empty journal. It checks no signature.
 func ParseJournal(text []byte) (*Journal, error) {
 	j := new(Journal)
 	lines, err := parseLines(text, (*journalLine).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: journal, %w; bring it back from a copy, or remove it and forget what it shows", err)
+		return nil, fmt.Errorf("state: journal, %w; restore it from a copy, or remove it and lose what it shows", err)
 	}
 	for i, l := range lines {
 		switch {
@@ -103,7 +103,7 @@ func (l *journalLine) check() error {
 	return err
 }
 
-// ReadJournal reads the journal of the [Dir] in a directory, an empty one if there is none, while a node may be running.
+// ReadJournal reads the journal of the [Dir] in a directory, empty if there is none. A node may be running.
 func ReadJournal(dir string) (*Journal, error) {
 	path := filepath.Join(dir, JournalName)
 	text, err := readIfThere(path)
@@ -117,7 +117,7 @@ func ReadJournal(dir string) (*Journal, error) {
 	return j, nil
 }
 
-// Quarantine is what a node keeps of a neighbor with which it has ended to work: why, and what there is to show it.
+// Quarantine records why a node stopped working with a neighbor, and the proof.
 type Quarantine struct {
 	Neighbor string  `json:"neighbor"` // who is in quarantine
 	Release  int     `json:"release"`  // the member's first release that is made without the neighbor
@@ -137,7 +137,7 @@ type Frame struct {
 // MaxFrameKept bounds what is kept of a frame, in bytes.
 const MaxFrameKept = 256 << 10
 
-// NewFrame returns what is kept of a frame. It copies it.
+// NewFrame copies what is kept of a frame.
 func NewFrame(b []byte) Frame {
 	return Frame{Bytes: len(b), SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
 		Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
@@ -146,7 +146,7 @@ func NewFrame(b []byte) Frame {
 // Kept implements [Store].
 func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
-// Keep implements [Store]: it replaces the file of that name, or removes it with what a crash has left of an earlier Keep.
+// Keep implements [Store]: it replaces the file of that name. nil removes it and the remains of a crashed Keep.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
 	case d.err != nil:
@@ -169,8 +169,8 @@ func removeKept(dir, name string) error {
 	return named(errors.Join(append(errs, syncDir(dir))...))
 }
 
-// ForgetSecrets removes, durably, the secrets in the directory of a [Dir] if they belong to the fleet with this SHA-256,
-// whose run will not continue. No process may have the store open. It does nothing if there are none.
+// ForgetSecrets removes, durably, the secrets of a fleet (by its SHA-256) from the directory of a [Dir], once the run
+// is over. No process may have the store open. Without such secrets it does nothing.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -195,10 +195,10 @@ func readSecrets(dir string) (*pair.Kept, error) {
 	return k, nil
 }
 
-// maxLines bounds the lines of a file that [parseLines] reads: far more than members that a fleet can have.
+// maxLines bounds the lines of a file for [parseLines], far above the members of a fleet.
 const maxLines = 4096
 
-// parseLines returns what a file has, a JSON object a line, each accepted by check. Every error names the line.
+// parseLines reads one JSON object a line and checks each. Every error names the line.
 func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) {
 	for line := range bytes.Lines(text) {
 		var one T

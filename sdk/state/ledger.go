@@ -12,18 +12,18 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Ledger is the lifetime account of one data set on a device: a file outside any run's state, in which every release of
-// every run is written before it is made.
+// Ledger is the lifetime account of one data set on a device. It is a file outside any run's state, and every release
+// of every run is written there before it is made.
 //
-// The file is one JSON object a line: a header, then the reservations, each with the SHA-256 of the line before it, so that
-// no change is undetected. Until it is closed, zeros follow, room for further lines. The high-water mark, a small file
-// beside it (".mark"), says which releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the newest
-// line at that time: a ledger that was cut off, or restored from an old copy, does not contain it and is refused. A crash
-// can only leave a reservation too many. If ledger and mark are restored together, only a later head shows it, such as that
-// in the node's state: see [Ledger.CheckHead].
+// The file is one JSON object a line: a header, then reservations, each with the SHA-256 of the line before it, so that
+// any change is detected. Until it is closed, zeros follow as room for further lines. The high-water mark, a small file
+// beside it (".mark"), says which releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the
+// newest line at that time: a ledger that was cut off, or restored from an old copy, does not contain it and is
+// refused. A crash can only leave one reservation too many. If ledger and mark are restored together, only a later head
+// shows it, such as that in the node's state, see [Ledger.CheckHead].
 //
-// One process at a time holds a ledger open, and may use it from many goroutines. After a write or sync that failed every
-// further reservation and mark fails, until the ledger is opened again.
+// One process at a time can open a ledger. It is safe for concurrent use. After a failed write or sync every further
+// reservation and mark fails until the ledger is opened again.
 type Ledger struct {
 	path string
 
@@ -37,8 +37,8 @@ type Ledger struct {
 	broken   error // the write or sync that failed
 }
 
-// append makes a line durable behind the others, and counts it. A file that has no room for it grows to the end of a
-// block: the lines to come are written over the zeros there, so that their sync need not write a new length.
+// append makes a line durable and counts it. A full file grows to the end of a block: later lines overwrite the zeros
+// there, so that their sync writes no new length.
 func (l *Ledger) append(e entry) error {
 	line, err := l.log.line(l.log.seq()+1, e)
 	if err != nil {
@@ -68,19 +68,19 @@ func (l *Ledger) fault(err error) error {
 	return fmt.Errorf("state: ledger %s: %w", l.path, err)
 }
 
-// Covers reports whether a whole run of so many rounds, all with the same parameters, fits the ledger's limit beside
-// all other runs: an error around [dpmech.ErrBudget] if not. It reserves nothing.
+// Covers returns an error around [dpmech.ErrBudget] if a whole run of so many rounds with the same parameters does not
+// fit the limit beside all other runs. It reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.spent.CheckRun(runID(run, fleet, member), rounds, g))
 }
 
-// Reserve counts the release of a round, before its noise is drawn, for a run of one member of a fleet, given by the
-// SHA-256 of the fleet file; it is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] hold for each run: a
-// repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve, [dpmech.Filter.Reserve], so that a
-// refusal counts nowhere and a crash can only count too much. An error around [dpmech.ErrBudget] means that the lifetime
-// limit does not cover the release; after any error nothing may be released.
+// Reserve counts the release of a round before its noise is drawn, for a member's run in a fleet given by the SHA-256
+// of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] hold for
+// each run: a repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve and
+// [dpmech.Filter.Reserve], so that a refusal counts nowhere and a crash can only count too much. An error around
+// [dpmech.ErrBudget] means that the lifetime limit does not cover the release. After any error nothing may be released.
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,9 +95,9 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.append(reserved(id, round, g)))
 }
 
-// Mark raises the high-water mark of a run: its releases up to a round, which is reserved, may be seen from now on. The
-// mark is on disk when Mark returns. A node calls it when the state of that round is durable, before it sends the release.
-// After any error nothing may be sent.
+// Mark raises a run's high-water mark to a reserved round, durably: its releases up to there may be seen from now on. A
+// node calls it once the state of that round is durable, before it sends the release. After any error nothing may be
+// sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,22 +141,22 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return l.log.marked(runID(run, fleet, member))
 }
 
-// Head returns the present state, to be kept elsewhere too.
+// Head returns the present state, to be stored elsewhere too.
 func (l *Ledger) Head() dpmech.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.head(l.log.seq())
 }
 
-// Contains reports what keeps the ledger from being the continuation of an earlier state.
+// Contains returns an error if the ledger is not a continuation of an earlier state.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is Contains for the text of a [dpmech.Head] that was stored with a node's state; empty if the node had no ledger
-// then. l is nil if it has none now, which is an error if it had one.
+// CheckHead is Contains for a [dpmech.Head] stored with a node's state as text, empty if the node had no ledger. A nil
+// l is an error if it had one.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
@@ -171,16 +171,15 @@ func (l *Ledger) CheckHead(stored string) error {
 	return l.Contains(h)
 }
 
-// Lifetime returns what all runs have spent together, with epsilons at delta.
+// Lifetime returns the spend of all runs, with epsilons at delta.
 func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.spent.Lifetime(l.log.head(l.log.seq()), delta)
 }
 
-// Verify verifies a certificate, see [dpmech.Certificate.Verify], and compares its lifetime with the ledger, which may
-// have further releases of other runs since then. Further releases of the certificate's own run are an error that gives
-// their number.
+// Verify verifies a certificate, see [dpmech.Certificate.Verify], and compares its lifetime with the ledger. Later
+// releases of other runs are fine; later releases of the certificate's run are an error that gives their number.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
@@ -211,17 +210,16 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	return err
 }
 
-// Plan notes that a run is open, of so many rounds with the same parameters, and returns what its member tells the
-// neighbors of this ledger. See [dpmech.Composition.Plan].
+// Plan records an open run of so many rounds with the same parameters and returns the checkpoint for the member's
+// neighbors, see [dpmech.Composition.Plan].
 func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
 }
 
-// Inherits reports whether the ledger takes over what another ledger of its member has spent: it has counted no release
-// yet, or has inherited from that one before. A ledger that is [NeverUsed], or that was at work already, counts other
-// data.
+// Inherits reports whether the ledger takes over the spend of another ledger of its member: it has counted no release
+// yet, or has inherited from that one before. A ledger that is [NeverUsed], or already has releases, counts other data.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +230,8 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts what a lost ledger of the same data had spent, durably: what is new of it. The limit is not asked, for
-// the releases were made; it refuses later ones. member is the neighbor that has proved it.
+// Inherit counts, durably, the new part of a lost ledger's spend on the same data. The limit does not matter, since the
+// releases were made; it refuses later ones. member is the neighbor that proved the spend.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,14 +254,14 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 	return l.fault(err)
 }
 
-// NeverUsed reports whether the operator has declared that no run used the data before, see [NeverUsed].
+// NeverUsed reports whether the ledger was declared [NeverUsed].
 func (l *Ledger) NeverUsed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.header.NeverUsed
 }
 
-// Close closes the ledger. Everything reserved is on disk already. What is cut off are the zeros behind the lines.
+// Close cuts off the zeros behind the lines and closes the ledger. All reservations are on disk already.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

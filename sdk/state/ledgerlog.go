@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine bounds a line of a ledger, its newline included: two names of 200 bytes, six each when escaped, and the rest.
+// maxLine bounds a line with its newline: two names of 200 bytes, each up to six bytes when escaped, and the rest.
 const maxLine = 4096
 
 // header is the first line of a ledger.
@@ -26,12 +26,12 @@ type header struct {
 	NeverUsed bool `json:"never_used,omitempty"`
 }
 
-// composition returns the account that begins with the header, before any release.
+// composition returns the account of the header, before any release.
 func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
 
-// entry is every other line: a reservation, or what a lost ledger had spent.
+// entry is any other line: a reservation, or the spend of a lost ledger.
 type entry struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
 	Prev string `json:"prev"` // SHA-256 of the line before, without its newline
@@ -42,23 +42,15 @@ type entry struct {
 type reservation struct {
 	dpmech.RunID
 	Round int `json:"round"`
-	cost
-}
-
-// cost is a [dpmech.Gaussian] in JSON.
-type cost struct {
-	Clip   float64       `json:"clip"`
-	Sigma  float64       `json:"sigma"`
-	Shared dpmech.Shared `json:"shared,omitzero"`
-	Unit   dpmech.Unit   `json:"unit,omitzero"`
+	dpmech.Gaussian
 }
 
 // reserved returns the entry of a reservation.
 func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
-	return entry{reservation: &reservation{id, round, cost(g)}}
+	return entry{reservation: &reservation{id, round, g}}
 }
 
-// ledgerLog is the content of a ledger: lines that are only added, each naming the hash of the one before.
+// ledgerLog is the content of a ledger: lines that name the hash of the line before.
 type ledgerLog struct {
 	header header
 	spent  *dpmech.Composition // what the lines count
@@ -91,7 +83,7 @@ func (l *ledgerLog) head(seq int) dpmech.Head {
 	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
 }
 
-// contains reports what keeps h from being an earlier or the present state of l.
+// contains returns an error if h is not an earlier or the present state of l.
 func (l *ledgerLog) contains(h dpmech.Head) error {
 	switch {
 	case h.ID != l.header.ID:
@@ -100,7 +92,7 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 		return fmt.Errorf("state %d of it does not exist", h.Seq)
 	case h.Seq > l.seq():
 		return fmt.Errorf("it ends with reservation %d, but number %d was made: it was rolled back or cut off; "+
-			"bring back its newest copy", l.seq(), h.Seq)
+			"restore its newest copy", l.seq(), h.Seq)
 	case l.head(h.Seq).Hash != h.Hash:
 		return fmt.Errorf("line %d is not the one that was written there: it was changed", h.Seq+1)
 	}
@@ -114,7 +106,7 @@ func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// start takes in the first line, without its newline.
+// start reads the first line, without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -129,7 +121,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add takes in a further line, without its newline, and counts what it says.
+// add reads and counts a further line, without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {
@@ -146,7 +138,7 @@ func (l *ledgerLog) add(line []byte) error {
 	}
 	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: e.Inherited}
 	if e.Inherited == nil {
-		next.id, next.round, next.g = e.RunID, e.Round, dpmech.Gaussian(e.cost)
+		next.id, next.round, next.g = e.RunID, e.Round, e.Gaussian
 		if before := l.lines[l.seq()].id; before == next.id {
 			next.id = before // lines of one run share the text
 		}
@@ -161,7 +153,7 @@ func (l *ledgerLog) add(line []byte) error {
 	return nil
 }
 
-// count adds what the line says to spent.
+// count adds the line to spent.
 func (line *ledgerLine) count(spent *dpmech.Composition) error {
 	if line.inherited != nil {
 		return spent.Inherit(*line.inherited)
@@ -169,12 +161,12 @@ func (line *ledgerLine) count(spent *dpmech.Composition) error {
 	return spent.Add(line.id, line.round, line.g)
 }
 
-// inheritsFrom reports whether a line says what a lost ledger had spent.
+// inheritsFrom reports whether a line has the spend of a lost ledger.
 func (l *ledgerLog) inheritsFrom(lost string) bool {
 	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
 }
 
-// settle takes over what a high-water mark, whose head l contains, says of the reservations. Later ones stay unsent.
+// settle applies a high-water mark whose head l contains. Later reservations stay unsent.
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
@@ -184,7 +176,7 @@ func (l *ledgerLog) settle(m highWater) {
 	}
 }
 
-// mark marks the releases of a run up to a round, and reports whether one was not marked.
+// mark marks the releases of a run up to a round and reports whether one was unmarked.
 func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	before := len(l.unsent)
 	l.unsent = slices.DeleteFunc(l.unsent, func(seq int) bool {
@@ -193,7 +185,7 @@ func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	return len(l.unsent) < before
 }
 
-// marked returns the highest round of a run that is marked, 0 if none is.
+// marked returns the highest marked round of a run, 0 for none.
 func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	for seq, line := range l.lines {
 		if _, unsent := slices.BinarySearch(l.unsent, seq); line.id == id && !unsent {
@@ -203,7 +195,7 @@ func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	return round
 }
 
-// at returns what was counted after a number of reservations.
+// at returns the account after a number of reservations.
 func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {
@@ -212,9 +204,9 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	return spent, err
 }
 
-// readLedgerLog reads the lines of a ledger and returns how many bytes at their end are a reservation that was torn by
-// a crash. mark is the head of the high-water mark, nil if that is not known. Whatever is wrong up to there is an
-// error, and so is everything behind it but one bad line at the very end, on which no release can rest.
+// readLedgerLog reads the lines of a ledger and returns the length of a reservation that a crash tore at their end.
+// mark is the head of the high-water mark, nil if unknown. Any error up to there is final, and so is any behind it,
+// except one bad line at the very end, on which no release can rest.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

@@ -16,22 +16,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// mostLedger bounds a ledger's file, in bytes: a million lines and more. A longer one is damaged.
+// mostLedger bounds a ledger's file in bytes, enough for a million lines.
 const mostLedger = 1 << 30
 
-// Declaration is what an operator vouches for when a ledger is made.
+// Declaration is an operator's statement about a new ledger.
 type Declaration string
 
-// NeverUsed declares that no run has used the data before, though this member had another ledger: for other data.
+// NeverUsed declares that no run used the data before: another ledger of this member was for other data.
 const NeverUsed Declaration = "never used"
 
-// neverAfresh ends the errors about a ledger that does not exist.
-const neverAfresh = "a ledger is never started afresh by itself, for it would forget what the data set has spent"
+// neverAfresh ends the errors about a missing ledger.
+const neverAfresh = "a new ledger is never started automatically, since it would forget what the data set has spent"
 
-// CreateLedger makes the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as never
-// used before. limit bounds what all runs together may spend, see [dpmech.Limit]; nil only counts. It is an error if there
-// is a ledger at path, or a mark of one. If neighbors hold a checkpoint of another ledger of the same member, the new one
-// inherits what that one spent, see [Ledger.Inherit], unless it is declared [NeverUsed].
+// CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as
+// never used. limit bounds the spend of all runs, see [dpmech.Limit]; nil only counts. It fails if path has a ledger or
+// a mark of one. If neighbors hold a checkpoint of another ledger of the member, the new one inherits its spend, see
+// [Ledger.Inherit], unless it is declared [NeverUsed].
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
 		NeverUsed: len(declared) > 0}
@@ -45,7 +45,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	}
 	if m, err := readMark(path); m != nil || err != nil {
 		return nil, errors.Join(fmt.Errorf("state: ledger %s is gone, but its mark %s exists: "+
-			"bring back the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
+			"restore the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
@@ -76,9 +76,9 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	return l, nil
 }
 
-// OpenLedger opens a ledger and checks all of it. A reservation that a crash tore is removed: it was never acknowledged.
-// Reservations that no mark covers count, and were never sent. A ledger that is missing, in use by another process, damaged
-// or older than its mark is an error.
+// OpenLedger opens a ledger and checks all of it. It removes a reservation that a crash tore, which was never
+// acknowledged. Reservations behind the mark count but were never sent. It fails if the ledger is missing, in use by
+// another process, damaged or older than its mark.
 func OpenLedger(path string) (*Ledger, error) {
 	if err := checkModes(path, markPath(path)); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func OpenLedger(path string) (*Ledger, error) {
 	l := &Ledger{path: path, file: f}
 	m, err := readMark(path)
 	if err == nil && m != nil {
-		// The process before may have been killed after it had renamed the mark.
+		// The process before may have been killed after it renamed the mark.
 		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
 	}
 	if err = l.recover(m, err); err != nil {
@@ -99,8 +99,8 @@ func OpenLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// ReadLedger opens a ledger for reading: it checks all of it, changes nothing, and can be used while another process
-// has the ledger open. Reserve and Mark fail.
+// ReadLedger opens a ledger for reading and checks all of it. It changes nothing and works while another process has
+// the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
 	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
 	text, err := regular.Read(path, mostLedger)
@@ -114,23 +114,23 @@ func ReadLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// ErrNoLedger is what [errors.Is] finds in an error that says: there is no ledger, and no trace of one.
+// ErrNoLedger is wrapped by the error that there is no ledger and no trace of one.
 var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
 
-// Restore ends the errors about a ledger that has lost what it counted, or its mark.
+// Restore ends the errors about a ledger that lost counts or its mark.
 const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
 	"leaves out all that the data set may have spent"
 
-// headsPath returns where a node remembers what its neighbors have signed, see [Heads].
+// headsPath returns the file of [Heads] beside a ledger.
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
-// used reports whether a run with neighbors has used the ledger at a path.
+// used reports whether a run with neighbors has used the ledger.
 func used(path string) bool {
 	_, err := os.Stat(headsPath(path))
 	return err == nil
 }
 
-// missing explains that a ledger could not be opened.
+// missing explains why a ledger cannot be opened.
 func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: ledger: %w", err)
@@ -146,7 +146,7 @@ func missing(path string, err error) error {
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
-// read takes in a ledger's lines and checks them against its mark.
+// read reads a ledger's lines and checks them against its mark.
 func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err error) {
 	if markErr != nil {
 		return 0, markErr
@@ -169,7 +169,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 	return torn, l.fault(err)
 }
 
-// recover reads the file, whose mark is m, nil if it has none, and makes durable what it finds in both.
+// recover reads the file and makes it and its mark m (nil for none) durable.
 func (l *Ledger) recover(m *highWater, err error) error {
 	size, errSize := l.file.size()
 	if errSize == nil && size > mostLedger {
@@ -180,7 +180,10 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
 	if err == nil && m != nil {
-		err = l.fault(l.keepMark(m))
+		// The process before may have been killed before the mark's sync, or the sync may have failed. Then another sync has
+		// no effect unless the mark is written again.
+		l.place, l.markRoom = 1-m.place, m.room
+		err = l.fault(l.writeMark(m))
 	}
 	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
 		return err
@@ -189,8 +192,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		l.room = l.log.size()
 		err = l.file.truncate(l.room)
 	}
-	// Behind the mark may be lines whose sync failed: they can be read, and yet be on no disk, and another sync is of
-	// no use unless they are written again. Their releases were never sent, and the mark stays where it is.
+	// Lines behind the mark may be readable although their sync failed: unless they are written again, another sync has
+	// no effect. Their releases were never sent, and the mark stays where it is.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end
@@ -204,8 +207,7 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	return l.fault(err)
 }
 
-// withoutRoom cuts off the zeros behind the lines of a ledger's file: the rest of a block, and of one that was to be
-// added.
+// withoutRoom cuts off the zeros behind the lines: the rest of a block, and of one that was being added.
 func withoutRoom(text []byte) []byte {
 	tail := max(0, len(text)-2*block)
 	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]

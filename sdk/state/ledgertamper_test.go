@@ -18,7 +18,7 @@ import (
 // Never afresh by itself: a missing ledger, a deleted one, and one in the place where another is to be made.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
-	refused(t, path, "never started afresh", ErrNoLedger.Error())
+	refused(t, path, "never started automatically", ErrNoLedger.Error())
 	if _, err := OpenLedger(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
@@ -214,7 +214,7 @@ func TestLedgerLines(t *testing.T) {
 	good := strings.TrimSuffix(string(line), "\n")
 	for _, c := range []struct{ old, new, want string }{
 		{`"seq":2`, `"seq":3`, "seq is 3, want 2"},
-		{`"seq":2`, `"seq":2,"seq":2`, "field seq is there twice"},
+		{`"seq":2`, `"seq":2,"seq":2`, "field seq is given twice"},
 		{`"seq"`, `"Seq"`, `unknown field "Seq"`},
 		{`"seq":`, `"seq": `, "not as it was written"},
 		{`"clip":1`, `"clip":1.0`, "not as it was written"},

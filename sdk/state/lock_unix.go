@@ -11,9 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, and takes its lock. The kernel
-// releases the lock when the process ends, however it ends; programs that the process starts do not inherit it. The
-// error is errLocked if another process holds it.
+// lockFile opens a file for writing, with create of O_CREATE and O_EXCL, and locks it. The kernel releases the lock
+// when the process ends; child processes do not inherit it. The error is errLocked if another process holds it.
 func lockFile(path string, create int) (file, error) {
 	f, err := regular.Open(path, os.O_RDWR|create, 0o600, mostState)
 	if err != nil {
@@ -34,8 +33,8 @@ func lockFile(path string, create int) (file, error) {
 	return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
 }
 
-// lockedFile gives its lock up when it is closed. A program that is being started at that moment has the file open until it is at work,
-// and would keep the lock for as long.
+// lockedFile unlocks before it closes: a program that is just being started shares the open file until its exec and
+// would keep the lock.
 type lockedFile struct{ osFile }
 
 func (f lockedFile) Close() error {
@@ -43,7 +42,7 @@ func (f lockedFile) Close() error {
 	return f.osFile.Close()
 }
 
-// syncDir makes durable which files a directory has. A file system without such a call answers EINVAL or ENOTSUP, and
+// syncDir makes the entries of a directory durable. A file system without such a call answers EINVAL or ENOTSUP and
 // promises nothing.
 func syncDir(name string) error {
 	f, err := os.Open(name)
@@ -57,8 +56,7 @@ func syncDir(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// keepOwner gives a new file the owner and group of the one whose place it takes: root may edit the files of a node
-// that another user runs.
+// keepOwner gives a new file the owner and group of the one that it replaces.
 func keepOwner(f *os.File, old fs.FileInfo) error {
 	had, ok := old.Sys().(*syscall.Stat_t)
 	info, err := f.Stat()

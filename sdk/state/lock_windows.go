@@ -7,12 +7,11 @@ import (
 	"syscall"
 )
 
-// errorSharingViolation is an error code of Windows that package syscall has no name for.
+// errorSharingViolation is a Windows error code without a name in package syscall.
 const errorSharingViolation = syscall.Errno(32)
 
-// lockFile opens a file for writing, with O_CREATE and O_EXCL if they are set in create, so that nobody else may open
-// it for writing. The system closes it when the process ends, however it ends. The error is errLocked if another
-// process has it open for writing.
+// lockFile opens a file for writing, with create of O_CREATE and O_EXCL, so that nobody else can open it for writing.
+// The system closes it when the process ends. The error is errLocked if another process has it open for writing.
 func lockFile(path string, create int) (file, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

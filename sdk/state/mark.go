@@ -14,19 +14,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// block is what files grow by, so that a later write changes no length and goes in place, and what no two marks share,
-// so that a write that is cut short damages one of them.
+// block is the unit of growth, so that later writes go in place, and the distance of two marks, so that an interrupted
+// write damages only one.
 const block = 4096
 
 // blocks returns n rounded up to whole blocks.
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
 
-// highWater is a ledger's high-water mark: the newest line when it was written, and which lines up to there have a release
-// that was never sent. All others up to there may have been sent, and none behind.
+// highWater is a ledger's high-water mark: the newest line at its writing, and the lines up to there whose release was
+// never sent. All others up to there may have been sent, and none behind.
 //
-// The file has two places of the same length, in whole blocks. A mark goes where the newest one is not, as JSON, a space,
-// the SHA-256 of the JSON in hexadecimal digits and a newline. One sync is enough: a torn mark does not match its SHA-256,
-// and the one before it, which then counts, was not touched. Nothing was sent before that sync.
+// The file has two places of equal length, in whole blocks. A mark goes to the place that the newest one does not have:
+// JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark does not match
+// its SHA-256, and the mark before it, which then counts, is untouched. Nothing is sent before that sync.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
@@ -38,8 +38,8 @@ type highWater struct {
 // markPath returns where the high-water mark of a ledger is.
 func markPath(ledger string) string { return ledger + ".mark" }
 
-// readMark returns the high-water mark of the ledger at a path, nil if it has none. The ledger may be in use: what is
-// read while two marks are written is read again.
+// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: a read that overlaps two
+// writes is repeated.
 func readMark(ledger string) (*highWater, error) {
 	for try := 1; ; try++ {
 		data, err := regular.Read(markPath(ledger), mostKept)
@@ -54,7 +54,7 @@ func readMark(ledger string) (*highWater, error) {
 			return m, nil
 		}
 		if try == 3 {
-			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; bring it back from a copy",
+			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; restore it from a copy",
 				markPath(ledger), err)
 		}
 	}
@@ -76,7 +76,7 @@ func parseMark(data []byte) (*highWater, error) {
 			continue
 		}
 		m, err := parseHighWater(text)
-		// From one mark to the next there are more lines, or fewer whose releases were never sent.
+		// The next mark has more lines, or fewer unsent ones.
 		if faults[i] = err; err == nil &&
 			(newest == nil || m.Seq > newest.Seq || m.Seq == newest.Seq && len(m.Unsent) < len(newest.Unsent)) {
 			newest = m
@@ -89,7 +89,7 @@ func parseMark(data []byte) (*highWater, error) {
 	return newest, nil
 }
 
-// record returns the mark as it is written in a place.
+// record returns the mark as it is written.
 func (m *highWater) record() ([]byte, error) {
 	text, err := json.Marshal(m)
 	return fmt.Appendf(text, " %x\n", sha256.Sum256(text)), err
@@ -112,13 +112,6 @@ func parseHighWater(text []byte) (*highWater, error) {
 	return &m, nil
 }
 
-// keepMark takes over the mark that was found, and makes it durable: the process before may have been killed before its
-// sync, or the sync may have failed, and then another one has no effect unless the mark is written again.
-func (l *Ledger) keepMark(m *highWater) error {
-	l.place, l.markRoom = 1-m.place, m.room
-	return l.writeMark(m)
-}
-
 // acknowledge writes the mark of the present state.
 func (l *Ledger) acknowledge() error {
 	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
@@ -137,7 +130,7 @@ func (l *Ledger) writeMark(m *highWater) error {
 	return writeSync(l.marks, record, int64(l.place)*l.markRoom)
 }
 
-// newMark makes the file of the mark anew, with a mark in the first of two places that have room for it.
+// newMark replaces the file of the mark, with the mark in the first of two places that have room for it.
 func (l *Ledger) newMark(record []byte) error {
 	err := closeAll(l.marks) // some systems replace no file that is open
 	l.marks, l.place, l.markRoom = nil, 0, blocks(int64(len(record)))

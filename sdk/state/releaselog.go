@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// release is a line of the log of what was released. The log has one for every save, written once the slot is durable:
+// release is a line of the log of releases, written once the slot of a save is durable:
 //
 //	{"round":7,"digest":"<the slot's SHA-256 in hex>","note":...}
 type release struct {
@@ -33,8 +33,8 @@ type releaseLog struct {
 	unreadable int       // of the lines
 }
 
-// readLog reads a log. No content is an error: a damaged line counts with its round if that can be read, since a line is
-// written only after the slot of the release was durable.
+// readLog reads a log. It never fails: a damaged line counts with its round if that is readable, since a line is
+// written only after the slot was durable.
 func readLog(text []byte) releaseLog {
 	l := releaseLog{size: int64(len(text)), newest: -1}
 	for line := range bytes.Lines(text) {
@@ -58,7 +58,7 @@ func readLog(text []byte) releaseLog {
 	return l
 }
 
-// roundOf returns the round that a line begins with, whatever follows it.
+// roundOf returns the round at the start of a line, whatever follows.
 func roundOf(line []byte) (round int, known bool) {
 	rest, begins := bytes.CutPrefix(line, []byte(`{"round":`))
 	digits, _, ends := bytes.Cut(rest, []byte{','})
@@ -66,7 +66,7 @@ func roundOf(line []byte) (round int, known bool) {
 	return round, begins && ends && err == nil && round >= 0
 }
 
-// find looks for the release that a slot holds: whether the log has it, and whether it has another one of that round.
+// find reports whether the log has a slot's release, and whether it has another one of the same round.
 func (l *releaseLog) find(s slot) (has, other bool) {
 	digest := hex.EncodeToString(s.digest[:])
 	for _, e := range l.releases {

@@ -10,14 +10,14 @@ import (
 	"math"
 )
 
-// A slot is a file that holds one state:
+// A slot is a file with one state:
 //
 //	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
 //
-// in little-endian order, the digest over everything before it; room for longer states follows. Later versions keep the
-// header and the place of the digest, so that a slot of another build is not taken for a damaged one. A new state
-// overwrites the older one in place, with one sync: a mix of old and new bytes does not match its SHA-256. Nothing was
-// sent before that sync, and the other file, which holds the newest state, was not touched.
+// in little-endian order. The digest covers everything before it; room for longer states follows. Later versions keep
+// the header and the place of the digest, so that a slot of another build does not look damaged. A new state overwrites
+// the older one in place, with one sync: a mix of old and new bytes does not match its SHA-256. Nothing is sent before
+// that sync, and the file with the newest state is untouched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -35,7 +35,7 @@ type slot struct {
 // errEmpty says that nothing has been saved in a slot yet.
 var errEmpty = errors.New("holds nothing yet")
 
-// writeSlot writes s to w from its start, digest last, without a copy of the state, and returns the digest.
+// writeSlot writes s to w, digest last, without a copy of the state, and returns the digest.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	var off int64
@@ -58,8 +58,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size. It allocates nothing that the file is too small to fill. The
-// error says, after the name of the file, why there is no whole slot; it is errEmpty if there never was one.
+// readSlot reads the slot in a file of the given size and allocates no more than the file can fill. The error follows
+// the name of the file; it is errEmpty if nothing was ever saved.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))

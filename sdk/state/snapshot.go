@@ -25,15 +25,15 @@ type Snapshot struct {
 	Note     string    // of the save: JSON
 }
 
-// ReadSnapshot reads the last state of a node from the directory of its store, without the lock and without changing
-// anything. While the node runs, it finds one of the last two releases. Whether the store could be opened is for [Inspect]
-// to say. The error wraps fs.ErrNotExist if nothing was ever saved.
+// ReadSnapshot reads the last state of a node from the directory of its store, without the lock and without changes.
+// While the node runs, it finds one of the last two releases. It does not check what [Open] checks, see [Inspect]. The
+// error wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot while the other is whole, and may come to the other between two reads. So one
-	// slot alone counts only if the other stays as it is; otherwise they are read again, for a while.
+	// A running node overwrites one slot at a time and may reach the other between two reads. So a single whole slot
+	// counts only if the other stays as it is; otherwise both are read again, for a while.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {
@@ -54,7 +54,7 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	}
 }
 
-// fault says why there is no state to be read in a slot, nil if there is one.
+// fault returns why a slot has no readable state, nil if it has one.
 func (s *scan) fault(i int) error {
 	switch sl := s.slots[i]; {
 	case sl.fault == errMissing || sl.fault == errEmpty:

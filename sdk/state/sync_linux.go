@@ -6,12 +6,11 @@ import (
 	"syscall"
 )
 
-// syncFile makes the content of a file durable. fdatasync leaves out the time stamps, and with them one write to the
-// file system's journal for every save.
+// syncFile makes the content of a file durable. fdatasync leaves out time stamps, which saves a write to the file
+// system's journal.
 func syncFile(f *os.File) error {
 	for {
-		// An interrupted call has reported nothing yet. Any other error is reported once: a second call would report
-		// success.
+		// An interrupted call has reported nothing yet. Any other error is reported once: a second call would succeed.
 		switch err := syscall.Fdatasync(int(f.Fd())); err {
 		case nil:
 			return nil

@@ -15,17 +15,17 @@ import (
 // frameVersion is the version of frames that this package writes and the only one it reads.
 const frameVersion = 1
 
-// Protocol is the version of what nodes say to each other, which a [Hello] carries. In 2, releases are signed and
-// claims are proved.
+// Protocol is the version of what nodes say to each other, in each [Hello]. In 2, releases are signed and claims are
+// proved.
 const Protocol = 2
 
-// Heartbeat is the frame of a node that has nothing else to say, an empty map. It is not to be changed.
+// Heartbeat is the frame of a node that has nothing else to say, an empty map. Do not change it.
 var Heartbeat = []byte{0xa0}
 
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame is one of kind [admm.Question], by its first bytes. The rest may be wrong.
+// IsQuestion reports whether a frame's first bytes are those of kind [admm.Question]. The rest may be wrong.
 func IsQuestion(frame []byte) bool {
 	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
 }
@@ -33,24 +33,24 @@ func IsQuestion(frame []byte) bool {
 // maxRound is the highest round number that a frame takes.
 const maxRound = math.MaxInt32
 
-// MaxDim is the highest dimension of a [Codec]; its frames are of 1 GiB.
+// MaxDim is the highest dimension of a [Codec]. Its frames have 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds, in bytes, each field of [admm.Signed] but Other, and maxSigned those of one frame together but for
-// the offer, stops, digests and what is relayed.
+// maxField bounds each field of [admm.Signed] but Other, in bytes. maxSigned bounds those of one frame together,
+// without offer, stops, digests and relayed statements.
 const (
 	maxField  = 256
 	maxSigned = 2*signed.Size + signed.MaxEarlier
 )
 
-// frameRoom is what a frame takes beside the numbers of its vector or grid.
+// frameRoom is the size of a frame without the numbers of its vector or grid.
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
-// MaxFrame returns an upper bound, in bytes, of every frame of dimension dim, in 1..MaxDim, and of every [Hello]: four
-// bytes a coordinate, four for each block of 65,536 coordinates and 9095 for all else.
+// MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
+// a coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
-// frame is a frame as it is encoded.
+// frame is the encoded form of a frame.
 type frame struct {
 	Version     uint64  `cbor:"1,keyasint"`
 	Kind        uint64  `cbor:"2,keyasint"`
@@ -71,7 +71,7 @@ type frame struct {
 	Known       []byte  `cbor:"21,keyasint,omitempty"`
 }
 
-// fields is a set of those fields of a frame that not every kind has.
+// fields is a set of the fields that not every kind of frame has.
 type fields uint32
 
 const (
@@ -94,14 +94,14 @@ const (
 	hasProbe   = hasOwn | hasProof | hasOther | hasOffer | hasStops
 )
 
-// fieldNames are the names of the fields in errors, in the order of their bits.
+// fieldNames has the fields' names for errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
 	"offer", "stops", "digests", "relayed", "known"}
 
 // name returns the name of the first of some fields.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
 
-// rules says, by kind, which fields a frame has to have, and which it may have as well.
+// rules has, by kind, the fields that a frame must have and those that it may have.
 var rules = [...]struct{ must, may fields }{
 	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
@@ -116,7 +116,7 @@ var rules = [...]struct{ must, may fields }{
 	admm.Relay:       {hasKnown, hasRelayed},
 }
 
-// check reports what of a frame is outside its limits or does not go with its kind. kind is the message's.
+// check reports a field that is outside its limits or does not belong to a frame of the message's kind.
 func (f *frame) check(kind admm.Kind) error {
 	must, may := rules[kind].must, rules[kind].may
 	has := f.has()
@@ -140,7 +140,7 @@ func (f *frame) check(kind admm.Kind) error {
 	return cmp.Or(checkLimits(numbers), f.checkSigned())
 }
 
-// has returns the fields that are there.
+// has returns the present fields.
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
@@ -183,8 +183,8 @@ func (f *frame) checkSigned() error {
 	return nil
 }
 
-// Codec writes and reads the frames of one run, all of one dimension. It holds the work space of the compression. One
-// goroutine may Append while another Decodes, but neither method is for two goroutines at once.
+// Codec writes and reads the frames of one run, all of one dimension, and holds the work space of the compression. One
+// goroutine may Append while another Decodes, but two must not call the same method at once.
 type Codec struct {
 	dim int
 	enc packer
@@ -199,9 +199,9 @@ func NewCodec(dim int) (*Codec, error) {
 	return &Codec{dim: dim}, nil
 }
 
-// Append appends the encoding of m, but for its From and To, to dst and returns the extended slice. It appends at most
-// [MaxFrame] bytes, and allocates only if dst has less to spare. The error says what of m cannot be sent; dst is then
-// returned unchanged. Append keeps nothing of m.
+// Append appends the encoding of m, without its From and To, to dst and returns the extended slice: at most [MaxFrame]
+// bytes. It allocates only if dst has too little room. The error says what cannot be sent; dst is then returned
+// unchanged. Append keeps nothing of m.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {
@@ -213,7 +213,7 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	return appendItem(dst, f)
 }
 
-// frame returns a message as a frame, whose vector or grid is good until the next call.
+// frame returns a message as a frame. Its vector or grid is valid until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
@@ -250,9 +250,9 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode reads one frame into m, whose From and To it sets to 0. It reuses the storage of m's vector and grid if there is
-// room, and leaves empty what the frame does not have. It keeps nothing of the frame. The error says which field is
-// wrong, what was found and what was wanted; m is then undefined.
+// Decode reads one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid and leaves
+// empty what the frame does not have. It keeps nothing of the frame. The error has the wrong field, what was found and
+// what was wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
 	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)

@@ -9,18 +9,18 @@ import (
 )
 
 // A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z as z>>k in unary, that many ones and a
-// zero, and then the low k bits. Here riceEscape ones and no zero announce the 32 bits of z as they are: no number takes
+// zero, and then the low k bits. Here riceEscape ones without a zero announce the plain 32 bits of z: no number takes
 // more than riceEscape+32 bits, fewer than a bitReader has at hand.
 const (
 	riceMax    = 30
 	riceEscape = 20
 )
 
-// gridPlain is the first byte of a block whose numbers are stored as four bytes each. Any other is the parameter of the
+// gridPlain as first byte of a block announces numbers of four bytes each. Any other first byte is the parameter of the
 // block's Rice code.
 const gridPlain = 32
 
-// grid returns g in its packed form, nil for no numbers. It is good until the next call.
+// grid returns g in packed form, nil for no numbers. It is valid until the next call.
 func (p *packer) grid(g []int32) []byte {
 	if len(g) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (p *packer) grid(g []int32) []byte {
 	return p.out
 }
 
-// readGrid fills g from its packed form b. What g holds before does not matter.
+// readGrid fills g from its packed form b.
 func readGrid(g []int32, b []byte) error {
 	for at := 0; at < len(g); at += blockSize {
 		rest, err := readNumbers(g[at:min(at+blockSize, len(g))], b)
@@ -55,7 +55,7 @@ func readGrid(g []int32, b []byte) error {
 	return nil
 }
 
-// readNumbers fills g with one block off b and returns what follows.
+// readNumbers fills g with the first block of b and returns the rest.
 func readNumbers(g []int32, b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, errors.New("found the end, wanted a block")
@@ -81,8 +81,8 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 // unzigzag is the inverse of zigzag.
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
-// riceParameter returns the parameter under which g is shortest, the lowest of equals, and the bits that it takes. It
-// begins with one that fits the mean, so that most others are soon found to be longer.
+// riceParameter returns the parameter under which g is shortest, the lowest of equals, and the length in bits. It tries
+// one that fits the mean first, so that most others are soon longer.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {
@@ -98,7 +98,7 @@ func riceParameter(g []int32) (k uint, least int) {
 	return k, least
 }
 
-// riceBits returns the bits that g takes with parameter k, or more than most of them if it is longer.
+// riceBits returns the length of g in bits with parameter k, or any number above most if it is longer.
 func riceBits(g []int32, k uint, most int) int {
 	n := len(g) * int(k+1)
 	for i := 0; i < len(g) && n <= most; i++ {
@@ -127,7 +127,7 @@ func appendRice(dst []byte, g []int32, k uint) []byte {
 	return w.bytes()
 }
 
-// readRice fills g from the start of b and returns what follows.
+// readRice fills g from the start of b and returns the rest.
 func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 	r := bitReader{b: b}
 	for i := range g {
@@ -177,7 +177,7 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader takes bits off b. Beyond the end it finds zeros, which rest reports.
+// bitReader takes bits off b. Beyond the end it returns zeros; rest reports that.
 type bitReader struct {
 	b   []byte
 	at  int // bytes taken off b, or more
@@ -185,7 +185,7 @@ type bitReader struct {
 	n   uint // bits in acc
 }
 
-// fill makes sure of at least 56 bits in acc.
+// fill puts at least 56 bits into acc.
 func (r *bitReader) fill() {
 	if r.at+8 <= len(r.b) {
 		r.acc |= binary.LittleEndian.Uint64(r.b[r.at:]) << r.n
@@ -207,7 +207,7 @@ func (r *bitReader) skip(n uint) {
 	r.n -= n
 }
 
-// rest drops the bits up to a whole byte, which must be zero, and returns the bytes after it.
+// rest drops the bits up to a whole byte, which must be zero, and returns the remaining bytes.
 func (r *bitReader) rest() ([]byte, error) {
 	end := r.at - int(r.n)/8
 	if end > len(r.b) {

@@ -12,15 +12,15 @@ import (
 // maxHello bounds the length in bytes of an encoded [Hello].
 const maxHello = 384
 
-// maxSections is how many sections of the fleet file a [Hello] may tell of.
+// maxSections bounds the sections of the fleet file in a [Hello].
 const maxSections = 16
 
 // MaxName bounds the run's id and the members' names, in bytes.
 const MaxName = 64
 
-// Hello is what each end of a connection says first. It binds the connection to one run, one fleet file, one direction
-// and one version of the frames. Its own encoding is the same in all versions, so that nodes of different versions can
-// report that. It proves nothing about its sender; that is the transport's work.
+// Hello is the first frame of each end of a connection. It binds the connection to one run, one fleet file, one
+// direction and one version of the frames. Its encoding is the same in all versions, so that nodes can report a
+// difference of versions. It proves nothing about its sender; the transport does.
 type Hello struct {
 	Run   string   // id of the run: 1 to 64 bytes of UTF-8
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
@@ -28,8 +28,8 @@ type Hello struct {
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
-	// Sections show two members with different fleet files which part differs: up to maxSections, in the same order for all
-	// members. One with a Sum of zeros, or missing at the end, is a part that the file does not have.
+	// Sections show two members with different fleet files which part differs: up to maxSections, in the same order for
+	// all members. A part that the file does not have has a Sum of zeros, or is missing at the end.
 	Sections []Section
 }
 
@@ -39,7 +39,7 @@ type Section struct {
 	Sum  [4]byte // the first bytes of the SHA-256 of the part's canonical form
 }
 
-// hello is a hello as it is encoded.
+// hello is the encoded form of a hello.
 type hello struct {
 	Codec    uint32 `cbor:"1,keyasint"`
 	Run      string `cbor:"2,keyasint"`
@@ -49,8 +49,7 @@ type hello struct {
 	Sections []byte `cbor:"6,keyasint,omitempty"`
 }
 
-// EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names every field that does not keep to
-// its limits.
+// EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names each field outside its limits.
 func EncodeHello(h Hello) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("wire: hello: %w", err)
@@ -62,7 +61,7 @@ func EncodeHello(h Hello) ([]byte, error) {
 	return appendItem(nil, &e)
 }
 
-// check reports every field outside its limits.
+// check reports each field outside its limits.
 func (h Hello) check() error {
 	var codec, sections error
 	if h.Codec == 0 {
@@ -87,8 +86,8 @@ func checkName(field, s string) error {
 	return nil
 }
 
-// DecodeHello reads a hello, as strictly as frames are read. It keeps nothing of b. That the hello is the one
-// expected is for [Hello.Check] to say.
+// DecodeHello reads a hello as strictly as frames are read and keeps nothing of b. It does not compare it with the
+// expected one, see [Hello.Check].
 func DecodeHello(b []byte) (Hello, error) {
 	h, err := decodeHello(b)
 	if err != nil {
@@ -118,9 +117,9 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the one that the receiver expects of this connection. The error names every
-// field that differs, with both values, fleet hashes by their first eight bytes. If both hellos tell of sections, it
-// says which of them differ, in the names that want has for them; they are not looked at if the hashes are equal.
+// Check compares a received hello with the one that the receiver expects. The error has every field that differs, with
+// both values; fleet hashes by their first eight bytes and, if both hellos have sections, with want's names of those
+// that differ.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {
@@ -138,7 +137,7 @@ func (h Hello) Check(want Hello) error {
 	return errors.Join(errs...)
 }
 
-// differing says which sections differ, or nothing if one of the two tells of none.
+// differing names the sections that differ, nothing if one hello has none.
 func (h Hello) differing(want Hello) string {
 	found, wanted := h.Sections, want.Sections
 	if len(found) == 0 || len(wanted) == 0 {

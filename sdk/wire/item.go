@@ -35,14 +35,14 @@ var decoding = func() cbor.DecMode {
 	return mode
 }()
 
-// appendItem appends the encoding of v to dst, without allocating space for it if dst has that much to spare.
+// appendItem appends the encoding of v to dst. It does not allocate if dst has room.
 func appendItem(dst []byte, v any) ([]byte, error) {
 	buf := bytes.NewBuffer(dst)
 	err := encoding.MarshalToBuffer(v, buf)
 	return buf.Bytes(), err
 }
 
-// decodeItem reads b into the struct that v points to. It refuses all that appendItem would not have written.
+// decodeItem reads b into the struct at v. It refuses bytes that appendItem would not write.
 func decodeItem(b []byte, v any) error {
 	if err := decoding.Unmarshal(b, v); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	return err
 }
 
-// wide is a number that takes as many bytes whatever its value.
+// wide is a number of eight bytes, whatever its value.
 type wide uint64
 
 // MarshalBinary returns eight bytes, the lowest first.
@@ -98,7 +98,7 @@ func (n *wide) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// sized returns n elements, v's own storage if it is large enough, and nil for none. What they hold does not matter.
+// sized returns n elements with any content, nil for none. It reuses v's storage if that is large enough.
 func sized[S ~[]T, T any](v S, n int) S {
 	if n == 0 {
 		return nil
@@ -109,7 +109,7 @@ func sized[S ~[]T, T any](v S, n int) S {
 	return v[:n]
 }
 
-// checkFinite names the first coordinate that is not a number or not finite.
+// checkFinite reports the first coordinate that is not finite.
 func checkFinite(name string, v []float32) error {
 	for i, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {

@@ -8,18 +8,18 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// blockSize is the most bytes or numbers that are compressed together. It is part of the format. It keeps the work space
-// small, a block's compressed length within two bytes, and the block far below huff0's own limit.
+// blockSize is how many bytes or numbers are compressed together at most, a part of the format. It keeps the work space
+// small, a block's compressed length within two bytes, and the block far below huff0's limit.
 const blockSize = 1 << 16
 
-// How a block of bytes is stored; see FORMAT.md.
+// Forms of a block of bytes, see FORMAT.md.
 const (
 	blockRaw    = 0
 	blockRepeat = 1
 	blockHuff0  = 2
 )
 
-// planes is how many bytes a float32 has.
+// planes is the number of bytes of a float32.
 const planes = 4
 
 // packer holds the encoder's work space. The zero value is ready.
@@ -29,7 +29,7 @@ type packer struct {
 	out   []byte
 }
 
-// planes returns v as planes of its bytes, nil for no numbers. They are good until the next call.
+// planes returns v as planes of its bytes, nil for no numbers. They are valid until the next call.
 func (p *packer) planes(v []float32) []byte {
 	if len(v) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (p *packer) planes(v []float32) []byte {
 
 // appendBlock appends the block to out in the shortest of its forms.
 func (p *packer) appendBlock() {
-	// A table of one frame is never used in the next: frames may get lost.
+	// A table is never reused in a later frame: frames may get lost.
 	p.huff.Reuse = huff0.ReusePolicyNone
 	packed, _, err := huff0.Compress4X(p.block, &p.huff)
 	switch {
@@ -70,7 +70,7 @@ type unpacker struct {
 	block []byte
 }
 
-// planes fills v from its planes b. What v holds before does not matter.
+// planes fills v from its planes b.
 func (u *unpacker) planes(v []float32, b []byte) error {
 	clear(v)
 	for plane := range planes {
@@ -92,7 +92,7 @@ func (u *unpacker) planes(v []float32, b []byte) error {
 	return nil
 }
 
-// readBlock takes a block of n bytes, n in 1..blockSize, off b. The block is good until the next call.
+// readBlock takes a block of n bytes, n in 1..blockSize, off b. The block is valid until the next call.
 func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, errors.New("found the end, wanted a block")

@@ -19,15 +19,15 @@ const (
 )
 
 // Snapshot is the durable state of a node after a release: what the next round's bits depend on, and whose state it is.
-// All floats are finite. Vectors of the State that are not computed are nil; the others have the length of X, but for
+// All floats are finite. Vectors of the State that are not computed are nil. The others have the length of X, except
 // Last.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // whose state it is: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that made it, likewise
 
-	// State is the machine's. Its neighbors are stored by the names in Peers, and not by number: DecodeSnapshot sets the
-	// numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
+	// State is the machine's. Its neighbors are stored by their names in Peers: DecodeSnapshot sets their numbers to 0.
+	// State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
 	State admm.State
 	Peers []Peer // of the edges of State, in their order; nil if there are none
 
@@ -37,14 +37,14 @@ type Snapshot struct {
 	Signed []byte // what was signed of the last release, up to maxField bytes, not looked at here; nil if nothing was
 }
 
-// Peer is what a [Snapshot] holds of a neighbor beside the machine's state.
+// Peer is what a [Snapshot] holds of a neighbor besides the machine's state.
 type Peer struct {
 	Name   string // 1 to 64 bytes of UTF-8
 	Signed []byte // its latest signed releases that were ever here, up to 2*maxField bytes, not looked at; nil for none
 }
 
-// snapshot is a snapshot as it is encoded. Each field is always there, and the length of its vectors and strings alone
-// decides how long it is.
+// snapshot is the encoded form of a snapshot. Every field is always present, so its length depends only on the lengths
+// of its vectors and strings.
 type snapshot struct {
 	Version   wide       `cbor:"1,keyasint"`
 	Fleet     []byte     `cbor:"2,keyasint"`
@@ -68,7 +68,7 @@ type snapshot struct {
 	Early     wide       `cbor:"20,keyasint"`
 }
 
-// neighbor is what a snapshot has of one.
+// neighbor is the encoded form of an edge and its [Peer].
 type neighbor struct {
 	Peer       string   `cbor:"1,keyasint"`
 	Heard      wide     `cbor:"2,keyasint"`
@@ -85,10 +85,10 @@ type neighbor struct {
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
-// maxCut has the bits of the largest float32: those of numbers of 0 and more rise with them.
+// maxCut has the bits of the largest float32. The bits of non-negative numbers rise with them.
 const maxCut = 0x7f7fffff
 
-// Bounds of the bytes of a snapshot that are not numbers of a vector.
+// Bounds of a snapshot's bytes without the numbers of vectors.
 const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
@@ -99,22 +99,22 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and so many
-// numbers in Last, for dim and samples in 0..MaxDim. A bound that an int cannot hold comes out as the highest int.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and numbers in
+// Last, for dim and samples in 0..MaxDim, or the highest int if an int cannot hold the bound.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
-// AppendSnapshot appends the encoding of s to dst and returns the extended slice. It appends at most [MaxSnapshot]
-// bytes, as many for all snapshots whose fields have the same lengths, without allocating them if dst has room. The error
-// names what is outside its limits; dst is then returned unchanged.
+// AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, as many
+// for all snapshots with fields of the same lengths. It does not allocate them if dst has room. The error names what is
+// outside its limits; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
-	if err := s.check(); err != nil {
-		return dst, fmt.Errorf("wire: snapshot: %w", err)
-	}
 	st := &s.State
+	if len(s.Peers) != len(st.Edges) {
+		return dst, fmt.Errorf("wire: snapshot: peers: found %d, wanted %d", len(s.Peers), len(st.Edges))
+	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
 		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Epoch: wide(s.Epoch),
@@ -124,6 +124,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
 			Epoch: wide(n.Epoch), Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
 			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Since: wide(n.Since), Flow: n.Flow})
+	}
+	if err := e.check(); err != nil {
+		return dst, fmt.Errorf("wire: snapshot: %w", err)
 	}
 	return appendItem(dst, &e)
 }
@@ -144,7 +147,7 @@ func checkLimits(list []limits) (err error) {
 	return err
 }
 
-// absentOr returns the limits of the length of a vector that is absent or has dim coordinates.
+// absentOr returns the limits for the length of a vector that is absent or has dim coordinates.
 func absentOr(name string, n, dim int) limits {
 	if n == 0 {
 		dim = 0
@@ -152,72 +155,70 @@ func absentOr(name string, n, dim int) limits {
 	return limits{name, int64(n), int64(dim), int64(dim)}
 }
 
-// check reports what of s is outside its limits.
-func (s *Snapshot) check() error {
-	st, dim := &s.State, len(s.State.X)
+// check reports each field outside its limits.
+func (e *snapshot) check() error {
+	dim := len(e.X)
 	var ledger, edges error
-	if !utf8.ValidString(s.Ledger) {
-		ledger = fmt.Errorf("ledger: found %q, wanted valid UTF-8", s.Ledger)
+	if !utf8.ValidString(e.Ledger) {
+		ledger = fmt.Errorf("ledger: found %q, wanted valid UTF-8", e.Ledger)
 	}
-	for i := range min(len(st.Edges), len(s.Peers)) {
-		if err := checkEdge(&st.Edges[i], &s.Peers[i], dim); err != nil {
+	for i := range e.Edges {
+		if err := e.Edges[i].check(dim); err != nil {
 			edges = errors.Join(edges, fmt.Errorf("edge %d: %w", i, err))
 		}
 	}
-	return errors.Join(checkName("member", s.Member), checkName("build", s.Build), checkLimits([]limits{
-		{"round", int64(st.Round), 0, maxRound},
+	return errors.Join(checkName("member", e.Member), checkName("build", e.Build), checkLimits([]limits{
+		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
+		{"length of fleet", int64(len(e.Fleet)), 32, 32},
+		{"round", int64(e.Round), 0, maxRound},
+		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
 		{"length of x", int64(dim), 1, MaxDim},
-		{"length of last", int64(len(st.Last)), 0, MaxDim},
-		{"peers", int64(len(s.Peers)), int64(len(st.Edges)), int64(len(st.Edges))},
-		{"queries", st.Queries, 0, math.MaxInt64},
-		{"failed", st.Failed, 0, math.MaxInt64},
-		{"length of filter", int64(len(s.Filter)), 0, maxFilter},
-		{"length of ledger", int64(len(s.Ledger)), 0, maxLedger},
-		{"recovered", int64(st.Recovered), 0, int64(max(0, st.Round)) * int64(min(1, s.Epoch))},
-		{"length of signed", int64(len(s.Signed)), 0, maxField},
-		{"end", int64(st.End), 0, maxRound},
-		{"early", int64(st.Early), 0, maxRound},
-		absentOr("length of grid", len(st.Grid), dim), absentOr("length of delta", len(st.Delta), dim),
-		absentOr("length of mean", len(st.Mean), dim),
-	}), ledger, checkFinite("x", st.X), checkFinite("mean", st.Mean), checkFinite("last", st.Last), edges)
+		{"length of last", int64(len(e.Last)), 0, MaxDim},
+		{"queries", int64(e.Queries), 0, math.MaxInt64},
+		{"failed", int64(e.Failed), 0, math.MaxInt64},
+		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
+		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
+		{"recovered", int64(e.Recovered), 0, int64(min(e.Round, maxRound) * min(1, e.Epoch))},
+		{"length of signed", int64(len(e.Signed)), 0, maxField},
+		{"end", int64(e.End), 0, maxRound},
+		{"early", int64(e.Early), 0, maxRound},
+		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
+		absentOr("length of mean", len(e.Mean), dim),
+	}), ledger, checkFinite("x", e.X), checkFinite("mean", e.Mean), checkFinite("last", e.Last), edges)
 }
 
-// checkEdge reports what of an edge is outside its limits.
-func checkEdge(e *admm.EdgeState, p *Peer, dim int) error {
-	return errors.Join(checkName("peer", p.Name), checkLimits([]limits{
-		{"heard", int64(e.Heard), 0, maxRound},
-		{"length of z", int64(len(e.Z)), int64(dim), int64(dim)},
-		{"length of signed", int64(len(p.Signed)), 0, 2 * maxField},
-		absentOr("length of peer z", len(e.PeerZ), dim), absentOr("length of peer grid", len(e.Base), dim),
-		absentOr("length of moved", len(e.Moved), dim), absentOr("length of flow", len(e.Flow), dim),
-		{"bits of cut", int64(math.Float32bits(e.Cut)), 0, maxCut},
-		{"quarantine", int64(e.Quarantine), 0, maxRound},
-		{"bits of quiet", int64(math.Float32bits(e.Quiet)), 0, maxCut},
-		{"since", int64(e.Since), 0, maxRound},
-	}), checkFinite("z", e.Z), checkFinite("peer z", e.PeerZ), checkFinite("moved", e.Moved),
-		checkFinite("flow", e.Flow))
+// check reports each field outside its limits, for a snapshot of dim coordinates.
+func (n *neighbor) check(dim int) error {
+	return errors.Join(checkName("peer", n.Peer), checkLimits([]limits{
+		{"heard", int64(n.Heard), 0, maxRound},
+		{"epoch", int64(n.Epoch), 0, math.MaxUint16},
+		{"length of z", int64(len(n.Z)), int64(dim), int64(dim)},
+		{"length of signed", int64(len(n.Signed)), 0, 2 * maxField},
+		absentOr("length of peer z", len(n.PeerZ), dim), absentOr("length of peer grid", len(n.Base), dim),
+		absentOr("length of moved", len(n.Moved), dim), absentOr("length of flow", len(n.Flow), dim),
+		{"bits of cut", int64(n.Cut), 0, maxCut},
+		{"quarantine", int64(n.Quarantine), 0, maxRound},
+		{"bits of quiet", int64(n.Quiet), 0, maxCut},
+		{"since", int64(n.Since), 0, maxRound},
+	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("moved", n.Moved), checkFinite("flow", n.Flow))
 }
 
-// DecodeSnapshot reads a snapshot into s. It accepts only what [AppendSnapshot] gives back byte for byte. What a snapshot
-// does not have is nil. It keeps nothing of b. The error says which field is wrong, what was found and what was wanted; s
-// is then undefined.
+// DecodeSnapshot reads a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil. It
+// keeps nothing of b. The error has the wrong field, what was found and what was wanted; s is then undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)
 	if err == nil {
 		err = e.check()
 	}
-	if err == nil {
-		*s = e.decoded()
-		err = s.check()
-	}
 	if err != nil {
 		return fmt.Errorf("wire: snapshot: %w", err)
 	}
+	*s = e.decoded()
 	return nil
 }
 
-// decoded returns what e encodes, which has been checked.
+// decoded returns the snapshot that e, which is checked, encodes.
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
@@ -230,33 +231,6 @@ func (e *snapshot) decoded() Snapshot {
 			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Since: int(n.Since), Flow: n.Flow})
 	}
 	return s
-}
-
-// check reports what a [Snapshot] has no room for.
-func (e *snapshot) check() error {
-	errs := []error{checkLimits([]limits{
-		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
-		{"length of fleet", int64(len(e.Fleet)), 32, 32},
-		{"round", int64(e.Round), 0, maxRound},
-		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
-		{"recovered", int64(e.Recovered), 0, maxRound},
-		{"end", int64(e.End), 0, maxRound},
-		{"early", int64(e.Early), 0, maxRound},
-	})}
-	for i, n := range e.Edges {
-		err := checkLimits([]limits{
-			{"heard", int64(n.Heard), 0, maxRound},
-			{"epoch", int64(n.Epoch), 0, math.MaxUint16},
-			{"bits of cut", int64(n.Cut), 0, maxCut},
-			{"quarantine", int64(n.Quarantine), 0, maxRound},
-			{"bits of quiet", int64(n.Quiet), 0, maxCut},
-			{"since", int64(n.Since), 0, maxRound},
-		})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("edge %d: %w", i, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // present returns b, or nil if it is empty.

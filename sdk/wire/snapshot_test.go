@@ -229,7 +229,7 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"failed below", func(c *Snapshot) { c.State.Failed = math.MinInt64 }, "failed: found -9223372036854775808"},
 		{"long filter", func(c *Snapshot) { c.Filter = make([]byte, maxFilter+1) },
 			"length of filter: found 65537, wanted 0..65536"},
-		{"peers", func(c *Snapshot) { c.Peers = c.Peers[:1] }, "peers: found 1, wanted 2..2"},
+		{"peers", func(c *Snapshot) { c.Peers = c.Peers[:1] }, "peers: found 1, wanted 2"},
 		{"recovered later", func(c *Snapshot) { c.Epoch, c.State.Recovered = 1, 43 },
 			"recovered: found 43, wanted 0..42"},
 		{"recovered by the first", func(c *Snapshot) { c.State.Recovered = 3 }, "recovered: found 3, wanted 0..0"},

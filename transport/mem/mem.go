@@ -13,10 +13,9 @@ import (
 
 const window = endpoint.Window
 
-// Net is a network inside one process. Its methods and those of its nodes may be called from several goroutines.
+// Net is a network inside one process. It and its nodes are safe for concurrent use.
 type Net struct {
-	// MaxFrame is the length in bytes of the longest frame that nodes take, 16 MiB if zero. Set it before the first
-	// node is opened.
+	// MaxFrame is the length limit of a frame in bytes, 16 MiB if zero. Set it before the first node is opened.
 	MaxFrame int
 
 	mu     sync.Mutex
@@ -38,10 +37,9 @@ func New(members ...string) *Net {
 	return n
 }
 
-// Node opens a member's end of the network. A member is open once at a time; after Close it may be opened again and
-// starts with nothing received. Frames sent to a member that is not open are lost; as a [transport.Notifier], the sender
-// hears when that member opens. It is an error to ask for a name that is not a member, for one that is open, or with a
-// negative MaxFrame.
+// Node opens a member's end of the network. A member can be open once at a time; after Close it may be opened again and
+// starts with nothing received. Frames sent to a member that is not open are lost; the sender, as a
+// [transport.Notifier], reports when it opens. Node fails for an unknown name, an open member and a negative MaxFrame.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)
@@ -74,7 +72,7 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// miss notes that frames from a sender to a member that is not open are lost, or may be. The network is locked.
+// miss records that frames from a sender to a member that is not open are or may be lost. The network is locked.
 func (n *Net) miss(to, from string) {
 	if n.missed[to] == nil {
 		n.missed[to] = make(map[string]bool)
@@ -95,7 +93,7 @@ type node struct {
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
 }
 
-// roomFor returns the channel that takes a token for every frame the sender has in the inbox.
+// roomFor returns the channel with a token for each frame of the sender in the inbox.
 func (e *node) roomFor(sender string) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()

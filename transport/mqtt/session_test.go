@@ -18,11 +18,11 @@ func TestMosquittoWakes(t *testing.T) {
 	for name, restart := range map[string]bool{"suspended": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newMosquitto(t)
-			wakes, most := brokertest.Wakes(t, restart, 50*time.Millisecond, b.End)
-			if wakes < 24 {
-				t.Errorf("%d wakes, want 24", wakes)
+			n, most := wakes(t, restart, 50*time.Millisecond, b.End)
+			if n < 24 {
+				t.Errorf("%d wakes, want 24", n)
 			}
-			t.Logf("%d wakes, at most %d bytes received in one", wakes, most)
+			t.Logf("%d wakes, at most %d bytes received in one", n, most)
 		})
 	}
 }

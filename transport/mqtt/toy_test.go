@@ -263,14 +263,7 @@ func configure(s brokertest.Setup, url string) Config {
 }
 
 // hostile is a toy for one run.
-type hostile struct {
-	*toy
-	name string
-}
-
-func newHostile(t *testing.T, run string) hostile { return hostile{newToy(t), run} }
-
-func (h hostile) Tag(member string) string { return ClientID(h.name, member) }
+type hostile struct{ *toy }
 
 // End opens an end that repeats often, since so much is lost.
 func (h hostile) End(s brokertest.Setup) (brokertest.End, error) {

@@ -9,13 +9,8 @@ import (
 func TestConformance(t *testing.T) { brokertest.Conformance(t, newToy(t).honest().End) }
 func TestCutOff(t *testing.T)      { brokertest.CutOff(t, newToy(t).honest().End) }
 func TestOtherFleet(t *testing.T)  { brokertest.OtherFleet(t, newToy(t).honest().End) }
-func TestRotation(t *testing.T)    { brokertest.Rotation(t, newToy(t).honest().End) }
 func TestSameBits(t *testing.T)    { brokertest.SameBits(t, newToy(t).honest().End) }
 
-func TestHostileBroker(t *testing.T) {
-	brokertest.HostileBroker(t, newHostile(t, "run"), newHostile(t, "other run"))
-}
-
 func TestRunOverHostileBroker(t *testing.T) {
-	brokertest.RunOverHostile(t, newHostile(t, "run"), newHostile(t, "earlier run"))
+	brokertest.RunOverHostile(t, hostile{newToy(t)}, hostile{newToy(t)})
 }

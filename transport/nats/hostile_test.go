@@ -18,8 +18,8 @@ import (
 // what it wants members to read it puts into the stream that they read.
 type hostile struct {
 	*broker
-	run, tag string
-	js       jetstream.JetStream
+	tag string
+	js  jetstream.JetStream
 
 	mu  sync.Mutex
 	all []brokertest.Message // that were ever published
@@ -29,7 +29,7 @@ type hostile struct {
 // newHostile prepares a server for a run. Until do is set nothing is passed on.
 func newHostile(t *testing.T, run string) *hostile {
 	t.Helper()
-	h := &hostile{broker: newBroker(t), run: run}
+	h := &hostile{broker: newBroker(t)}
 	h.tag, _ = sealed.Tags(run, "")
 	nc, err := client.Connect(h.url())
 	if err != nil {
@@ -72,8 +72,6 @@ func newHostile(t *testing.T, run string) *hostile {
 	return h
 }
 
-func (h *hostile) Tag(member string) string { _, tag := sealed.Tags(h.run, member); return tag }
-
 func (h *hostile) Give(m brokertest.Message) {
 	if _, err := h.js.Publish(context.Background(), strings.Join([]string{"given", h.tag, m.From, m.To, m.Place}, "."),
 		m.Data); err != nil && h.server.Running() {
@@ -91,10 +89,6 @@ func (h *hostile) All(see func(all []brokertest.Message)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	see(h.all)
-}
-
-func TestHostileBroker(t *testing.T) {
-	brokertest.HostileBroker(t, newHostile(t, "run"), newHostile(t, "other run"))
 }
 
 func TestRunOverHostileBroker(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 func TestConformance(t *testing.T) { brokertest.Conformance(t, newBroker(t).End) }
 func TestCutOff(t *testing.T)      { brokertest.CutOff(t, newBroker(t).End) }
 func TestOtherFleet(t *testing.T)  { brokertest.OtherFleet(t, newBroker(t).End) }
-func TestRotation(t *testing.T)    { brokertest.Rotation(t, newBroker(t).End) }
 
 // All faults of a configuration are told at once, and no password with them.
 func TestConfigFaults(t *testing.T) {

@@ -48,7 +48,7 @@ func TestProxyThatRefuses(t *testing.T) {
 		want string
 	}{
 		"407":     {says("HTTP/1.1 407 Who are you\r\n\r\n"), "it does not accept the user and the password"},
-		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "it does not allow that, and has to be told to"},
+		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "it does not allow that, and must be configured to"},
 		"502":     {says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
 		"garbage": {says("220 mail ESMTP\r\n"), "is no HTTP proxy: it answers"},
 		"nothing": {func(in net.Conn) error { time.Sleep(30 * time.Millisecond); return errors.New("") }, "closes the connection before it has answered"},

@@ -1,6 +1,6 @@
 package rng
 
-// Philox4x32-10 in Go. It is the definition: the assembly gives the same words.
+// Philox4x32-10 in Go, the definition: the assembly gives the same words.
 
 // The constants of Philox4x32-10: two multipliers and the Weyl sequence of the key schedule.
 const (
@@ -21,8 +21,8 @@ func philox(c0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3 uint32) {
 	return c0, c1, c2, c3
 }
 
-// philox2 is philox on two counters that differ in their first word: the processor works on one while the other waits
-// for its products.
+// philox2 is philox on two counters with different first words: the processor works on one while the other waits for
+// its products.
 func philox2(a0, b0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3, v0, v1, v2, v3 uint32) {
 	a1, a2, a3, b1, b2, b3 := c1, c2, c3, c1, c2, c3
 	for range 10 {
@@ -51,8 +51,7 @@ func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	}
 }
 
-// rowsGo stores for each component, one after the other, the block of the counter that has it in its second word. dst
-// has two words a component.
+// rowsGo stores the blocks of the counters with each component in their second word. dst has two words a component.
 func rowsGo(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	for i, c := range components {
 		runGo(dst[2*i:2*i+2], c0, uint32(c), c2, c3, k0, k1)

@@ -1,4 +1,3 @@
-// Package setting says what a number that somebody sets may be, and reports one that is something else. The ranges of
-// the method's settings stand here once: whoever computes with a setting checks it, and whoever reads, documents or
-// completes one shows the same range.
+// Package setting has the ranges of settings and reports values outside of them. The ranges of the method's settings
+// stand here once, for checks, reading, documentation and completion.
 package setting

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Range is what a number may be: Min to Max, and 0 if Zero says what that means.
+// Range is the allowed values of a number: Min to Max, and 0 if Zero says what that means.
 type Range struct {
 	Min, Max float64
 	OpenMin  bool   // Min itself is not allowed; set if Max is infinite
@@ -69,7 +69,7 @@ var (
 	Rho      = Range{Min: 1e-9, Max: 1e9}
 	Robust   = Range{Min: 1, Max: 1e6, Zero: "no bound"}
 	Shrink   = Range{Min: 0, Max: 16}
-	// Step is that of step sizes, smoothing radii and the weight of the penalty: positive numbers that float32 can hold.
+	// Step is for step sizes, smoothing radii and the weight of the penalty: positive numbers of float32.
 	Step = Range{Min: 0x1p-126, Max: math.MaxFloat32}
 	// Gain is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3.
 	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
@@ -87,7 +87,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: %s is %s, want %s", e.Package, e.Field, e.Found, e.Want)
 }
 
-// Check returns a [FieldError] if the range does not have x, which is found in a field.
+// Check returns a [FieldError] if x, found in a field, is outside the range.
 func (r Range) Check(pkg, field string, x float64) error {
 	if r.Has(x) {
 		return nil
@@ -99,7 +99,7 @@ func (r Range) Check(pkg, field string, x float64) error {
 	return &FieldError{Package: pkg, Field: field, Found: found, Want: r.String()}
 }
 
-// Choice is what a setting with names may be. A value is the place of its name.
+// Choice is the allowed values of a setting with names. A value is the index of its name.
 type Choice struct {
 	Of    string   // what is chosen: "sdk: payload"
 	Names []string // the first one may be empty; no name at all is the first
@@ -132,7 +132,7 @@ func (c Choice) Parse(value *int, name []byte) error {
 	return nil
 }
 
-// String returns the names that there are: "a, b or c".
+// String lists the names: "a, b or c".
 func (c Choice) String() string {
 	names := slices.DeleteFunc(slices.Clone(c.Names), func(s string) bool { return s == "" })
 	last := len(names) - 1

@@ -13,8 +13,8 @@
 // program starts (always AVX2 for [Axpy] and [Dot] of 2^23 elements and more), and for arm64 with NEON. Every variant
 // gives the same bits, except that a NaN may be another NaN. The build tag purego leaves the assembly out.
 //
-// The destination comes first. A source that is longer than the destination is used up to the destination's length. A
-// shorter one is a bug in the caller and panics like any index out of range, before anything is written. Except where a
-// comment says otherwise, the destination may be the same slice as a source; one that overlaps a source at an offset
-// panics as well. Kernels are fastest on slices that start at a multiple of 64 bytes.
+// The destination comes first. A longer source is used up to the destination's length. A shorter one is a bug in the
+// caller and panics like any index out of range, before anything is written. Except where a comment says otherwise, the
+// destination may be the same slice as a source; one that overlaps a source at an offset panics. Kernels are fastest on
+// slices that start at a multiple of 64 bytes.
 package vec

@@ -20,7 +20,7 @@ var expCoeff = [...]float64{
 }
 
 // Exp returns e**x with an error of at most 2 ulp and the same bits on every processor. Above 709.78 it returns +Inf
-// and below -708.39 zero, a little before e**x itself leaves the range of normal numbers.
+// and below -708.39 zero, shortly before e**x leaves the range of normal numbers.
 func Exp(x float64) float64 {
 	switch {
 	case x != x:
@@ -50,7 +50,7 @@ func Exp(x float64) float64 {
 	return p * pow2(half) * pow2(int(k)-half)
 }
 
-// Sigmoid returns 1/(1 + e^-z), from [Exp] and without loss of digits on either side.
+// Sigmoid returns 1/(1 + e^-z), from [Exp], without loss of digits on either side.
 func Sigmoid(z float64) float64 {
 	e := Exp(-math.Abs(z))
 	if z >= 0 {

@@ -2,7 +2,7 @@ package vec
 
 import "math"
 
-// The kernels in Go. They are the definition: every assembly variant gives the same bits. A product that feeds a sum is
+// The kernels in Go, the definition: every assembly variant gives the same bits. A product that feeds a sum is
 // converted first, which forbids the compiler to fuse the two.
 
 // The order of a reduction; see the package comment.
@@ -38,7 +38,8 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold adds up the lanes, of which the first ones are used. An unused half holds +0 and no lane holds -0, so it is skipped.
+// fold adds up the lanes, of which the first used ones count. An unused half holds +0 and no lane holds -0, so it is
+// skipped.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// Each function cuts the other slices to the length of the first, with a capacity so that a shorter one panics, and checks
-// for overlaps where it writes. Then it calls the Go of generic.go, or assembly, which trusts its slices.
+// Each function cuts the other slices to the length of the first, with a capacity that makes a shorter one panic, and
+// checks for overlaps where it writes. Then it calls the Go of generic.go or assembly, which trusts its slices.
 
-// Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order the package comment gives.
+// Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order of the package comment.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
 
 // SumSquares returns the sum of x[i]*x[i] in the order of [Dot].
@@ -83,8 +83,8 @@ func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
-// The rows kernels do for many short rows what the others do for one, and check once. Row i has the i-th part of signs,
-// SignWords of them and perhaps some more, and all parts have the same length.
+// The rows kernels do for many short rows what the others do for one, and check once. Row i has the i-th part of signs:
+// SignWords of them and perhaps more, the same number for all rows.
 
 // SignPerturbRows sets each row of y, of the length of x, to x + mu*s: [SignPerturb]. y and x must not overlap.
 func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
@@ -154,8 +154,8 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 	}
 }
 
-// DotRows stores in z[i] the product of x[i] with row rows[i] of a table: [Dot]. It reports false, and does nothing, if a row
-// is not there or a vector has another length than the first.
+// DotRows stores in z[i] the product of x[i] with row rows[i] of a table, see [Dot]. It returns false and does nothing
+// if a row is missing or a vector differs in length from the first.
 func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	x, rows = x[:len(z)], rows[:len(z)]
 	if len(z) == 0 {
@@ -175,7 +175,7 @@ func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	return true
 }
 
-// there reports whether a table has all of some rows of d numbers.
+// there reports whether a table has all the given rows of d numbers.
 func there(rows []int, table []float32, d int) bool {
 	n := uint(len(table) / max(1, d))
 	for _, row := range rows {
@@ -188,7 +188,7 @@ func there(rows []int, table []float32, d int) bool {
 
 const notThere = "vec: a row that is not there"
 
-// stride returns how many words each of n rows has, of which a kernel reads the first ones.
+// stride returns the number of words of each of n rows; a kernel reads the first ones.
 func stride(signs []uint64, n, words int) int {
 	if n == 0 || len(signs)/n < words {
 		panic("vec: too few signs")
@@ -196,8 +196,8 @@ func stride(signs []uint64, n, words int) int {
 	return len(signs) / n
 }
 
-// inPlace panics if a destination and a source of the same length overlap without being the same slice: then the result of
-// a kernel depends on the processor.
+// inPlace panics if a destination and a source of the same length overlap without being the same slice: the result
+// would depend on the processor.
 func inPlace(dst, src []float32) {
 	if unsafe.SliceData(dst) != unsafe.SliceData(src) && overlap(dst, src) {
 		panic("vec: destination and source overlap at an offset")

@@ -4,10 +4,10 @@ package vec
 
 import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 
-// isa is the instruction set that the kernels use, of those in package cpu.
+// isa is the instruction set of the kernels, as in package cpu.
 var isa = cpu.Best()
 
-// rowsAVX512 reports whether the rows kernels are in assembly for rows of d numbers: longer ones gain nothing.
+// rowsAVX512 reports whether assembly serves rows of d numbers: longer ones gain nothing.
 func rowsAVX512(d int) bool { return isa >= cpu.AVX512 && d <= 512 }
 
 // The rows kernels; there is at least one row.
@@ -27,8 +27,8 @@ func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 // sigmoidConst holds the other constants of [Exp], for the assembly.
 var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}
 
-// sigmoids sets z, for its first numbers, to what [Sigmoid] returns, and returns how many these are: all with AVX-512,
-// all but up to three with AVX2, else none.
+// sigmoids sets the first numbers of z to their [Sigmoid] and returns how many: all with AVX-512, all but up to three
+// with AVX2, else none.
 func sigmoids(z []float64) int {
 	n := len(z)
 	switch {

@@ -129,7 +129,7 @@ func TestAttackHeads(t *testing.T) {
 	whole := readFile(t, tr.path("a.ledger.neighbors"))
 	for _, bad := range []string{"{}\n", strings.Replace(whole, `"signed":"`, `"signed":"00`, 1), whole[:len(whole)/2]} {
 		tr.write(t, "a.ledger.neighbors", bad)
-		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed, "a.ledger.neighbors, line 1", "bring it back from a copy")
+		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed, "a.ledger.neighbors, line 1", "restore it from a copy")
 	}
 	tr.write(t, "a.ledger.neighbors", whole)
 	tr.both(t)

@@ -129,7 +129,7 @@ func TestFitTellsOfGaps(t *testing.T) {
 	dir := clinics(t)
 	base := []string{"fit", "-data", "csv:" + filepath.Join(dir, "clinic2.csv"), "-label", "ill", "-fitted-on", "clinic two"}
 	for missing, want := range map[string]string{
-		"indicator": "told of in x\n", "indicator:z": "told of in x, z\n", "indicator:*": "told of in x, z\n",
+		"indicator": "indicated by a column each: x\n", "indicator:z": "indicated by a column each: x, z\n", "indicator:*": "indicated by a column each: x, z\n",
 		"indicator:age": `no column "age"`,
 	} {
 		file := filepath.Join(t.TempDir(), "task.json")

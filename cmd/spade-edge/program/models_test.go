@@ -203,7 +203,7 @@ func TestFit(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitDone || err != nil || r.Dim != 57 || r.Hidden != 8 {
 		t.Errorf("exit code %d, %+v, %v", code, r, err)
 	}
-	if code, _, log := call(with(args, "-out", file)...); code != cli.ExitFailed || !strings.Contains(log, "is there already") {
+	if code, _, log := call(with(args, "-out", file)...); code != cli.ExitFailed || !strings.Contains(log, "already exists") {
 		t.Errorf("a file was replaced: exit code %d, %s", code, log)
 	}
 	agreed := filepath.Join(dir, "agreed.csv")

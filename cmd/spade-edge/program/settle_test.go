@@ -22,7 +22,7 @@ func (s covariance) round(g, noise float64) covariance {
 
 // What noise does to a network and what a cool-down leaves of it, against the sum over all modes of graphs whose eigenvalues are
 // known. The slowest mode of ten nodes has 200 numbers, and is known to 5 %.
-func TestSettleAgainstModes(t *testing.T) {
+func TestDecayAgainstModes(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
 	eigenvalues := map[string][]float64{
@@ -64,7 +64,7 @@ func TestSettleAgainstModes(t *testing.T) {
 					logs += math.Log(step/10) / 2
 				}
 			}
-			got := g.Settle(a, rho, graph.Course{Rounds: rounds, Cooldown: cooldown}, share, 1)
+			got := g.Decay(a, rho, graph.Schedule{Rounds: rounds, Cooldown: cooldown}, share, 1)
 			if want := math.Exp(logs / rounds); math.Abs(got.Step/want-1) > 0.02 {
 				t.Errorf("%s at %v: a step of %.4f, want %.4f", spec, gain, got.Step, want)
 			}
@@ -124,7 +124,7 @@ func TestSettleWithMixing(t *testing.T) {
 			last = math.Sqrt(sum) // after the last noise
 		}
 	}
-	got := g.Settle(a, rho, graph.Course{Rounds: rounds, Mixing: mixing, Cooldown: cooldown, Shared: shared}, 0.05, 1)
+	got := g.Decay(a, rho, graph.Schedule{Rounds: rounds, Mixing: mixing, Cooldown: cooldown, Shared: shared}, 0.05, 1)
 	for j, step := range append([]float64{got.Step}, got.Mix...) {
 		if want := math.Exp(logs[j] / rounds); math.Abs(step/want-1) > 0.05 {
 			t.Errorf("release %d of a round: a step of %.4f, want %.4f", j+1, step, want)

@@ -162,7 +162,7 @@ var claimTroubles = map[string]provocation{
 		}
 		return code, text
 	},
-	"...; bring it back from a copy, or remove it and forget what ...": func(t *testing.T, _ *bench) (int, string) {
+	"...; restore it from a copy, or remove it and lose what ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		tr.write(t, "a.ledger.neighbors", "{}\n")
 		if err := os.MkdirAll(tr.path("b.state"), 0o700); err != nil {

@@ -54,7 +54,7 @@ var privacyTroubles = map[string]provocation{
 	"ledger is ..., want it left out: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "ledger": "x"`))
 	},
-	"state: ledger: ... no such file or directory; ... never started afresh ...": func(t *testing.T, b *bench) (int, string) {
+	"state: ledger: ... no such file or directory; ... never started automatically ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "none.ledger"))
 	},
 	"no such file or directory: it was deleted, for its mark ... names ... reservations; ...": func(t *testing.T, b *bench) (int, string) {

@@ -100,7 +100,7 @@ var linkTroubles = map[string]provocation{
 	`proxy http://... answers 407 to CONNECT ...: it wants a user and a password, and there are none`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "407 Who are you")
 	},
-	`proxy http://... answers 403 to CONNECT ...: it does not allow that, and has to be told to`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 403 to CONNECT ...: it does not allow that, and must be configured to`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "403 Filtered")
 	},
 	"credentials of a proxy ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {

@@ -82,7 +82,7 @@ func TestTroubleshooting(t *testing.T) {
 		switch {
 		case m != nil:
 			if _, twice := entries[m[1]]; twice {
-				t.Errorf("%q is there twice", m[1])
+				t.Errorf("%q is given twice", m[1])
 			}
 			code, err := strconv.Atoi(m[2])
 			if err != nil {
@@ -176,7 +176,7 @@ var fileTroubles = map[string]provocation{
 		}
 		return said("check", filepath.Join(dir, "node-0", "node.json"))
 	},
-	"... has something in it: nothing is ever overwritten": func(t *testing.T, b *bench) (int, string) {
+	"... is not empty, and nothing is ever overwritten": func(t *testing.T, b *bench) (int, string) {
 		return said("init", b.plain.dir, "-n", "2")
 	},
 	"... is not a line that keygen prints: ...": func(t *testing.T, b *bench) (int, string) {
@@ -187,7 +187,7 @@ var fileTroubles = map[string]provocation{
 		b.done(t)
 		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"))
 	},
-	"... is there already, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
+	"... already exists, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
 		return said("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", b.plain.path("a.json"))
 	},
 	"-graph ...: not connected: no path leads from ... to ...": func(t *testing.T, b *bench) (int, string) {

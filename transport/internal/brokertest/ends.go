@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Soon is how long to wait for something that has to happen.
+// Soon is the time limit for something that must happen.
 const Soon = time.Minute
 
 // End is a transport over a broker.
@@ -28,7 +28,7 @@ type End interface {
 	Update(peers []transport.Peer) error
 }
 
-// Setup is what a check wants of an end. Zero values stand for the defaults of the transport.
+// Setup configures an end. Zero values stand for the defaults of the transport.
 type Setup struct {
 	Run, Name  string
 	Peers      []string // the node itself is left out
@@ -96,14 +96,14 @@ func Within(t testing.TB) context.Context {
 	return ctx
 }
 
-// Long is a context for a whole run, on a machine however slow.
+// Long returns a context for a whole run, even on a slow machine.
 func Long(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Send has to succeed.
+// Send sends a frame, which must succeed.
 func Send(t testing.TB, tr End, to string, frame []byte) {
 	t.Helper()
 	if err := tr.Send(Within(t), to, frame); err != nil {
@@ -111,7 +111,7 @@ func Send(t testing.TB, tr End, to string, frame []byte) {
 	}
 }
 
-// Receive waits for a frame that has to come next.
+// Receive waits for the frame that must come next.
 func Receive(t testing.TB, tr End, from string, frame []byte) {
 	t.Helper()
 	name, got, err := tr.Recv(Within(t))
@@ -123,7 +123,7 @@ func Receive(t testing.TB, tr End, from string, frame []byte) {
 	}
 }
 
-// Nothing checks that no frame waits.
+// Nothing checks that no frame is waiting.
 func Nothing(t testing.TB, tr End) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -143,7 +143,7 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale is how many faults to make: a few, or what an environment variable says.
+// Scale returns the number of faults to inject: few, or the value of an environment variable.
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -157,7 +157,7 @@ func Scale(t testing.TB, variable string, few int) int {
 	return n
 }
 
-// Buffer is a buffer for several goroutines.
+// Buffer is a buffer that is safe for concurrent use.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -178,7 +178,7 @@ func (s *Buffer) String() string {
 
 // Way is a network that can be cut.
 type Way struct {
-	// Base makes the connections; nil stands for those of package net.
+	// Base makes the connections; nil stands for package net.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
@@ -204,7 +204,7 @@ func (w *Way) DialContext(ctx context.Context, network, address string) (net.Con
 	return conn, err
 }
 
-// Set cuts the network, which ends all connections, or mends it.
+// Set cuts the network, which ends all connections, or restores it.
 func (w *Way) Set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +217,7 @@ func (w *Way) Set(cut bool) {
 	}
 }
 
-// Mosquitto returns where the program of that broker is, and skips the test if it is not here.
+// Mosquitto returns the path of the broker's program and skips the test if there is none.
 func Mosquitto(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto"} { // seldom in the PATH of anybody but root

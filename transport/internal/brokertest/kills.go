@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Broker is one that can be stopped and started.
+// Broker can be stopped and started.
 type Broker interface {
 	End(s Setup) (End, error) // an Opener
 	Stop()
@@ -24,17 +24,17 @@ type Broker interface {
 	HangUp() // ends all connections in the middle, if it can
 }
 
-// fate decides about one member: it cuts off its network, or ends its process.
+// fate controls one member: it cuts off its network or ends its process.
 type fate struct {
 	Way
 	mu   sync.Mutex
 	kill context.CancelCauseFunc
 }
 
-// errKilled is the end of a process that did not see it coming.
+// errKilled ends a process without warning.
 var errKilled = errors.New("killed")
 
-// live runs a member through its lives, each with a transport and a node of its own, until its run is over.
+// live runs a member through process after process, each with its own transport and node, until its run is over.
 func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) ([]float32, error) {
 	for {
 		process, kill := context.WithCancelCause(ctx)
@@ -63,7 +63,7 @@ func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tiny
 		return nil, err
 	}
 	defer s.Close()
-	node, err := n.node(i, sdk.Config{Oracle: pausing{n.Oracles[i]}, Transport: tr, Store: s, Linger: 2 * time.Minute,
+	node, err := n.Node(i, sdk.Config{Oracle: pausing{n.Oracles[i]}, Transport: tr, Store: s, Linger: 2 * time.Minute,
 		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tiny
 	return node.Model(), nil
 }
 
-// pausing makes a round last a while, so that faults fall into it.
+// pausing slows a round down, so that faults fall into it.
 type pausing struct{ zoest.Oracle }
 
 func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
@@ -83,8 +83,49 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// Faults makes runs over brokers, with broker restarts, cut networks and killed nodes at random moments, so many restarts
-// and kills in all: the models are those of the quiet run, to the bit.
+// life is a run of a network over a broker, in which members are cut off and killed.
+type life struct {
+	fates  []fate
+	models [][]float32
+	errs   []error
+	over   chan int // the members whose run has ended
+	ended  int      // received from over
+}
+
+// live starts all members. The first error of one calls fail.
+func (n *Network) live(ctx context.Context, fail func(), b Broker) *life {
+	members := len(n.Fleet.Members)
+	l := &life{fates: make([]fate, members), models: make([][]float32, members), errs: make([]error, members),
+		over: make(chan int, members)}
+	for i := range members {
+		go func() {
+			if l.models[i], l.errs[i] = l.fates[i].live(ctx, b, n, i, tinytest.MemStore()); l.errs[i] != nil {
+				fail()
+			}
+			l.over <- i
+		}()
+	}
+	return l
+}
+
+// end waits until all members have ended and compares their models with those of the quiet run.
+func (l *life) end(t *testing.T, want [][]float32) {
+	t.Helper()
+	for ; l.ended < len(want); l.ended++ {
+		<-l.over
+	}
+	if err := errors.Join(l.errs...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !slices.Equal(l.models[i], want[i]) {
+			t.Errorf("member %d has another model than in the quiet run", i)
+		}
+	}
+}
+
+// Faults makes runs over brokers, with broker restarts, cut networks and killed nodes at random moments, until it has
+// made that many restarts and kills. The models must be those of the quiet run, to the bit.
 func Faults(t *testing.T, want int, network func(run string) *Network, open func(t *testing.T) Broker) {
 	t.Helper()
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
@@ -94,107 +135,63 @@ func Faults(t *testing.T, want int, network func(run string) *Network, open func
 		_, models := n.Quiet(t)
 		b := open(t)
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Minute, errors.New("the run does not end"))
-		fates := make([]fate, len(models))
-		got, errs := make([][]float32, len(models)), make([]error, len(models))
-		var nodes, troubles sync.WaitGroup
-		over := make(chan struct{})
-		for i := range models {
-			nodes.Go(func() {
-				got[i], errs[i] = fates[i].live(ctx, b, n, i, tinytest.MemStore())
-				if errs[i] != nil {
-					cancel()
-				}
-			})
-		}
-		go func() { nodes.Wait(); close(over) }()
-		troubles.Go(func() {
-			for k := 0; k < 50 && kills+restarts < want; k++ {
-				select {
-				case <-over:
-					return
-				case <-time.After(time.Duration(1+chance.IntN(100)) * time.Millisecond):
-				}
-				f := &fates[chance.IntN(len(fates))]
-				switch chance.IntN(8) {
-				case 0, 1:
-					b.Stop()
-					b.Start()
-					restarts++
-				case 2, 3:
-					f.Set(true)
-					b.HangUp()
-					time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
-					f.Set(false)
-					cuts++
-				default:
-					f.mu.Lock()
-					if f.kill != nil {
-						f.kill(errKilled)
-					}
-					f.mu.Unlock()
-					kills++
-				}
+		l := n.live(ctx, cancel, b)
+		for k := 0; k < 50 && kills+restarts < want && l.ended < len(models); k++ {
+			select {
+			case <-l.over:
+				l.ended++
+				continue
+			case <-time.After(time.Duration(1+chance.IntN(100)) * time.Millisecond):
 			}
-		})
-		<-over
-		troubles.Wait()
-		cancel()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatalf("after %d kills, %d cuts and %d restarts: %v", kills, cuts, restarts, err)
-		}
-		for i := range models {
-			if !slices.Equal(got[i], models[i]) {
-				t.Fatalf("member %d has another model than in the quiet run", i)
+			f := &l.fates[chance.IntN(len(l.fates))]
+			switch chance.IntN(8) {
+			case 0, 1:
+				b.Stop()
+				b.Start()
+				restarts++
+			case 2, 3:
+				f.Set(true)
+				b.HangUp()
+				time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
+				f.Set(false)
+				cuts++
+			default:
+				f.mu.Lock()
+				if f.kill != nil {
+					f.kill(errKilled)
+				}
+				f.mu.Unlock()
+				kills++
 			}
 		}
-		b.Stop()
 		t.Logf("%d kills, %d cuts and %d server restarts in %d runs", kills, cuts, restarts, run+1)
+		l.end(t, models)
+		cancel()
+		b.Stop()
 	}
 }
 
-// LongCut cuts a member off for a while, twice, two members that are no neighbors: nobody ends meanwhile, and then the
-// run goes on to the models of the quiet run.
+// LongCut cuts off two members that are no neighbors, one after the other, for a while each. No member may end
+// meanwhile, and the models must be those of the quiet run.
 func LongCut(t *testing.T, length time.Duration, b Broker) {
 	n := Ring("long cut", 8, false, 16)
 	_, models := n.Quiet(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	fates := make([]fate, len(models))
-	got, errs := make([][]float32, len(models)), make([]error, len(models))
-	over := make(chan int, len(models))
-	for i := range models {
-		go func() {
-			got[i], errs[i] = fates[i].live(ctx, b, n, i, tinytest.MemStore())
-			if errs[i] != nil {
-				cancel()
-			}
-			over <- i
-		}()
-	}
-	ended := 0
+	l := n.live(ctx, cancel, b)
 	for _, i := range []int{2, 6} {
 		time.Sleep(100 * time.Millisecond)
-		fates[i].Set(true)
+		l.fates[i].Set(true)
 		select {
-		case j := <-over:
-			if ended++; errs[j] == nil {
+		case j := <-l.over:
+			if l.ended++; l.errs[j] == nil {
 				t.Errorf("member %d has ended while member %d was cut off", j, i)
 			}
 		case <-time.After(length):
 		}
-		fates[i].Set(false)
+		l.fates[i].Set(false)
 	}
-	mended := time.Now()
-	for ; ended < len(models); ended++ {
-		<-over
-	}
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("cut off twice for %v; the run was over %v later", length, time.Since(mended))
-	for i := range models {
-		if !slices.Equal(got[i], models[i]) {
-			t.Errorf("member %d has another model than in the quiet run", i)
-		}
-	}
+	restored := time.Now()
+	l.end(t, models)
+	t.Logf("cut off twice for %v; the run was over %v later", length, time.Since(restored))
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Network is a fleet with what its members have.
+// Network is a fleet with its members' oracles.
 type Network struct {
 	Fleet   *sdk.Fleet
 	Samples []int
 	Oracles []zoest.Oracle
 }
 
-// Ring is a fleet in a ring with two chords, of at least five members.
+// Ring returns a fleet of at least five members in a ring with two chords.
 func Ring(run string, members int, private bool, rounds int) *Network {
 	f := &sdk.Fleet{
 		Run: run, Dim: 6,
@@ -53,7 +53,7 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 }
 
 // noise makes the noise of a private release a function of member and round, so that a release that a killed process
-// has not kept is the same when it is made again. Each read begins anew: a release reads its source once.
+// lost is the same when it is made again. A release reads its source once, so each read starts anew.
 type noise struct {
 	client int
 	round  func() int
@@ -64,8 +64,8 @@ func (n *noise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// node makes the node of a member. Its noise is that of [Network.Quiet].
-func (n *Network) node(i int, cfg sdk.Config) (*sdk.Node, error) {
+// Node makes the node of a member. Its noise is that of [Network.Quiet].
+func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
 	if cfg.Oracle == nil {
 		cfg.Oracle = n.Oracles[i]
@@ -78,8 +78,8 @@ func (n *Network) node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	return node, err
 }
 
-// Run runs the network as nodes over the given transports, until each has its last release. It returns the transcript
-// and every node's model. Released, which may be nil, is told of each release.
+// Run runs the network as nodes over the given transports until each has its last release. It returns the transcript
+// and every node's model. released, if not nil, is called for each release.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
 	[][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -93,7 +93,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	models, errs := make([][]float32, len(n.Samples)), make([]error, len(n.Samples))
 	var wg sync.WaitGroup
 	for i := range n.Fleet.Members {
-		node, err := n.node(i, sdk.Config{Transport: transports[i], Observer: sdk.Observer{
+		node, err := n.Node(i, sdk.Config{Transport: transports[i], Observer: sdk.Observer{
 			Released: func(round int, x []float32) {
 				transcript.Add(round, i, slices.Clone(x))
 				if released != nil {
@@ -118,7 +118,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	return transcript.Sum(), models, errors.Join(errs...)
 }
 
-// Quiet returns the transcript and the models of a run in memory, where nothing happens.
+// Quiet returns the transcript and the models of a run in memory, without faults.
 func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	t.Helper()
 	net := mem.New(n.Fleet.Members...)
@@ -137,7 +137,7 @@ func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	return transcript, models
 }
 
-// Setup is what a member needs to talk to its neighbors.
+// Setup returns the setup of a member.
 func (n *Network) Setup(name string) Setup {
 	f := n.Fleet
 	s := Setup{Run: f.Run, Name: name, Fleet: f.Hash(), Hello: f.Hello(name), CheckHello: f.CheckHello(name),
@@ -161,7 +161,7 @@ func (n *Network) Open(t testing.TB, open Opener) (all []transport.Transport) {
 	return all
 }
 
-// SameBits runs fleets over a broker: the same releases as in memory, to the bit.
+// SameBits runs fleets over a broker and wants the same releases as in memory, to the bit.
 func SameBits(t *testing.T, open Opener) {
 	for _, private := range []bool{false, true} {
 		n := Ring("private "+map[bool]string{true: "true"}[private], 8, private, 8)

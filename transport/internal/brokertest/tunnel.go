@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Nowhere is a name that only the proxy of a test can look up.
+// Nowhere is a host name that only the proxy of a test can resolve.
 const Nowhere = "broker.invalid"
 
-// Tunnel is an HTTP proxy that knows CONNECT alone, and how to find Nowhere.
+// Tunnel is an HTTP proxy that only supports CONNECT and can resolve Nowhere.
 type Tunnel struct {
 	net.Listener
 	mu    sync.Mutex // of what follows
@@ -46,10 +46,10 @@ func NewTunnel(t testing.TB) *Tunnel {
 	return p
 }
 
-// URL is where the proxy is. who is "user:password", or empty.
+// URL returns the URL of the proxy. who is "user:password", or empty.
 func (p *Tunnel) URL(who string) *url.URL { return ProxyURL(p.Addr().String(), who) }
 
-// ProxyURL is that of an address.
+// ProxyURL returns the URL of a proxy at an address.
 func ProxyURL(address, who string) *url.URL {
 	u := &url.URL{Scheme: "http", Host: address}
 	if name, password, ok := strings.Cut(who, ":"); ok {
@@ -58,7 +58,7 @@ func ProxyURL(address, who string) *url.URL {
 	return u
 }
 
-// hold keeps a connection as long as it is open, to hang it up.
+// hold keeps an open connection for HangUp.
 func (p *Tunnel) hold(c net.Conn, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Tunnel) HangUp() {
 	}
 }
 
-// Breaks has the proxy do something else than to answer; nil mends it.
+// Breaks replaces the proxy's answers by fault; nil restores them.
 func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 	p.mu.Lock()
 	p.fault = fault
@@ -113,7 +113,7 @@ func (p *Tunnel) serve(c net.Conn) {
 	_, _ = io.Copy(c, far)
 }
 
-// Asked returns the hosts that the proxy was asked for.
+// Asked returns the hosts that clients asked the proxy for.
 func (p *Tunnel) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,11 +14,10 @@ import (
 )
 
 const (
-	// DefaultMaxFrame is the longest frame, in bytes, unless a configuration says otherwise.
+	// DefaultMaxFrame is the default length limit of a frame in bytes.
 	DefaultMaxFrame = 16 << 20
 
-	// LargestMaxFrame is the largest limit that a configuration may set. It keeps every length an int on 32-bit
-	// machines.
+	// LargestMaxFrame is the largest configurable limit. It keeps every length an int on 32-bit machines.
 	LargestMaxFrame = 1 << 30
 
 	// Window is how many frames of one peer may wait at a time: the messages of two rounds and a repeat of each.
@@ -28,21 +27,21 @@ const (
 	MaxHello = 64 << 10
 )
 
-// Faults collects everything that is wrong with a configuration.
+// Faults collects the errors of a configuration.
 type Faults struct {
 	Prefix string // of each error
 	list   []error
 }
 
-// Add notes a fault.
+// Add adds an error.
 func (f *Faults) Add(format string, args ...any) {
 	f.list = append(f.list, fmt.Errorf(f.Prefix+format, args...))
 }
 
-// Err returns all faults, nil if there are none.
+// Err returns all errors, nil for none.
 func (f *Faults) Err() error { return errors.Join(f.list...) }
 
-// CheckProxy reports what is wrong with a proxy for outgoing connections; nil is none.
+// CheckProxy checks a proxy for outgoing connections, unless it is nil.
 func (f *Faults) CheckProxy(proxy *url.URL) {
 	if proxy == nil {
 		return
@@ -52,8 +51,8 @@ func (f *Faults) CheckProxy(proxy *url.URL) {
 	}
 }
 
-// CheckNode reports what is wrong with a node's own name, key and frame limit. It returns the public half of the key,
-// nil if the key is not valid.
+// CheckNode checks a node's own name, key and frame limit. It returns the public half of the key, nil if the key is not
+// valid.
 func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (public ed25519.PublicKey) {
 	if name == "" {
 		f.Add("Name is empty")
@@ -72,8 +71,8 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers reports what is wrong with the names and keys of a node's peers; checkKey says what a transport demands of
-// a key. own is the node's public key, nil if it is not known.
+// CheckPeers checks the names and keys of a node's peers; checkKey has the transport's demands on a key. own is the
+// node's public key, nil if it is not known.
 func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
 	checkKey func(ed25519.PublicKey) error) {
 	owner := make(map[string]string) // of a public key
@@ -107,7 +106,7 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame reports peers that are not those a node was made with, whose names are known.
+// CheckSame reports peers other than the known ones, with which the node was made.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
@@ -121,7 +120,7 @@ func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) 
 	}
 }
 
-// Hellos are the application's part of a connection; see the configurations of the transports. Both may be nil.
+// Hellos are the application's part of a connection, see the configurations of the transports. Both may be nil.
 type Hellos struct {
 	Make   func(peer string) []byte
 	Accept func(peer string, hello []byte) error
@@ -139,7 +138,7 @@ func (h Hellos) For(peer string) ([]byte, error) {
 	return hello, nil
 }
 
-// Check returns why the application refuses a peer's hello, nil if it does not.
+// Check returns why the application refuses a peer's hello, nil if it accepts it.
 func (h Hellos) Check(peer string, hello []byte) error {
 	if h.Accept == nil {
 		return nil
@@ -147,10 +146,11 @@ func (h Hellos) Check(peer string, hello []byte) error {
 	return h.Accept(peer, hello)
 }
 
-// Jitter returns at random between half of d and d, so that nodes that lost the same machine do not come back at once.
+// Jitter returns a random duration between d/2 and d, so that nodes that lost the same machine do not reconnect all at
+// once.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// Level is that of a warning, which is lowered for one that is repeated: what others do must not fill the log.
+// Level is the level of a warning, lowered for a repeated one: other members must not fill the log.
 func Level(repeated bool) slog.Level {
 	if repeated {
 		return slog.LevelDebug

@@ -1,3 +1,3 @@
-// Package endpoint holds what the ends of all transports have in common: limits, checks of names and keys, the frames
-// that wait for Recv, and the distance between attempts.
+// Package endpoint has the common parts of all transports: limits, checks of names and keys, the queue of received
+// frames, and the jitter of retries.
 package endpoint

@@ -36,8 +36,8 @@ func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 }
 
 // ExchangePrivate returns the secret half of ExchangePublic: Ed25519 hashes its seed to the same scalar (RFC 8032,
-// section 5.1.5). That one key may serve both is shown by Thormarker, "On using the same key pair for Ed25519 and an
-// X25519 based KEM" (2021).
+// section 5.1.5). Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM" (2021), shows that one
+// key may serve both.
 func ExchangePrivate(key ed25519.PrivateKey) (*ecdh.PrivateKey, error) {
 	sum := sha512.Sum512(key.Seed())
 	return ecdh.X25519().NewPrivateKey(sum[:32])

@@ -7,13 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Item is a frame that has arrived.
+// Item is a received frame.
 type Item struct {
 	From  string
 	Frame []byte
 }
 
-// Inbox holds the frames that Recv has not returned yet, in order of arrival. Its length is for the transport to limit.
+// Inbox holds received frames in order of arrival until Recv returns them. The transport limits its length.
 type Inbox struct {
 	ready chan struct{} // holds a token while there may be something to take
 	mu    sync.Mutex
@@ -28,7 +28,7 @@ func (b *Inbox) Put(from string, frame []byte) {
 	b.Edit(func(queue []Item) []Item { return append(queue, Item{from, frame}) })
 }
 
-// Edit replaces the queue by what change makes of it. Change may modify its argument.
+// Edit replaces the queue by change(queue). change may modify its argument.
 func (b *Inbox) Edit(change func(queue []Item) []Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -36,8 +36,8 @@ func (b *Inbox) Edit(change func(queue []Item) []Item) {
 	Offer(b.ready, struct{}{})
 }
 
-// Take waits for the oldest frame and removes it. The error is that of ctx, or [transport.ErrClosed] if closed is
-// closed.
+// Take waits for the oldest frame and removes it. It fails with the error of ctx, or with [transport.ErrClosed] once
+// closed is closed.
 func (b *Inbox) Take(ctx context.Context, closed <-chan struct{}) (Item, error) {
 	for {
 		select {

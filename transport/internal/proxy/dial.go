@@ -25,8 +25,8 @@ const (
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is what [errors.Is] finds in the error of a proxy that answered and does not want to connect; one that has
-// tried and could not does not match.
+// ErrRefused is wrapped by the error of a proxy that answered and refuses to connect. A proxy that tried and failed
+// does not match.
 var ErrRefused = errors.New("refused by the proxy")
 
 // refused is an ErrRefused with a text of its own.
@@ -34,21 +34,20 @@ type refused struct{ error }
 
 func (r refused) Is(target error) bool { return target == ErrRefused }
 
-// Dialer makes connections, through a proxy where there is one. Its methods may be called from several goroutines.
+// Dialer makes connections, through a proxy if there is one. It is safe for concurrent use.
 type Dialer struct {
-	// Proxy is the proxy, which must pass [transport.CheckProxy]; nil leaves that to the environment, see
-	// [Dialer.Dial].
+	// Proxy must pass [transport.CheckProxy]; nil leaves the choice to the environment, see [Dialer.Dial].
 	Proxy *url.URL
 
-	// Environment returns the proxy of a request that the environment names, as [http.ProxyFromEnvironment] does.
+	// Environment returns the environment's proxy for a request, as [http.ProxyFromEnvironment] does.
 	Environment func(*http.Request) (*url.URL, error)
 
 	Direct   func(ctx context.Context, network, addr string) (net.Conn, error)
 	Patience time.Duration // how long a proxy has to connect and answer
 }
 
-// New returns a dialer for a proxy, or nil for that of the environment. Direct makes the connections themselves; nil
-// stands for a net.Dialer.
+// New returns a dialer for a proxy; nil stands for that of the environment. direct makes the connections; nil stands
+// for a net.Dialer.
 func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
 	if direct == nil {
 		direct = new(net.Dialer).DialContext
@@ -56,8 +55,8 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
 }
 
-// choose returns the proxy through which "host:port" is dialed, nil for none: that of the dialer, or else the one that
-// HTTPS_PROXY names for what NO_PROXY does not except.
+// choose returns the proxy for "host:port", nil for none: the dialer's own, or that of HTTPS_PROXY unless NO_PROXY
+// excepts the host.
 func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil
@@ -75,9 +74,8 @@ func (d *Dialer) choose(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// Dial connects to "host:port". It also returns the URL of the proxy without credentials, even with an error; empty if
-// there is none. An error names the proxy if it is the cause, and never contains credentials. Ctx bounds only the making
-// of the connection.
+// Dial connects to "host:port". It also returns the URL of the proxy without credentials, even with an error; empty for
+// none. An error names the proxy if that is the cause and never contains credentials. ctx only bounds connecting.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
 	u, err := d.choose(addr)
 	if err != nil {
@@ -119,7 +117,7 @@ func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) 
 	return nil, err
 }
 
-// ask makes the connection with a proxy one with addr.
+// ask turns the connection with a proxy into one with addr.
 func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
 	if u.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})
@@ -131,7 +129,7 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn,
 	return conn, connect(conn, u.User, addr)
 }
 
-// connect asks an HTTP proxy. An error quotes nothing of the answer, which may hold the credentials.
+// connect sends CONNECT to an HTTP proxy. An error quotes nothing of the answer, which may contain the credentials.
 func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
 	if user != nil {
@@ -160,7 +158,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 			why = "it does not accept the user and the password, or wants them in another way than Basic"
 		}
 	case http.StatusForbidden, http.StatusMethodNotAllowed:
-		why = "it does not allow that, and has to be told to"
+		why = "it does not allow that, and must be configured to"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		why, absent = "it cannot connect either", true
 	default:
@@ -173,8 +171,8 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	return err
 }
 
-// header reads to the empty line, and nothing of what comes after: that is the other end's. An answer that does not
-// begin as HTTP is returned after its first byte that does not, since no empty line may ever come.
+// header reads up to the empty line and nothing behind it, which belongs to the other end. If an answer does not begin
+// as HTTP, header returns at the first differing byte, since an empty line may never come.
 func header(conn net.Conn) ([]byte, error) {
 	const begin = "HTTP/"
 	var head []byte

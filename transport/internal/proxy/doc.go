@@ -1,4 +1,3 @@
-// Package proxy dials through a proxy that passes bytes on: HTTP CONNECT (RFC 9110, section 9.3.6).
-// What it returns leads to the other end itself, so that TLS and pins stay between the two ends. The proxy looks names
-// up, not this host, which may not be able to.
+// Package proxy dials through a proxy by HTTP CONNECT (RFC 9110, section 9.3.6). The connection leads to the other end
+// itself, so that TLS and pins hold between the two ends. The proxy resolves names, since this host may be unable to.
 package proxy

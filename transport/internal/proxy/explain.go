@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Explain adds to the error of an attempt to reach a broker what it may come from, and the proxy via, if it is not empty.
-// late says that the broker has not answered in time, for errors that do not show it.
+// Explain adds the likely cause to the error of an attempt to reach a broker, and the proxy via, if not empty. late
+// says that the broker did not answer in time, for errors that do not show it.
 func Explain(err error, via string, late bool) error {
 	if strings.HasPrefix(err.Error(), "proxy ") {
 		return err // its own fault, and it is named

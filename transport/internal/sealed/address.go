@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// Schemes are those of the URLs of a kind of broker, besides wss and ws for its websockets.
+// Schemes are the URL schemes of a kind of broker, besides wss and ws for its websockets.
 type Schemes struct {
 	Prefix string // of errors
 	Plain  string // the scheme without TLS; with it, it is tls
 }
 
-// Forms are those of a URL.
+// Forms lists the forms of a URL.
 func (s Schemes) Forms() string {
 	return "tls://host:port or wss://host:port/path, or without TLS " + s.Plain + ":// or ws://"
 }
 
-// Check returns what is wrong with a URL of a broker, nil if nothing. The error contains no password.
+// Check returns why text is not the URL of a broker, nil if it is. The error contains no password.
 func (s Schemes) Check(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error of Parse quotes all of it.
+		// The error of Parse quotes the whole URL.
 		return errors.New(s.Prefix + ": not a URL, want " + s.Forms())
 	}
 	_, web, path := Split(text)
@@ -34,7 +34,7 @@ func (s Schemes) Check(text string) error {
 	return nil
 }
 
-// Split returns of a good URL its parts, whether it is a websocket's, and its path without slashes around it.
+// Split returns the parts of a valid URL: whether it is a websocket's, and its path without outer slashes.
 func Split(text string) (u *url.URL, web bool, path string) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -43,18 +43,18 @@ func Split(text string) (u *url.URL, web bool, path string) {
 	return u, u.Scheme == "wss" || u.Scheme == "ws", strings.Trim(u.EscapedPath(), "/")
 }
 
-// Secure reports whether all that is sent goes over TLS.
+// Secure reports whether the connection uses TLS.
 func Secure(text string) bool { u, _, _ := Split(text); return u.Scheme == "tls" || u.Scheme == "wss" }
 
 // Redacted returns a URL without its password.
 func Redacted(text string) string { u, _, _ := Split(text); return u.Redacted() }
 
-// WarnIfExposed says so if a URL leads to another machine without TLS.
+// WarnIfExposed logs a warning if a URL leads to another machine without TLS.
 func (w *Watch) WarnIfExposed(text string) {
 	u, _, _ := Split(text)
 	ip := net.ParseIP(u.Hostname())
 	if !Secure(text) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		w.log.Warn("the connection with the broker is not encrypted: frames are sealed, but who reads along sees which members "+
-			"talk, and the credentials if there are any", "broker", Redacted(text))
+		w.log.Warn("the connection with the broker is not encrypted: frames are sealed, but an eavesdropper sees which members "+
+			"talk, and any credentials", "broker", Redacted(text))
 	}
 }

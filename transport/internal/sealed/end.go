@@ -26,7 +26,7 @@ const (
 	// MaxPiece is the longest piece of a frame in one message, in bytes.
 	MaxPiece = 256 << 10
 
-	// Overhead is the most that a message has beside its piece, in bytes.
+	// Overhead bounds the bytes of a message besides its piece.
 	Overhead = overhead
 
 	maxPieces = 1<<16 - 1 // of a frame
@@ -34,7 +34,7 @@ const (
 	window = endpoint.Window
 )
 
-// Config is what every transport over a broker knows of its node. The transport's own Config documents the fields.
+// Config is the common configuration of all transports over a broker, whose own Config documents the fields.
 type Config struct {
 	Prefix     string // of errors, such as "nats"
 	Name       string
@@ -47,12 +47,11 @@ type Config struct {
 	MaxFrame   int
 	Logger     *slog.Logger
 
-	// A frame that the broker has is given to it again after RepeatMin, and then ever less often, up to RepeatMax, until
-	// something is heard from the peer.
+	// A stored frame is repeated after RepeatMin, and then ever less often, up to RepeatMax, until the peer is heard.
 	RepeatMin, RepeatMax time.Duration
 }
 
-// Check adds everything that is wrong with a configuration to faults.
+// Check adds the errors of a configuration to faults.
 func (c *Config) Check(faults *endpoint.Faults) {
 	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
 	if c.Run == "" {
@@ -61,7 +60,7 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
 }
 
-// checkKey returns what is wrong with a key to which frames are to be sealed.
+// checkKey returns why frames cannot be sealed to a key, nil if they can.
 func checkKey(key ed25519.PublicKey) error {
 	_, err := endpoint.ExchangePublic(key)
 	return err
@@ -75,17 +74,17 @@ type Message struct {
 	Data     []byte
 }
 
-// Line is the way to a broker. Its methods are called from several goroutines.
+// Line is the connection with a broker. Its methods must be safe for concurrent use.
 type Line interface {
-	// Ready waits for a connection, and returns the longest piece that fits into a message. An error other than that of
-	// the context is a fault of the broker; the piece is then that of the last connection, or 0.
+	// Ready waits for a connection and returns the longest piece that fits into a message. An error other than that of
+	// ctx is the broker's; the piece is then that of the last connection, or 0.
 	Ready(ctx context.Context) (piece int, err error)
 
-	// Publish waits until the broker has confirmed that it has a message. It tries again until ctx ends; an error
-	// before that is one that no repetition helps against.
+	// Publish waits until the broker confirms a message. It retries until ctx ends; an earlier error is one that no
+	// retry can fix.
 	Publish(ctx context.Context, m Message) error
 
-	// State returns how the connection is.
+	// State returns the state of the connection.
 	State() State
 }
 
@@ -112,7 +111,7 @@ type End struct {
 	finish func()
 }
 
-// peer is a neighbor at work.
+// peer is a neighbor.
 type peer struct {
 	name    string
 	out, in edge
@@ -121,7 +120,7 @@ type peer struct {
 
 	hello chan struct{} // holds a token while a hello has to be sent
 
-	// These belong to the reader.
+	// Used by the reader only.
 	window   replays
 	arriving assembly
 	greeted  uint64 // the last process that the hello was sent to again
@@ -133,8 +132,7 @@ type peer struct {
 	status transport.PeerStatus
 }
 
-// NewEnd makes an end, which is not at work before [End.Start], of a configuration without faults. The slices in cfg are
-// copied.
+// NewEnd returns an end for a valid configuration. It does nothing before [End.Start]. The slices in cfg are copied.
 func NewEnd(cfg Config, line Line) (*End, error) {
 	exchange, err := endpoint.ExchangePrivate(cfg.Key)
 	if err != nil {
@@ -172,7 +170,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	return e, nil
 }
 
-// Logger returns a logger that is silent for nil, and says a repeated line less and less often.
+// Logger returns a logger that is silent for nil and limits repeated lines.
 func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
@@ -180,8 +178,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(transport.Limited(l.Handler()))
 }
 
-// Start begins to work. The receiving loop, if there are peers, runs until the context of [End.Context] ends; finish is
-// called by [End.Close] after that.
+// Start starts the end. The receiving loop, if there are peers, runs until the context of [End.Context] ends; then
+// [End.Close] calls finish.
 func (e *End) Start(receive func(), finish func()) {
 	e.finish = finish
 	if len(e.sorted) > 0 {
@@ -199,12 +197,12 @@ func (e *End) Context() context.Context { return e.ctx }
 // Log is the logger of the end.
 func (e *End) Log() *slog.Logger { return e.cfg.Logger }
 
-// Tags returns the tags of a run and of one of its members, in hexadecimal: what the broker sees of their names.
+// Tags returns the tags of a run and of a member, in hexadecimal: the broker sees these instead of names.
 func Tags(run, member string) (ofRun, ofMember string) {
 	return hex.EncodeToString(tag(16, run)), hex.EncodeToString(tag(8, run, member))
 }
 
-// setKeys pins keys that are known to be good.
+// setKeys pins valid keys.
 func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	p.pins, p.seals = nil, nil
 	for _, k := range keys {
@@ -213,16 +211,15 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	}
 }
 
-// Opened implements [transport.Notifier]. A name comes when the hello of a process of that member arrives, and when the
-// broker has lost what it stored.
+// Opened implements [transport.Notifier]. It delivers a name when the hello of a process of that member arrives and
+// when the broker lost what it stored.
 func (e *End) Opened() <-chan string { return e.opened }
 
 // MaxFrame implements [transport.Transport].
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
-// Send implements [transport.Transport]. It waits until the broker has confirmed that it stores the frame, for a
-// connection as well. A frame that the broker has is not given to it again for a while, which gets longer as long as
-// nothing comes from the peer.
+// Send implements [transport.Transport]. It waits for a connection and until the broker confirms that it stores the
+// frame. A stored frame is not repeated for a while, which grows as long as nothing comes from the peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -251,7 +248,7 @@ func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// store gives the broker a frame for a peer, unless it has it.
+// store gives the broker a frame for a peer, unless the broker has it.
 func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	return e.inTurn(ctx, p, func() error {
 		sum := sha256.Sum256(frame)
@@ -272,7 +269,7 @@ func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	})
 }
 
-// inTurn calls do, once at a time for each peer.
+// inTurn calls do, one call at a time for each peer.
 func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -286,7 +283,7 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	}
 }
 
-// Pieces returns how many pieces of at most size bytes a frame has, and an error if they are more than an envelope can
+// Pieces returns the number of pieces of at most size bytes in a frame. It fails if they are more than an envelope can
 // count.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // a product may be more than an int has on 32 bits
@@ -326,7 +323,7 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 	return nil
 }
 
-// sendHellos sends a peer a hello each time that it needs one.
+// sendHellos sends a peer each hello that it needs.
 func (e *End) sendHellos(p *peer) {
 	for {
 		select {
@@ -344,7 +341,7 @@ func (e *End) sendHellos(p *peer) {
 	}
 }
 
-// ResendAll is to be called when the broker has lost what it stored: hellos are sent again, and frames may be.
+// ResendAll must be called when the broker lost what it stored: hellos are sent again, and frames may be.
 func (e *End) ResendAll() {
 	for _, p := range e.sorted {
 		p.mu.Lock()
@@ -364,10 +361,9 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 	return it.From, it.Frame, nil
 }
 
-// Update replaces the keys of all peers, in any order, as they were given to New. Who the peers are cannot change: each
-// must be there once, and no other. All faults are reported at once, and after an error nothing has changed. From then
-// on nothing is taken that an older key has signed, and nothing sealed for one; what Recv has not taken yet it still
-// hands out. The slices are copied.
+// Update replaces the keys of all peers, in any order. The peers must be those given to New, each once. It reports all
+// errors together and then changes nothing. From then on it accepts nothing that an older key signed and seals nothing
+// for one; Recv still returns frames that were accepted before. The slices are copied.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
@@ -414,8 +410,8 @@ func (e *End) Peers() []transport.PeerStatus {
 	return all
 }
 
-// refuse notes that a message in a peer's name was refused. The log has the first hundred as warnings, and then one
-// each time that their number has doubled: a broker must not be able to fill the disk.
+// refuse counts a refused message in a peer's name. It logs the first hundred as warnings, and then one each time that
+// the count has doubled: a broker must not fill the disk.
 func (e *End) refuse(p *peer, reason error) {
 	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
 	p.mu.Lock()

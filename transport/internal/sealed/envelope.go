@@ -41,7 +41,7 @@ const (
 	tagSize    = 16 // of AES-GCM
 	maxKeys    = 2
 
-	// overhead is the most that an envelope has beside its piece.
+	// overhead bounds the bytes of an envelope besides its piece.
 	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
 )
 
@@ -51,7 +51,7 @@ const (
 	kindFrame = 2
 )
 
-// The domains separate the hashes and signatures of this package from all others made with the same keys.
+// The domains separate the hashes and signatures of this package from all others with the same keys.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -59,7 +59,7 @@ const (
 	domainWrap = "spade-edge broker 1 content key"
 )
 
-// Reasons to refuse an envelope. Only the last two are about the peer; the broker may have caused the others.
+// Reasons to refuse an envelope. Only the last two are about the peer; the broker may cause the others.
 var (
 	ErrForm      = errors.New("it is no envelope")
 	ErrRun       = errors.New("it belongs to another run")
@@ -69,7 +69,7 @@ var (
 	ErrFleet     = errors.New("the sender has another fleet")
 )
 
-// tag is a name as the broker may see it: the first bytes of a hash that also covers the run.
+// tag is a name as the broker sees it: the first bytes of a hash over run and name.
 func tag(n int, run string, name ...string) []byte {
 	b := appendText([]byte(domainTag), run)
 	for _, s := range name {
@@ -79,12 +79,12 @@ func tag(n int, run string, name ...string) []byte {
 	return sum[:n]
 }
 
-// appendText appends a string so that no two lists of strings have the same form.
+// appendText appends a string so that different lists of strings have different forms.
 func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// edge is a way from one member to another in a run. What is sent on it is bound to it.
+// edge is a direction from one member to another in a run, to which everything sent on it is bound.
 type edge struct {
 	run, from, to          string
 	runTag, fromTag, toTag []byte
@@ -94,7 +94,7 @@ func newEdge(run, from, to string) edge {
 	return edge{run: run, from: from, to: to, runTag: tag(16, run), fromTag: tag(8, run, from), toTag: tag(8, run, to)}
 }
 
-// bound is what the sealing and the signature cover beside the piece: the edge, and the first bytes of the envelope.
+// bound is what sealing and signature cover besides the piece: the edge, and the first bytes of the envelope.
 func (e *edge) bound(head []byte) []byte {
 	b := appendText([]byte(domainEdge), e.run)
 	b = appendText(appendText(b, e.from), e.to)
@@ -119,7 +119,7 @@ func (h *header) piece() (from, to int) {
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal puts one piece of a frame into an envelope that only the holders of the given keys can open.
+// seal puts one piece of a frame into an envelope that only the holders of the keys to can open.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)
@@ -157,7 +157,7 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 	return append(b, ed25519.Sign(key, digest(head, b[len(b)-len(piece)-tagSize:]))...), nil
 }
 
-// noNonce serves keys that are used once.
+// noNonce is for keys that are used once.
 var noNonce = make([]byte, 12)
 
 func gcm(key []byte) (cipher.AEAD, error) {
@@ -168,8 +168,8 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapping returns what seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared secret, bound
-// to all that came before it in the envelope, the public key made for it included, and to the receiver's.
+// wrapping returns the cipher for the content key and one key of the receiver: HKDF (RFC 5869) of the shared secret,
+// bound to everything before it in the envelope, its public key included, and to the receiver's key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -183,7 +183,7 @@ func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey
 	return gcm(key)
 }
 
-// digest is what is signed.
+// digest is the input of the signature.
 func digest(head, body []byte) []byte {
 	h := sha256.New()
 	h.Write(head)
@@ -191,7 +191,7 @@ func digest(head, body []byte) []byte {
 	return h.Sum([]byte(domainSign))
 }
 
-// envelope is one that has the right form; nothing of it is known to be true.
+// envelope has the right form; nothing in it is verified.
 type envelope struct {
 	header
 	run, from, to        []byte
@@ -237,8 +237,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify returns why an envelope was not sent on the edge by the holder of one of the keys, nil if it was. From then on
-// its header is authentic.
+// verify returns why the holder of one of the keys did not send the envelope on the edge, nil if it did. Then its
+// header is authentic.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):
@@ -255,7 +255,7 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	return ErrSignature
 }
 
-// open returns the piece of a verified envelope. The envelope is of no more use then: the piece uses its memory.
+// open returns the piece of a verified envelope. It overwrites the envelope.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
 	if err != nil {

@@ -7,8 +7,8 @@ const (
 	numbersKept   = 1024 // of a process: a frame that is further behind the newest counts as a repeat
 )
 
-// replays remembers which frames of a peer have arrived. It only saves work: a node that starts again has forgotten
-// everything, and repeats do no harm.
+// replays remembers which frames of a peer have arrived. It only saves work: a restarted node has forgotten everything,
+// and repeats do no harm.
 type replays struct {
 	processes []*process // the most recently active one comes last
 }
@@ -20,7 +20,7 @@ type process struct {
 	bits    [numbersKept / 64]uint64 // by number modulo numbersKept
 }
 
-// find returns what is known of a process, nil if nothing is.
+// find returns a known process, nil for an unknown one.
 func (w *replays) find(id uint64) *process {
 	i := slices.IndexFunc(w.processes, func(l *process) bool { return l.id == id })
 	if i < 0 {
@@ -44,7 +44,7 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark notes that a frame has arrived, and reports whether it is the first of its process.
+// mark records an arrived frame and reports whether it is the first of its process.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {
@@ -71,7 +71,7 @@ func (w *replays) mark(id, number uint64) (first bool) {
 	return first
 }
 
-// partial is a frame of which pieces are missing.
+// partial is a frame with missing pieces.
 type partial struct {
 	header
 	frame   []byte
@@ -81,7 +81,7 @@ type partial struct {
 
 const partialsKept = 2 // of a peer: the frame that is arriving, and one whose rest may never come
 
-// assembly puts the pieces of a peer's frames together.
+// assembly reassembles the frames of a peer.
 type assembly struct {
 	partials []*partial // the most recently extended one comes last
 }

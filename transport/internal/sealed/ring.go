@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ring knows what the broker stores for a peer. The broker has a few places for each edge, and a frame that is sent
-// again goes into the same place. So repeats for a sleeping peer do not push out what the peer needs first; they get
-// rarer as long as nothing comes from the peer.
+// ring knows what the broker stores for a peer. The broker has a few places for each edge, and a repeated frame goes
+// into its old place. So repeats for a sleeping peer do not displace what it needs first. They become rarer as long as
+// nothing comes from the peer.
 type ring struct {
 	places [window]place
 	uses   uint64
@@ -23,7 +23,7 @@ type place struct {
 	gap  time.Duration     // until it may be given again
 }
 
-// find returns the place of a frame, and whether it is due: not if the broker has confirmed it a short while ago.
+// find returns the place of a frame, and whether it is due: not if the broker confirmed it a short while ago.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]
@@ -37,8 +37,7 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns, of a frame that is in its place already, the gap that begins when it has been stored there once more, and
-// 0 of any other.
+// again returns the gap that begins once a frame is stored again in its place, 0 for a frame that is not there.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)
@@ -46,7 +45,7 @@ func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	return 0
 }
 
-// stored notes that the broker has a frame, or has it again.
+// stored records that the broker has a frame.
 func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	r.uses++
 	p := &r.places[n]
@@ -54,14 +53,14 @@ func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	*p = place{sum: sum, used: r.uses, at: now, gap: gap}
 }
 
-// heard notes that the peer is awake.
+// heard records that the peer is awake.
 func (r *ring) heard() {
 	for i := range r.places {
 		r.places[i].gap = min(r.places[i].gap, r.repeatMin)
 	}
 }
 
-// expire notes that the broker may have lost everything: all of it may be given again at once.
+// expire records that the broker may have lost everything: all frames may be repeated at once.
 func (r *ring) expire() {
 	for i := range r.places {
 		r.places[i].gap = 0

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// State is how the connection with a broker is.
+// State is the state of the connection with a broker.
 type State struct {
 	Up     bool
 	Since  time.Time // of the last change of Up
@@ -22,8 +22,7 @@ type State struct {
 	Err    error     // the last fault
 }
 
-// Watch keeps the state of a connection, which is made again whenever it ends. Its methods may be called from several
-// goroutines.
+// Watch tracks a connection that is made again whenever it ends. It is safe for concurrent use.
 type Watch struct {
 	prefix string // of errors
 	log    *slog.Logger
@@ -34,14 +33,14 @@ type Watch struct {
 	over  context.CancelFunc
 }
 
-// NewWatch returns the watch of a connection that is not there yet.
+// NewWatch returns a watch without a connection.
 func NewWatch(prefix string, log *slog.Logger) *Watch {
 	w := &Watch{prefix: prefix, log: log}
 	w.now, w.over = context.WithCancel(context.Background())
 	return w
 }
 
-// Connected notes a connection, and where it leads.
+// Connected records a connection and where it leads.
 func (w *Watch) Connected(where, proxy string) {
 	w.change(State{Up: true, Where: where, Proxy: proxy})
 	if proxy != "" {
@@ -50,7 +49,7 @@ func (w *Watch) Connected(where, proxy string) {
 	w.log.Info("connected to the broker", "at", where)
 }
 
-// Disconnected notes that a connection has ended, and why: nil if the broker has ended it without a reason.
+// Disconnected records the end of a connection and its reason, nil if the broker gave none.
 func (w *Watch) Disconnected(err error) {
 	if err == nil {
 		err = errors.New("the broker has ended the connection")
@@ -59,7 +58,7 @@ func (w *Watch) Disconnected(err error) {
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed notes a fault. The same one is a warning once, until a connection succeeds.
+// Failed records a fault. The same fault is a warning only once until a connection succeeds.
 func (w *Watch) Failed(err error) {
 	w.mu.Lock()
 	old := w.state.Err
@@ -69,14 +68,14 @@ func (w *Watch) Failed(err error) {
 	w.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
-// Worked notes that the broker has done what it was asked.
+// Worked records that the broker did what it was asked.
 func (w *Watch) Worked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Err = nil
 }
 
-// change takes a new state, to which it adds the time and what has ended before.
+// change sets a new state and adds the time and the count of ended connections.
 func (w *Watch) change(to State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +90,7 @@ func (w *Watch) change(to State) {
 	w.now, w.over = context.WithCancel(context.Background())
 }
 
-// State returns how the connection is.
+// State returns the state of the connection.
 func (w *Watch) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +104,7 @@ func (w *Watch) Period() (period context.Context, up bool) {
 	return w.now, w.state.Up
 }
 
-// Pause waits before another attempt, but not longer than until the connection changes.
+// Pause waits before another attempt, at most until the connection changes.
 func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	period, _ := w.Period()
 	select {
@@ -115,7 +114,7 @@ func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Backoff returns how long to wait before another attempt: waits double from least to most, and are random.
+// Backoff returns a random wait before another attempt, doubling from least to most.
 func Backoff(least, most time.Duration, attempts int) time.Duration {
 	d := least << min(attempts, 20)
 	if d > most || d <= 0 {

@@ -2,8 +2,8 @@
 
 package cpu
 
-// Best asks the processor what it can do and the operating system which registers it saves. Processors without AVX2,
-// some ten years old and more, run the Go.
+// Best returns the instruction set that the processor has and whose registers the operating system saves. Processors
+// without AVX2, about ten years old and more, run the Go code.
 func Best() uint8 {
 	const (
 		osxsave = 1 << 27 // leaf 1, ECX
@@ -32,8 +32,8 @@ func Best() uint8 {
 	return AVX512
 }
 
-// DirtyUpper reports whether the upper halves of a vector register are in use, which makes the scalar code that follows
-// slow. It returns ok = false if the processor does not tell.
+// DirtyUpper reports whether the upper halves of a vector register are in use, which slows down later scalar code. ok
+// is false if the processor does not tell.
 func DirtyUpper() (dirty, ok bool) {
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 13 || Best() == Go {
 		return false, false
@@ -48,5 +48,5 @@ func DirtyUpper() (dirty, ok bool) {
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
 // xgetbv returns the lower half of an extended control register: 0 has the register states that the operating system
-// saves, 1 those of them that are in use.
+// saves, 1 those in use.
 func xgetbv(index uint32) uint32

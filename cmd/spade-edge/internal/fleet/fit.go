@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Fitted is what fit prints about the files that it has written, and its JSON.
+// Fitted is the output of fit about the files that it wrote, and its JSON.
 type Fitted struct {
 	Task     string   `json:"task"` // the file
 	Model    string   `json:"model"`
@@ -25,7 +25,7 @@ type Fitted struct {
 	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator, the columns
 }
 
-// Fit is the command that fits how members prepare their data.
+// Fit is the command that fits the preparation of members' data.
 func Fit(_ context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Nodes, o.Spec.Whole = 1, true
@@ -52,7 +52,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if _, err := os.Lstat(*file); *file != "" && !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("%s is there already, want a name for a new file", *file), err)
+		return errors.Join(fmt.Errorf("%s already exists, want a name for a new file", *file), err)
 	}
 	text, recipe, err := FitRecipe(spec, o.ModelSpec(), *fittedOn)
 	if err != nil {
@@ -78,7 +78,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.write)
 }
 
-// FitRecipe fits preprocessing on public data, and returns it with its text, which belongs in the Task of an sdk.Fleet.
+// FitRecipe fits preprocessing on public data and returns it with its text, for the Task of an sdk.Fleet.
 func FitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
 		return nil, nil, setup.WithFlags(err)
@@ -95,6 +95,6 @@ func (r Fitted) write(t cli.Table) {
 	t.Row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
 	t.Row("fitted on", "%s", r.FittedOn)
 	if r.ToldOf != nil {
-		t.Row("missing", "told of in %s", strings.Join(r.ToldOf, ", "))
+		t.Row("missing", "indicated by a column each: %s", strings.Join(r.ToldOf, ", "))
 	}
 }

@@ -24,7 +24,7 @@ type fleetAction struct {
 	run   func(e *fleetEdit) error
 }
 
-// fleetActions are what the command fleet does, each with the flags that go with it besides -dry-run and -json.
+// fleetActions are the actions of the command fleet, each with its flags besides -dry-run and -json.
 var fleetActions = []fleetAction{
 	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
 		(*fleetEdit).add},
@@ -35,7 +35,7 @@ var fleetActions = []fleetAction{
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
-// fleetEdit is a change of the files of a fleet.
+// fleetEdit is a change of a fleet's files.
 type fleetEdit struct {
 	*cli.Cmdline
 	line, name, address, edges, run, as string
@@ -57,7 +57,7 @@ type fleetEdit struct {
 	r FleetResult
 }
 
-// FleetResult is what has changed, and its JSON.
+// FleetResult is the change, and its JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"` // the file
@@ -67,7 +67,7 @@ type FleetResult struct {
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is against whom Epsilon holds. EpsilonAll is that against all other members together, if noise is shared.
+	// Adversary is the adversary of Epsilon. EpsilonAll is that against all other members together, if noise is shared.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
 	curve      dpmech.Curve
@@ -83,7 +83,7 @@ type fileChange struct {
 	Lines []string `json:"new_lines,omitempty"`
 }
 
-// errSettled says what may change in the middle of a run.
+// errSettled says what may change during a run.
 var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
 	"begun with, and in the middle of one only keys and addresses may change")
 
@@ -142,19 +142,19 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
 		"to be filled in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
-	c.BoolVar(&e.atOnce, "at-once", false, "rotate: the old key may not connect any more, as of a device that is lost")
-	c.BoolVar(&e.retire, "retire", false, "rotate: the older of the two keys may not connect any more")
+	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
+	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")
 	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
 		"writes it, or the state folder of a node that has it")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
-	c.BoolVar(&e.end, "end", false, "end a run that is not over: what it has not released stays unspent")
+	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
 	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
 	c.BoolVar(&e.dryRun, "dry-run", false, "show what changes, and write nothing")
 	c.JSONFlag("")
 }
 
-// finish collects what changes, and writes it.
+// finish collects and writes the changes.
 func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
 	text, err := e.file.Marshal()
@@ -191,7 +191,7 @@ func (e *fleetEdit) finish() error {
 					return err
 				}
 			} else if !errors.Is(err, fs.ErrNotExist) {
-				e.note("%s is another fleet than %s was: take it over there", own, e.path)
+				e.note("%s is not the fleet that %s was: run fleet take there", own, e.path)
 			}
 		}
 		if err := e.plan(n.path, n.text, 0o600); err != nil {
@@ -207,7 +207,7 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet writes the fleet file somewhere, with the start vector beside it.
+// setFleet plans the fleet file at a path, with the start vector beside it.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -222,7 +222,7 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload notes who has to be told of new keys or addresses of a member.
+// reload notes which members need a member's new keys or addresses.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

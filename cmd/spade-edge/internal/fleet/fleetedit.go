@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newcomer returns the member of -line.
+// newcomer returns the member in the file of -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
 		return m, cli.Usage("-line is missing: the file with the line that keygen has printed on the device")
@@ -35,7 +35,7 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	return m, cli.Usage("-line: %w", err)
 }
 
-// place returns where in the fleet the member of -name stands.
+// place returns the index of a member in the fleet.
 func (e *fleetEdit) place(name string) (int, error) {
 	i := slices.Index(e.file.Fleet.Members, name)
 	if i < 0 {
@@ -88,7 +88,7 @@ func (e *fleetEdit) add() error {
 	return e.reshare()
 }
 
-// bringAll says where the files of another run have to go.
+// bringAll says where the files of another run belong.
 func (e *fleetEdit) bringAll() string {
 	bring := filepath.Base(e.path)
 	if e.file.X0File != "" {
@@ -98,7 +98,7 @@ func (e *fleetEdit) bringAll() string {
 		filepath.Base(e.path)
 }
 
-// connect adds -edges. A name alone is a neighbor of the member.
+// connect adds -edges. A single name is a neighbor of the member.
 func (e *fleetEdit) connect(member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -116,7 +116,7 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair reads an edge. Names may have colons in them.
+// pair reads an edge. Names may contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
@@ -131,7 +131,7 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	return pair, false
 }
 
-// makeNode makes the node file of a new member, in the way of those that are here.
+// makeNode makes the node file of a new member, similar to the existing ones.
 func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
@@ -164,7 +164,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	return nil
 }
 
-// reshare computes again what shared noise is worth on another graph.
+// reshare recomputes the effect of shared noise on another graph.
 func (e *fleetEdit) reshare() error {
 	p := &e.file.Fleet.Privacy
 	if p.PairSigma == 0 {
@@ -223,7 +223,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay as they are, but for the secrets of the run: its ledger counts for as long as its data are used", e.name)
+	e.note("the files of %q stay, except the secrets of the run: its ledger counts as long as its data are used", e.name)
 	e.note("%s", e.bringAll())
 	return e.reshare()
 }
@@ -278,7 +278,7 @@ func (e *fleetEdit) rotate() error {
 	switch {
 	case e.retire:
 	case e.atOnce:
-		e.note("the old key is out: %q works with the new one, or not at all", name)
+		e.note("the old key is refused now: %q must use the new one", name)
 	default:
 		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name,
 			e.dir, name)
@@ -286,7 +286,7 @@ func (e *fleetEdit) rotate() error {
 	return nil
 }
 
-// switchKey makes a node file name another key. If that is here, it is one of those that are wanted.
+// switchKey sets the key of a node file. If that key is here, it must be one of want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
 		return cli.Usage("-file: the node file of %q is not here, want its key there, or node.key replaced", name)

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// next makes the files of the next run, which starts from a model.
+// next makes the files of the next run, starting from a model.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
 		return cli.Usage("-from is missing: the model to start from")
@@ -53,7 +53,7 @@ func (e *fleetEdit) next() error {
 	return nil
 }
 
-// start reads the model to start from, and says whose it is.
+// start reads the model to start from and notes its origin.
 func (e *fleetEdit) start() (x []float32, err error) {
 	f := e.file.Fleet
 	info, err := os.Stat(e.from)
@@ -78,10 +78,10 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	return x, nil
 }
 
-// leastEpsilon is the least budget that a run can have, as -epsilon takes it.
+// leastEpsilon is the smallest budget of a run that -epsilon accepts.
 const leastEpsilon = 1e-9
 
-// afford fits the noise of the run into its budget. Noise that does already stays as it is.
+// afford fits the noise of the run into its budget. Noise that already fits stays.
 func (e *fleetEdit) afford() error {
 	f := e.file.Fleet
 	p := &f.Privacy
@@ -117,7 +117,7 @@ func (e *fleetEdit) afford() error {
 	return nil
 }
 
-// suggest chooses noise for a budget; all else of the method stays.
+// suggest chooses noise for a budget. The rest of the method stays.
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
@@ -138,7 +138,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 	return setup.AsUsage(err)
 }
 
-// take brings a new fleet file to the device of a node.
+// take installs a new fleet file on the device of a node.
 func (e *fleetEdit) take() error {
 	if e.newFleet == "" {
 		return cli.Usage("-new is missing: the new fleet file")

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// nodeText is a node file that is edited.
+// nodeText is a node file under change.
 type nodeText struct {
 	path string
 	text []byte
@@ -33,7 +33,7 @@ func (n *nodeText) set(key, value string) (err error) {
 	return err
 }
 
-// field returns a string that stands in the file.
+// field returns a string field of the file.
 func (n *nodeText) field(key string) string {
 	var all map[string]any
 	if err := json.Unmarshal(n.text, &all); err != nil {
@@ -43,7 +43,7 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file, or with device the node file, and the node files of the members that are there.
+// open reads the fleet file (or, with device, the node file) and the node files of members that exist here.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -84,7 +84,7 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	return f.Usage()
 }
 
-// openNode reads a member's node file, if it is in the folder of its name.
+// openNode reads a member's node file if it is in the folder of its name.
 func (e *fleetEdit) openNode(name string) error {
 	if !filepath.IsLocal(name) {
 		return nil
@@ -102,7 +102,7 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
-// mostFile is the most bytes of a file that is replaced: a start vector is the longest.
+// mostFile bounds a file that is replaced, in bytes. A start vector is the longest.
 const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
 
 func readNodeText(path string) (*nodeText, error) {
@@ -124,7 +124,7 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle refuses a change of the hash in the middle of a run, and gives the next run its id and each node here a state folder.
+// settle refuses a change of the hash during a run, and gives the next run its id and each node here a state folder.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
@@ -150,7 +150,7 @@ func (e *fleetEdit) settle() error {
 	return nil
 }
 
-// begun reports whether a node has released something in the old run. It fails if that is not over, unless -end is given.
+// begun reports whether a node made a release in the old run. It fails if that run is not over, unless -end is given.
 func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	used, err := state.InUse(n.node.State)
 	if err != nil {
@@ -173,7 +173,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node another state folder unless its own is empty. The old one stays as it is, but for its secrets.
+// moveState gives a node another state folder unless its own is empty. The old one stays, except its secrets.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
@@ -185,13 +185,13 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cli.AsUsageError(errors.Join(fmt.Errorf("%s has something in it: give the run an id that was never used",
+		return cli.AsUsageError(errors.Join(fmt.Errorf("%s is not empty: give the run an id that was never used",
 			n.node.State), err))
 	}
 	return nil
 }
 
-// slug makes a run's id the part of a file's name.
+// slug makes a run's id part of a file name.
 func slug(run string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' {
@@ -201,7 +201,7 @@ func slug(run string) string {
 	}, run)
 }
 
-// same reports whether two paths are of one file.
+// same reports whether two paths name one file.
 func same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -215,7 +215,7 @@ type planned struct {
 	mode    fs.FileMode
 }
 
-// plan adds what a file is to be. A file that is that already is left out, and an existing one keeps its mode.
+// plan adds a file to be written. An unchanged file is left out, and an existing one keeps its mode.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	f := planned{path, content, mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -245,8 +245,8 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write removes the secrets of shared noise of a run that ends, and then writes the files in order, each whole or not at all.
-// The fleet file is the last one: until it is written, the same command starts from the same fleet and completes the rest.
+// write removes the secrets of a run that ends and then writes the files in order, each durably. The fleet file is the
+// last one: until it is written, the same command starts from the same fleet and completes the rest.
 func (e *fleetEdit) write() error {
 	for _, dir := range e.ended {
 		if err := state.ForgetSecrets(dir, e.hash); err != nil {
@@ -297,7 +297,7 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges returns the lines that are in one text alone, without commas at their ends and lines of brackets only.
+// LineChanges returns the lines that only one text has, without final commas and lines of brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

@@ -39,7 +39,7 @@ type initOptions struct {
 	task    []byte             // of the fleet file: how members prepare their data, as Recipe says; nil for none
 }
 
-// Words splits a program and its arguments at spaces; an argument with spaces in it stands in double quotes.
+// Words splits a program and its arguments at spaces. Double quotes enclose an argument with spaces.
 func Words(text string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimSpace(text)))
 	r.Comma, r.TrimLeadingSpace = ' ', true
@@ -71,7 +71,7 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, o) })
 }
 
-// brokers are the kinds of them.
+// brokers are the kinds of brokers.
 var brokers = []string{"nats", "mqtt"}
 
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
@@ -100,7 +100,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
 		"takes its part (default true without -members)")
-	c.IntVar(&o.stop, "stop", 1, "how many members have to ask for an early end of the run, 1..8; 0 if nobody may")
+	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
 	taskFile := c.String("task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
 	o.RegisterData(c)
 	o.RegisterModel(c)
@@ -124,16 +124,16 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	return o.check()
 }
 
-// builtin says whether the nodes learn with the built-in model: by -data, or because nothing was said.
+// builtin reports whether the nodes use the built-in model: with -data, or by default.
 func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check settles who takes part and where, and reports every fault that shows without data.
+// check determines the members and their addresses, and reports all errors that show without data.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
-	f.When(n != 1, "-n, -nodes and -members: give one, it says who takes part; not %d", n)
+	f.When(n != 1, "-n, -nodes and -members: give exactly one, not %d: it names the members", n)
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream exclude each other: a node learns from one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
@@ -176,13 +176,13 @@ func (o *initOptions) check() error {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
 	entries, err := os.ReadDir(o.dir)
-	f.When(len(entries) > 0, "%s has something in it: nothing is ever overwritten", o.dir)
+	f.When(len(entries) > 0, "%s is not empty, and nothing is ever overwritten", o.dir)
 	f.When(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
 	o.Conflicts(&f)
 	return f.Usage()
 }
 
-// folderName reports whether a member's name can be that of its folder beside the fleet file.
+// folderName reports whether a member's name can name its folder beside the fleet file.
 func folderName(name string) bool {
 	return filepath.IsLocal(name) && name[0] != '.' && !strings.ContainsAny(name, `/\`) && name != "fleet.json"
 }
@@ -217,7 +217,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"nobody in %s has an address: want lines of keygen -address, or -hosts, -nats or -mqtt", o.membersFile)
+			"no member in %s has an address: want lines of keygen -address, or -hosts, -nats or -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))
@@ -229,7 +229,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	}
 }
 
-// build works out the fleet: from the data if they are dealt out, and else as plan does.
+// build makes the fleet: from the data if they are dealt out, otherwise as plan does.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
@@ -276,7 +276,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	return p, cli.AsUsageError(p.Fleet.Validate()) // the task came last
 }
 
-// note says where the start comes from.
+// note records where the start comes from.
 func (o *initOptions) note(format string, args ...any) {
 	o.start = append(o.start, fmt.Sprintf(format, args...))
 }
@@ -294,7 +294,7 @@ func (o *initOptions) readRecords(text string) error {
 	return nil
 }
 
-// checkRecords reports what is wrong with the numbers of records, which have to be exact where each record is protected.
+// checkRecords checks the numbers of records, which must be exact if each record is protected.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	f.When(o.Given["records"] && !each, "-records without -unit record: only there the numbers are fixed and public")
@@ -320,8 +320,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"changes what every one of them is turned into")
 }
 
-// weigh scales clip and noise with the mean number of records, by which a record's share is divided. A record's slope is then
-// clipped where it was, and epsilon is what it was, or a last digit less.
+// weigh scales clip and noise with the mean number of records, which divides a record's share. A record's slope is then
+// clipped as before, and epsilon stays, or falls by a last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

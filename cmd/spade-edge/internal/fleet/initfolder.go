@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// InitResult is what was made, and its JSON.
+// InitResult is the result of init, and its JSON.
 type InitResult struct {
 	Dir       string         `json:"dir"`
 	Fleet     string         `json:"fleet"` // path of the fleet file
@@ -41,7 +41,7 @@ type initNode struct {
 	Addresses []string `json:"addresses"`
 }
 
-// make writes the folder: first another one beside it, which gets its name when everything in it has been read back.
+// make writes the folder under another name and renames it when everything in it has been read back.
 func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	return r, os.Rename(stage, dir)
 }
 
-// makeNode makes a node's folder. In a trial it makes the node's key as well, and adds it to the member.
+// makeNode makes a node's folder and, in a trial, the node's key, which it adds to the member.
 func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -139,7 +139,7 @@ type nodeForm struct {
 	Average   bool   `json:"average,omitempty"`
 }
 
-// text completes the file of a member's node, and returns its content.
+// text completes the node file of a member and returns its content.
 func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 	n.Version, n.Name, n.Key, n.State = 1, m.Name, "node.key", "state"
 	if n.Transport == nil && len(m.Addresses) > 0 {
@@ -187,7 +187,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns where the node with an address listens: on loopback if the address is on it, otherwise on every network.
+// listenAt returns where the node with an address listens: on loopback if the address is, otherwise on every network.
 func listenAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -219,7 +219,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
 	if text := setup.BadMembers(r.fleet); text != "" {
-		t.Row("bad members", "%s", text)
+		t.Row("malicious members", "%s", text)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

@@ -57,7 +57,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	return enc.Encode(fleetfile.Member{Name: *name, Keys: []ed25519.PublicKey{public}, Addresses: where})
 }
 
-// readMembers reads the lines of keygen, and ignores empty ones and those that begin with #. All errors are reported together.
+// readMembers reads the lines of keygen. It ignores empty ones and comments (#), and reports all errors together.
 func readMembers(path string) ([]fleetfile.Member, error) {
 	text, err := fleetfile.ReadFile(path, privacy.MaxForeign, "the lines of keygen")
 	if err != nil {
@@ -79,7 +79,7 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 	return members, errors.Join(errs...)
 }
 
-// memberAddresses makes "host:port" an address that can be dialed, and leaves one that is. list is the value of a flag.
+// memberAddresses completes "host:port" to an address that can be dialed. list is the value of a flag.
 func memberAddresses(flag, list string) (out []string, err error) {
 	var f cli.Faults
 	for _, s := range setup.List(list) {

@@ -17,16 +17,27 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The smallest and the largest standard deviation of a start that is drawn.
+// The smallest and the largest standard deviation of a drawn start.
 const (
 	minDeviation = 1e-6
 	maxDeviation = 1e3
 )
 
-// begin makes the start of -x0, FILE or normal:S, that of a fleet.
-func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) error {
-	x, err := startOf(f, x0, note)
-	if err != nil {
+// begin sets a fleet's start to that of -x0: FILE or normal:S.
+func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
+	var x []float32
+	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
+		s, err := strconv.ParseFloat(deviation, 64)
+		if err != nil || !(s >= minDeviation && s <= maxDeviation) {
+			return cli.Usage("-x0 %.80q: want after normal: a standard deviation of %v..%v", x0, minDeviation, maxDeviation)
+		}
+		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
+		x = make([]float32, f.Dim)
+		for i := range x {
+			x[i] = float32(s * stream.Normal())
+		}
+		note("the start is drawn from seed %d with standard deviation %v", f.Method.Seed, s)
+	} else if x, err = readStart(f, "-x0", x0, note); err != nil {
 		return err
 	}
 	if len(x) != f.Dim {
@@ -38,25 +49,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) error
 	return nil
 }
 
-func startOf(f *sdk.Fleet, x0 string, note func(format string, args ...any)) ([]float32, error) {
-	deviation, drawn := strings.CutPrefix(x0, "normal:")
-	if !drawn {
-		return readStart(f, "-x0", x0, note)
-	}
-	s, err := strconv.ParseFloat(deviation, 64)
-	if err != nil || !(s >= minDeviation && s <= maxDeviation) {
-		return nil, cli.Usage("-x0 %.80q: want after normal: a standard deviation of %v..%v", x0, minDeviation, maxDeviation)
-	}
-	stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
-	x := make([]float32, f.Dim)
-	for i := range x {
-		x[i] = float32(s * stream.Normal())
-	}
-	note("the start is drawn from seed %d with standard deviation %v", f.Method.Seed, s)
-	return x, nil
-}
-
-// readStart reads a model in one of the two forms that export writes, for a fleet.
+// readStart reads a model in either form of export.
 func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ...any)) ([]float32, error) {
 	if strings.EqualFold(filepath.Ext(path), ".npy") {
 		data, err := fleetfile.ReadFile(path, 4*wire.MaxDim+math.MaxUint16, "a start of numbers")

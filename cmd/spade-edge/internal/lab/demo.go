@@ -23,7 +23,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// Demo is the command that trains eight nodes with real websockets in this process.
+// Demo is the command that trains eight nodes over real websockets in this process.
 func Demo(ctx context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
@@ -31,7 +31,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	ofClients := private.EpsilonLimit
 	private.Unit, private.EpsilonLimit = sdk.UnitRecord, 1
 	addr := c.String("http", "",
-		"serve a page that shows all nodes at this loopback `address`, and go on with that at the end until an interrupt")
+		"serve a page that shows all nodes at this loopback `address`, and keep serving it at the end until an interrupt")
 	err := o.Read(c)
 	if err == nil {
 		err = cli.CheckHTTP(*addr)
@@ -103,8 +103,8 @@ type demo struct {
 	page  sync.WaitGroup
 }
 
-// run trains over websockets and returns the outcome, every node's model and, with -average, the mean of its releases. The
-// page at addr, if that is not empty, is served until close.
+// run trains over websockets and returns the result, every node's model and, with -average, the mean of its releases.
+// It serves the page at addr, if not empty, until close.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
@@ -163,7 +163,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor makes a monitor of every node, and serves the page at addr, if it is not empty.
+// monitor makes a monitor of every node and serves the page at addr, if not empty.
 func (d *demo) monitor(addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }
@@ -215,7 +215,7 @@ func (d *demo) round(round int, models [][]float32) {
 	})
 }
 
-// listen makes a key for every member and brings up its listener. Each dials those that listen before it.
+// listen makes a key for every member and starts its listener. Each member dials those that listen before it.
 func (d *demo) listen() error {
 	d.file = &fleetfile.File{Fleet: d.Fleet}
 	for _, name := range d.Fleet.Members {

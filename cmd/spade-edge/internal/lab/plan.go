@@ -25,7 +25,7 @@ type PlanOptions struct {
 // leftover is the share of disagreement that a cool-down should leave.
 const leftover = 0.05
 
-// Plan is the command that says what a run will take.
+// Plan is the command that predicts the cost of a run.
 func Plan(_ context.Context, c *cli.Cmdline) error {
 	o := new(PlanOptions)
 	if err := o.Read(c); err != nil {
@@ -45,7 +45,7 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.Write(t, p.Fleet) })
 }
 
-// Read reads a command line, and reports flags that exclude each other and numbers out of range.
+// Read reads a command line and reports conflicting flags and numbers out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
 	o.Nodes, o.Graph = 50, "er:0.3" // as simulate has them
@@ -73,7 +73,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// Build makes the fleet, like the one of options.build, but without data.
+// Build makes the fleet without data.
 func (o *PlanOptions) Build() (*setup.Problem, error) {
 	g, err := o.ParseGraph()
 	if err != nil {
@@ -106,18 +106,18 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
 	}
-	calm := graph.Settling{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
+	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
 	if o.Nodes == 1 {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
-		r.Tenfold = graph.Tenfold(r.SpectralRadius)
-		course, err := p.Course()
+		r.Tenfold = graph.MixingTime(r.SpectralRadius)
+		schedule, err := p.Schedule()
 		if err != nil {
 			return nil, err
 		}
-		calm = g.Settle(r.RoundGain, m.Rho, course, leftover, o.Asked.Method.Seed)
+		calm = g.Decay(r.RoundGain, m.Rho, schedule, leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}
@@ -129,7 +129,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
-		// The clipped update comes on top, spread over all coordinates.
+		// The clipped update adds to it, spread over all coordinates.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}

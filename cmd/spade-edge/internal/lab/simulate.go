@@ -98,8 +98,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// simulateNetwork runs the problem on all processors, and returns also the final models. each gets the models of each round,
-// while the next one runs.
+// simulateNetwork runs the problem on all processors and also returns the final models. each gets the models of each
+// round while the next one runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -114,7 +114,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	}
 	r := p.NewResult(true)
 	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim, len(p.Fleet.Members)) }
-	// A simulation can do without the last words, which are all of one length.
+	// A simulation does without the last messages, which all have one length.
 	done, err := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
@@ -142,7 +142,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	return r, models, err
 }
 
-// maxRuns bounds the runs of one sweep.
+// maxRuns bounds the runs of a sweep.
 const maxRuns = 10_000
 
 // readSeeds reads numbers and ranges such as 1..5, separated by commas.
@@ -159,7 +159,7 @@ func readSeeds(text string) (seeds []uint64, err error) {
 		}
 		for i := range to - from + 1 {
 			if slices.Contains(seeds, from+i) {
-				return nil, fmt.Errorf("%d is there twice", from+i)
+				return nil, fmt.Errorf("%d is given twice", from+i)
 			}
 			seeds = append(seeds, from+i)
 		}
@@ -167,8 +167,8 @@ func readSeeds(text string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// simulateAll makes all runs, as many at a time as there are processors, and returns their results, and the model file of run
-// number save if that is not negative. The first error ends all.
+// simulateAll makes all runs, as many at a time as there are processors. It returns their results and, if save is not
+// negative, the model file of run number save. The first error ends all.
 func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
@@ -225,8 +225,8 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	return results, saved, context.Cause(ctx)
 }
 
-// modelFile returns a member's final model as export writes it, marked as not private: the noise comes from the seed, and the
-// preprocessing was fitted on everybody's data.
+// modelFile returns a member's final model as export writes it, marked as not private: the noise comes from the seed,
+// and the preprocessing was fitted on everybody's data.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe := p.Opt.Recipe
 	if recipe == nil {
@@ -242,7 +242,7 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep is what runs over seeds and epsilons come to, and its JSON.
+// Sweep summarizes runs over seeds and epsilons, and is their JSON.
 type Sweep struct {
 	Score   string          `json:"score"` // what Table is of: the key of each run's result
 	Table   []sweepGroup    `json:"table"`
@@ -250,18 +250,18 @@ type Sweep struct {
 	Seconds float64         `json:"seconds"`
 }
 
-// sweepGroup is what the runs at one epsilon are worth. A run's score is the mean over its clients.
+// sweepGroup summarizes the runs at one epsilon. A run's score is the mean over its clients.
 type sweepGroup struct {
 	Epsilon *float64 `json:"epsilon"` // null if it was not asked for
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
 	SD      float64  `json:"sd"` // of a sample; 0 for one run
-	// Worst is the lowest accuracy, or the highest RMSE, of a run, and WorstClient that of a client in any run.
+	// Worst is the lowest accuracy, or highest RMSE, of a run, and WorstClient that of any client in any run.
 	Worst       float64 `json:"worst"`
 	WorstClient float64 `json:"worst_client"`
 }
 
-// newSweep sums up runs, so many of each epsilon.
+// newSweep summarizes runs, the same number for each epsilon.
 func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
 	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
 	worst := slices.Min[[]float64]

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ReadTask reads the file of -task, which says how data are prepared and what is trained.
+// ReadTask reads the file of -task: how data are prepared, and the model.
 func (o *Options) ReadTask(file string) (err error) {
 	if file == "" {
 		return nil
@@ -23,7 +23,7 @@ func (o *Options) ReadTask(file string) (err error) {
 	return nil
 }
 
-// clientFiles finds the files of -data, if there are several: each is what one client has.
+// clientFiles finds the files of -data if there are several, one for each client.
 func (o *Options) clientFiles(f *cli.Faults) {
 	files, err := task.ClientFiles(o.Spec.Source)
 	if err != nil {
@@ -41,7 +41,8 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	}
 }
 
-// load reads and prepares the data, and returns what each client learns from and what it has held back of its own file, if any.
+// load reads and prepares the data. It returns what each client learns from and what it holds back of its own file, if
+// any.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	partition, err := task.ParsePartition(o.Partition)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// MakeFleet fills in the method: what is not given is suggested. dim is the length of the parameter vector.
+// MakeFleet completes the method with suggestions. dim is the length of the parameter vector.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
@@ -59,8 +59,8 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	return CoversAll(f)
 }
 
-// features returns what is public of a model's features: whether each parameter is the weight of a column of a table, and
-// whether features are pixels or principal components. Of a program's model nothing is known.
+// features returns what is public about a model's features: whether each parameter is the weight of a table's column,
+// and whether features are pixels or principal components. Nothing is known of a program's model.
 func (p *Problem) features() (columns, uneven bool) {
 	o := &p.Opt
 	if p.Set == nil && o.Recipe == nil {
@@ -70,7 +70,7 @@ func (p *Problem) features() (columns, uneven bool) {
 	return !uneven && !o.HiddenLayer(), uneven
 }
 
-// sharingConflicts reports what is wrong with the flags of noise that neighbors share.
+// sharingConflicts checks the flags of shared noise.
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
@@ -87,7 +87,7 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	}
 }
 
-// shareNoise makes members share noise if that is asked for. It refuses a graph in which all that share noise with a member
+// shareNoise sets up shared noise if it is asked for. It refuses a graph in which all that share noise with a member
 // may collude or vanish.
 func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	o := &p.Opt
@@ -136,7 +136,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	return nil
 }
 
-// widest returns who shares noise with whom, or may: all with all where that is open.
+// widest returns who shares noise with whom: all with all if that is open.
 func (p *Problem) widest() (*graph.Graph, error) {
 	o, n := &p.Opt, p.Graph.N()
 	pr := o.Asked.Privacy
@@ -150,10 +150,10 @@ func (p *Problem) widest() (*graph.Graph, error) {
 	return pr.NoiseGraph(p.Graph, o.Asked.Method.Seed)
 }
 
-// Course returns what the network goes through.
-func (p *Problem) Course() (graph.Course, error) {
+// Schedule returns the sequence of the rounds.
+func (p *Problem) Schedule() (graph.Schedule, error) {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
-	c := graph.Course{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 	if m.Consensus == sdk.ConsensusChebyshev && p.Graph.N() > 1 {
 		chebyshev := p.Graph.Chebyshev()
 		c.Chebyshev = &chebyshev

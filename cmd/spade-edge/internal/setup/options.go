@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Options are the flags that the commands share: one vocabulary for all.
+// Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
 	Collude, colludeOf int       // Collude/colludeOf of the members may collude; -1: as many as cost little; 0: the number in Asked
@@ -52,11 +52,11 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear says whether the model is the linear one for a target, whose radius is half of that of classes: with a wider one
+// linear reports whether the model is the linear one for a target. Its radius is half that of classes: with a wider one
 // predictions reach the ends of the range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
-// Known returns what the method is suggested from. samples are those of each client.
+// Known returns the basis of suggestions for the method. samples are those of each client.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
@@ -79,7 +79,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	return k
 }
 
-// SettingFlags adds the flags of settings, or of those alone that are named.
+// SettingFlags adds the flags of all settings, or of the named ones.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -128,7 +128,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders reads a number of colluders, or a share of all members, which [Problem.MakeFleet] turns into a number.
+// readColluders reads a number of colluders or a share of all members, which [Problem.MakeFleet] turns into a number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
@@ -151,7 +151,7 @@ func (o *Options) readColluders(text string) (err error) {
 	return nil
 }
 
-// readEpsilons reads several values of -epsilon. The first one is also that of a single run.
+// readEpsilons reads several values of -epsilon. The first is also that of a single run.
 func (o *Options) readEpsilons(text string) error {
 	*o.Several = nil
 	for _, part := range List(text) {
@@ -160,7 +160,7 @@ func (o *Options) readEpsilons(text string) error {
 			return fmt.Errorf("%q, want a number, or several with commas between them", part)
 		}
 		if slices.Contains(*o.Several, v) {
-			return fmt.Errorf("%v is there twice", v)
+			return fmt.Errorf("%v is given twice", v)
 		}
 		*o.Several = append(*o.Several, v)
 	}
@@ -171,14 +171,14 @@ func (o *Options) readEpsilons(text string) error {
 	return nil
 }
 
-// RegisterData adds the flags that say what is learned from, and who has it.
+// RegisterData adds the flags of the data and their partition.
 func (o *Options) RegisterData(c *cli.Cmdline) {
 	o.RegisterSource(c)
 	c.StringVar(&o.Partition, "partition", o.Partition,
 		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
-// RegisterSource adds the flags that say what data there are and how they are prepared.
+// RegisterSource adds the flags of the data and their preparation.
 func (o *Options) RegisterSource(c *cli.Cmdline) {
 	list := func(to *[]string, name, usage string) {
 		c.Func(name, usage, func(text string) error {
@@ -216,7 +216,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"`share` of samples to test on, where the source has no test files")
 }
 
-// readScale reads the columns of -scale, each with its number behind the last colon.
+// readScale reads the columns of -scale, each with its factor after the last colon.
 func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
@@ -230,7 +230,7 @@ func (o *Options) readScale(text string) error {
 			return fmt.Errorf("%q, want a number behind the colon", one)
 		}
 		if _, again := o.Spec.Scale[name]; again {
-			return fmt.Errorf("%q is there twice", name)
+			return fmt.Errorf("%q is given twice", name)
 		}
 		o.Spec.Scale[name] = by
 	}
@@ -274,7 +274,7 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports given settings that are out of range. What is not given is open, and has a zero.
+// CheckSettings reports given settings that are out of range. A setting that is not given is open, with a zero.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {
@@ -289,7 +289,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 	}
 }
 
-// ModelSpec returns the model that is asked for: a perceptron has eight hidden units unless the flag says otherwise.
+// ModelSpec returns the requested model. A perceptron has eight hidden units by default.
 func (o *Options) ModelSpec() task.ModelSpec {
 	m := o.Model
 	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
@@ -301,10 +301,10 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that exclude each other, and numbers that a zero default would hide.
+// Conflicts reports flags that exclude each other and numbers that a zero default would hide.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
-		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which says so already", name)
+		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which already sets it", name)
 	}
 	for _, s := range settings.All() {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
@@ -318,8 +318,8 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit does not
-	f.When(protects && !each && o.Given["person"], "-person without -unit record: there each client's whole data set is protected, "+
-		"whoever its rows are of")
+	f.When(protects && !each && o.Given["person"], "-person without -unit record: then each client's whole data set is protected, "+
+		"whatever persons its rows belong to")
 	f.When(protects && each && o.Table == "seeded", "-table seeded with -unit record, want dense: a seeded table holds one query a "+
 		"row, and there each record has many")
 	f.When(protects && !each && o.Given["places"], "-places without -unit record: there a person has as many records as there are")
@@ -335,7 +335,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
 
-// DataSpec returns what the data flags ask for.
+// DataSpec returns the requested data.
 func (o *Options) DataSpec() task.Spec {
 	s := o.Spec
 	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
@@ -343,7 +343,7 @@ func (o *Options) DataSpec() task.Spec {
 	return s
 }
 
-// List splits a flag's value at commas; an empty one is no list.
+// List splits a flag's value at commas; an empty value is an empty list.
 func List(s string) []string {
 	if s == "" {
 		return nil
@@ -351,14 +351,14 @@ func List(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// Preparation are the flags that a task takes the place of.
+// Preparation are the flags that a task replaces.
 var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
-// Gap stands in a node file for the program that nobody has named yet.
+// Gap stands in a node file for a program that is not named yet.
 const Gap = "FILL-IN-THE-ORACLE"
 
-// ErrGap is the error of a node file whose oracle nobody has named yet.
+// ErrGap is the error of a node file with a gap.
 var ErrGap error = cli.Usage("the node file has a gap: put in what this node learns from, " +
 	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")

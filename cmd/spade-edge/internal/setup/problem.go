@@ -1,4 +1,4 @@
-// Package setup makes, of the flags that commands share, a fleet, its data, oracles and forecast, and prints what a run was worth.
+// Package setup makes a fleet, its data, oracles and forecast from the flags that commands share, and prints results.
 package setup
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is what the flags describe: data dealt out to clients, and a fleet to train on them. In plan and init there may be
-// no data: Set, Train, Test, Oracles and Labels are then nil.
+// Problem is the data dealt out to clients, and a fleet to train on them. In plan and init there may be no data: Set,
+// Train, Test, Oracles and Labels are then nil.
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
@@ -43,7 +43,7 @@ type Problem struct {
 	X0     []float32 // the common start; nil for zeros
 }
 
-// Choice is a parameter that was picked for the user.
+// Choice is a parameter chosen for the user.
 type Choice struct {
 	Name  string
 	value any
@@ -58,7 +58,7 @@ func (o *Options) ParseGraph() (*graph.Graph, error) {
 	return g, nil
 }
 
-// Build loads the data and works out everything else. name is the run id.
+// Build loads the data and makes the rest. name is the run id.
 func (o *Options) Build(name string) (*Problem, error) {
 	p := &Problem{Opt: *o}
 	var err error
@@ -103,8 +103,8 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
-// places returns how many records of one person count where each person is protected: the most that anybody has, unless it
-// is given. It is 0 where no persons are protected.
+// places returns how many records of one person count if each person is protected: the most of any person by default.
+// It is 0 if no persons are protected.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -119,7 +119,7 @@ func (p *Problem) places() int {
 	return private.Places
 }
 
-// Choose notes the values of those flags that are not given, once. choices are names, each with its value.
+// Choose records the values of flags that are not given, once. choices are names, each with its value.
 func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
@@ -131,7 +131,7 @@ func (p *Problem) Choose(choices ...any) {
 	}
 }
 
-// chooseSettings notes the settings of the fleet that are not given, and are not off.
+// chooseSettings records the fleet's settings that are not given and not off.
 func (p *Problem) chooseSettings() {
 	for _, s := range settings.All() {
 		place := s.In(p.Fleet)
@@ -151,7 +151,7 @@ func (p *Problem) chooseSettings() {
 	}
 }
 
-// ChosenValues returns, by flag, the values that were chosen and not given.
+// ChosenValues returns the chosen values by flag.
 func (p *Problem) ChosenValues() map[string]any {
 	values := make(map[string]any)
 	for _, c := range p.Chosen {
@@ -160,7 +160,8 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage makes an error a usage error that names flags, from which all of a fleet here comes. A spent budget stays one.
+// AsUsage makes an error a usage error that names flags, the origin of everything in a fleet here. A spent budget stays
+// as it is.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -168,7 +169,7 @@ func AsUsage(err error) error {
 	return cli.AsUsageError(WithFlags(err))
 }
 
-// WithFlags names the flag in place of the field of each [sdk.FieldError] and [task.FieldError].
+// WithFlags replaces the field of each [sdk.FieldError] and [task.FieldError] by its flag.
 func WithFlags(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var faults []error
@@ -202,7 +203,7 @@ func flagOf(field string) string {
 	return field
 }
 
-// Network returns a simulation of clients with these oracles.
+// Network returns a simulation of clients with the given oracles.
 func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
@@ -212,7 +213,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 	return sim.New(clients)
 }
 
-// Alone trains one client by itself, without noise and with the same method and number of rounds.
+// Alone trains one client by itself, without noise, with the same method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
@@ -267,7 +268,8 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores judges models on the test data: accuracy in percent, or the RMSE of a predicted number, 0 if a model has none.
+// Scores returns the models' scores on the test data: accuracy in percent, or the RMSE of a predicted number, 0 if
+// there is none.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) {
@@ -280,7 +282,7 @@ func (p *Problem) Scores(models ...[]float32) []float64 {
 	return out
 }
 
-// Worth says in a few words what a model is worth on the test data.
+// Worth returns a model's score on the test data for people.
 func (p *Problem) Worth(x []float32, digits int) string {
 	if p.Train.Target == nil {
 		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
@@ -288,7 +290,7 @@ func (p *Problem) Worth(x []float32, digits int) string {
 	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
 }
 
-// Each calls do for each number below n, on all processors. It returns when all calls have.
+// Each calls do for each number below n, on all processors, and waits for all calls.
 func Each(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -302,7 +304,7 @@ func Each(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// Average returns the mean of numbers and their minimum.
+// Average returns the mean and the minimum of numbers.
 func Average(xs []float64) (mean, lowest float64) {
 	for _, x := range xs {
 		mean += x / float64(len(xs))

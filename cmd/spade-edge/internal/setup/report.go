@@ -20,7 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Report is a plan, and its JSON. Bytes of frames and the effect of a cool-down are estimates to a few percent.
+// Report is the output of plan, and its JSON. Bytes of frames and the effect of a cool-down are estimates to a few
+// percent.
 type Report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
@@ -46,7 +47,7 @@ type Report struct {
 	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
-	// rounds of cool-down that leave a twentieth of disagreement; null if there are too many to compute, or there is one node
+	// rounds of cool-down that leave a twentieth of disagreement; null if too many to compute, or for one node
 	CooldownNeeded *int    `json:"cooldown_needed"`
 	ShareLeft      float64 `json:"share_left"` // after the plan's own rounds of cool-down
 
@@ -60,11 +61,12 @@ type Report struct {
 	BytesSent  int64       `json:"bytes_sent"`  // by all
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
 	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
-	// at most, over an edge in either way before the first release: the keys of all members, where others than neighbors share noise
+	// at most, over an edge in either direction before the first release: the keys of all members, if others than
+	// neighbors share noise
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
-	// BytesBroker is what one node sends in a round over a broker, its round's mixing included, down to the headers of TCP
-	// and IP; as much comes in.
+	// BytesBroker is what one node sends in a round with its mixing over a broker, down to the headers of TCP and IP.
+	// It receives as much.
 	BytesBroker int64 `json:"bytes_round_broker"`
 
 	Chosen     map[string]any `json:"chosen"`
@@ -73,14 +75,14 @@ type Report struct {
 	Forecast   *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// KeyBytes bounds what crosses an edge in one way until both ends hold the offers of all members and nothing is lost: at worst
-// a frame for each offer, and one in answer to each. Every frame says whose offers its sender holds.
+// KeyBytes bounds the bytes over an edge in one direction until both ends hold the offers of all members, if nothing is
+// lost: at worst a frame for each offer, and one in answer to each. Every frame lists the offers that its sender holds.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
-// Multiply fills in the figures that are products of others. queries are those of a client in a round.
+// Multiply computes the figures that are products of others. queries are those of a client in a round.
 func (r *Report) Multiply(queries int64) error {
 	asked := float64(queries) * float64(r.Rounds)
 	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
@@ -141,11 +143,11 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
 	if text := BadMembers(f); text != "" {
-		t.Row("bad members", "%s", text)
+		t.Row("malicious members", "%s", text)
 	}
 }
 
-// Forecast says what a private run will be worth, to members with the mean number of samples; nil without noise.
+// Forecast returns what a private run will be worth to members with the mean number of samples; nil without noise.
 func (p *Problem) Forecast() *plan.Outlook {
 	sum := 0
 	for _, n := range p.Samples {
@@ -158,7 +160,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 	return r
 }
 
-// WriteBeginning says, before a run, what was chosen for the user and what the run will be worth.
+// WriteBeginning prints, before a run, what was chosen for the user and what the run will be worth.
 func (p *Problem) WriteBeginning(w io.Writer) {
 	p.WriteChosen(w)
 	if p.Fleet.Privacy.NonPrivate {
@@ -169,7 +171,7 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 	}
 }
 
-// ForecastText says in a sentence what a run will be worth, and what would make it good.
+// ForecastText returns a sentence about what a run will be worth and what would make it good.
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
@@ -189,7 +191,7 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 			cures[n], 100*plan.Enough)
 	}
 	if r.Halved != nil {
-		would += fmt.Sprintf("; half of the %d parameters, as of fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
+		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
@@ -210,12 +212,13 @@ type frames struct {
 	Done     int64 `json:"done"`             // the last word
 }
 
-// sampled is how many coordinates of a frame are really encoded; a longer one is taken to be proportional.
+// sampled is how many coordinates of a frame are encoded; the length of a longer one is extrapolated.
 const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns how many bytes of a frame do not depend on the dimension: what is signed, and digests of others' releases.
+// besides returns the parts of a frame whose length does not depend on the dimension: signed fields, and digests of
+// others' releases.
 func besides(kind admm.Kind, members int) (own, digests []byte) {
 	if kind == admm.Release {
 		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
@@ -223,8 +226,8 @@ func besides(kind admm.Kind, members int) (own, digests []byte) {
 	return blank[:signed.Size], digests
 }
 
-// Meter returns a function that encodes a message of so many coordinates, as one of so many nodes with a key sends it, what
-// is signed left blank, and returns the length of its frame in bytes. It is for one goroutine.
+// Meter returns a function that encodes a message of dim coordinates, with blank signed fields as one of so many nodes
+// with a key sends it, and returns the length of its frame in bytes. It is not safe for concurrent use.
 func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
@@ -243,9 +246,9 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 	}
 }
 
-// NewFrames encodes frames like those of the run: normal numbers, which is what noise makes of a model. calm has the
-// standard deviations of what releases on the grid carry, in units of the noise.
-func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, err error) {
+// NewFrames encodes frames like those of the run, with normal numbers, as noise makes them. calm has the standard
+// deviations of the releases on the grid, in units of the noise.
+func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d, len(f.Members))
 	length := func(msg admm.Message) int64 {
@@ -270,7 +273,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Settling) (out frames, 
 		kind = admm.Release
 	}
 	if n := len(calm.Mix); n > 0 && cfg.Consensus == nil && cfg.Releases && cfg.GridStep > 0 && calm.Mix[n-1]*f.Privacy.Sigma < cfg.GridStep/2 {
-		// By the steps of ADMM members agree to the step when the cool-down begins, and their models stay on the grid.
+		// ADMM's steps bring members to within a grid step before the cool-down, and their models stay on the grid.
 		spread := calm.Step * f.Privacy.Sigma * math.Sqrt(float64(f.Method.Rounds)) / cfg.GridStep
 		for i, v := range numbers {
 			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)

@@ -43,8 +43,8 @@ type Result struct {
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// Accuracies are the scores of a result, on the test data, and their JSON: accuracies in percent, over clients unless said
-// otherwise. Each client is judged by the model that it holds at the end.
+// Accuracies are the scores of a result on the test data, and their JSON: accuracies in percent, over clients unless
+// noted. Each client is scored with its model at the end.
 type Accuracies struct {
 	Mean     float64  `json:"accuracy_mean"`
 	Worst    float64  `json:"accuracy_min"`
@@ -55,7 +55,7 @@ type Accuracies struct {
 	Constant float64  `json:"accuracy_majority"`           // of the most frequent class
 }
 
-// regression are the same scores where a number is predicted: RMSE in the unit of the target.
+// regression has the same scores for a predicted number: RMSE in the unit of the target.
 type regression struct {
 	Mean     float64  `json:"rmse_mean"`
 	Worst    float64  `json:"rmse_max"`
@@ -66,7 +66,7 @@ type regression struct {
 	Constant float64  `json:"rmse_of_mean"` // of the mean of the test data
 }
 
-// clientFile is what the model of a client is worth on the samples of its own file that it has held back, and its JSON.
+// clientFile is the score of a client's model on the held-back samples of its own file, and its JSON.
 type clientFile struct {
 	File     string   `json:"file"`
 	Train    int      `json:"train"` // samples
@@ -76,13 +76,13 @@ type clientFile struct {
 	RMSE     *float64 `json:"rmse,omitempty"`
 }
 
-// Privacy is what the run has cost each client.
+// Privacy is each client's cost of the run.
 type Privacy struct {
 	dpmech.Cost
 	Unit   dpmech.Unit `json:"unit,omitzero"`    // record; left out where it is the client
 	Places int         `json:"places,omitempty"` // of a person, where the unit is one
 	Sigma  float64     `json:"sigma"`
-	// of the noise that neighbors share; see [sdk.Privacy]
+	// of shared noise, see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
 	Colluders      int      `json:"colluders,omitempty"`
@@ -94,7 +94,7 @@ type Privacy struct {
 	line  dpmech.Curve
 }
 
-// NewResult returns the result of a run with what is known before it begins.
+// NewResult returns a result with what is known before the run.
 func (p *Problem) NewResult(simulated bool) *Result {
 	o, f := &p.Opt, p.Fleet
 	r := &Result{
@@ -114,19 +114,14 @@ func (p *Problem) NewResult(simulated bool) *Result {
 	return r
 }
 
-// levels returns those of the fleet. That they can be computed is known: its effective sigma was.
-func (p *Problem) levels() []dpmech.Level {
-	levels, _ := p.Fleet.Levels()
-	return levels
-}
-
-// Privacy returns what the whole run costs.
+// Privacy returns the cost of the whole run.
 func (p *Problem) Privacy(conditional []string) *Privacy {
 	f := p.Fleet
-	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, p.levels(), conditional)
+	levels, _ := f.Levels() // which exist: the effective sigma is one of them
+	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy says what a spend amounts to. levels are those of [sdk.Fleet.Levels].
+// NewPrivacy states a spend. levels are those of [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
@@ -138,7 +133,8 @@ func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, condit
 	return out
 }
 
-// Score judges the models at the end, and with -average the running means of all releases. It returns the score of each model.
+// Score scores the models at the end and, with -average, the running means of all releases. It returns each model's
+// score.
 func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error) {
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
@@ -165,7 +161,7 @@ func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error)
 	return each, nil
 }
 
-// JudgeFiles judges each client's model by the samples of its own file that it has held back.
+// JudgeFiles scores each client's model on the held-back samples of its own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	model := p.Opt.ModelSpec()
 	for i, held := range p.held {
@@ -194,7 +190,7 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words returns what a score is, what the worst one is, and the model that always says the same.
+// Words names the score, the worst score and the constant model.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
@@ -202,7 +198,7 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText is a score for people.
+// ScoreText returns a score for people.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)
@@ -210,7 +206,7 @@ func (r *Result) ScoreText(score float64, digits int) string {
 	return fmt.Sprintf("%.*f %%", digits, score)
 }
 
-// WriteWorth prints what the models at the end are worth.
+// WriteWorth prints the scores at the end.
 func (r *Result) WriteWorth(t cli.Table) {
 	s, say := r.Scores(), func(score float64) string { return r.ScoreText(score, 2) }
 	score, worst, constant := r.Words()
@@ -230,7 +226,7 @@ func (r *Result) WriteWorth(t cli.Table) {
 	}
 }
 
-// WriteChosen prints which parameters were picked for the user.
+// WriteChosen prints the parameters chosen for the user.
 func (p *Problem) WriteChosen(w io.Writer) {
 	if len(p.Chosen) > 0 {
 		var all []string
@@ -244,7 +240,7 @@ func (p *Problem) WriteChosen(w io.Writer) {
 	}
 }
 
-// WritePrivacy prints what the run has cost in privacy.
+// WritePrivacy prints the privacy cost of the run.
 func (r *Result) WritePrivacy(t cli.Table) {
 	note := ""
 	if r.Simulated {
@@ -255,7 +251,7 @@ func (r *Result) WritePrivacy(t cli.Table) {
 	}
 }
 
-// write prints a cost with each adversary; nil is a run that is not private.
+// write prints a cost with each adversary; nil stands for a run without privacy.
 func (p *Privacy) write(t cli.Table, releases int, note string) {
 	if p == nil {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")

@@ -1,4 +1,4 @@
-package brokertest
+package mqtt
 
 import (
 	"context"
@@ -11,16 +11,17 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// Wakes is the life of a device that wakes, does its round and sleeps, in compressed time: member "a" of five private
+// wakes is the life of a device that wakes, does its round and sleeps, in compressed time: member "a" of five private
 // ones is cut off as soon as the broker has what it sends of a round, and comes back after a while; with restart its
 // process ends meanwhile and another one begins, which may wait in vain for a last word that the one before took with it. The models are those of the quiet run. It returns how often the device
 // woke, and how many bytes it received a wake at most.
-func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes int, most int64) {
-	n := Ring("wakes", 5, true, 16) // and 8 of cool-down
+func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Opener) (woken int, most int64) {
+	n := brokertest.Ring("wakes", 5, true, 16) // and 8 of cool-down
 	_, want := n.Quiet(t)
-	ctx, cancel := context.WithCancel(Long(t))
+	ctx, cancel := context.WithCancel(brokertest.Long(t))
 	defer cancel()
 	store := tinytest.MemStore()
 	quiet := slog.New(slog.DiscardHandler)
@@ -29,7 +30,7 @@ func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes 
 	others := make(chan int, len(want))
 	for i := 1; i < len(want); i++ {
 		tr := open.Open(t, n.Setup(n.Fleet.Members[i]))
-		node, err := n.node(i, sdk.Config{Transport: tr, Linger: time.Minute, Logger: quiet})
+		node, err := n.Node(i, sdk.Config{Transport: tr, Linger: time.Minute, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes 
 		}()
 	}
 	for done := false; !done; {
-		way := &Way{}
+		way := &brokertest.Way{}
 		setup := n.Setup("a")
 		setup.Way = way
 		tr, err := open(setup)
@@ -52,7 +53,7 @@ func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes 
 			t.Fatal(err)
 		}
 		released, dozing := make(chan struct{}, 1), &dozing{End: tr}
-		node, err := n.node(0, sdk.Config{Transport: dozing, Store: s, Linger: 2 * time.Second, Logger: quiet,
+		node, err := n.Node(0, sdk.Config{Transport: dozing, Store: s, Linger: 2 * time.Second, Logger: quiet,
 			Observer: sdk.Observer{Released: func(int, []float32) {
 				dozing.mu.Lock() // until it wakes
 				released <- struct{}{}
@@ -73,7 +74,7 @@ func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes 
 				done = done || err == nil
 				awake = false
 			case <-released:
-				wakes++
+				woken++
 				for last := int64(-1); last != sent(tr); time.Sleep(10 * time.Millisecond) {
 					last = sent(tr)
 				}
@@ -111,12 +112,12 @@ func Wakes(t *testing.T, restart bool, sleep time.Duration, open Opener) (wakes 
 			t.Errorf("member %d has another model than in the quiet run", i)
 		}
 	}
-	return wakes, most
+	return woken, most
 }
 
 // dozing is an end whose node gets nothing while mu is held: a device that has done its round.
 type dozing struct {
-	End
+	brokertest.End
 	mu sync.Mutex
 }
 
@@ -128,7 +129,7 @@ func (d *dozing) Recv(ctx context.Context) (from string, frame []byte, err error
 }
 
 // sent is how many bytes an end has sent to all peers.
-func sent(e End) (n int64) {
+func sent(e brokertest.End) (n int64) {
 	for _, p := range e.Peers() {
 		n += p.Sent
 	}
