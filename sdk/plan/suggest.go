@@ -28,7 +28,9 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
-	Method  sdk.Method  // a negative Cooldown, Mixing, Momentum or Shrink means 0, a negative Consensus ADMM
+	Neighbors int // the fewest that a member has; 0 if unknown
+
+	Method  sdk.Method  // a negative Cooldown, Mixing, Momentum, Shrink or Robust means 0, a negative Consensus ADMM
 	Open    bool        // Method.Estimator and Directions are open as well
 	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows; negative Partners mean 0
 
@@ -38,6 +40,10 @@ type Known struct {
 	noise *graph.Graph // who then shares noise with whom
 }
 
+// With as many members as RobustMembers, and at least RobustNeighbors of each, an honest run that shares no noise loses next to
+// nothing by sdk.Method.Robust: see sdk/ROBUST.md.
+const RobustMembers, RobustNeighbors = 8, 5
+
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
@@ -46,7 +52,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // Cooldown: 30 with noise or tracking, else 0. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
 // from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
 // eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
-// budget covers no release. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
+// budget covers no release. Robust: 1.5 where an honest run loses next to nothing by it: with eight members or more, each with
+// five Neighbors or more, that share no noise. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
 // else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on
 // the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise than if members who are
 // no neighbors share some too. sdk/DEFAULTS.md says what was tried.
@@ -67,6 +74,10 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g =
 	// a*rho*lambda: no share is better for both.
 	def(&m.Gain, 0.75)
+	if k.Neighbors >= RobustNeighbors && len(k.Samples) >= RobustMembers && k.Graph == nil && m.Consensus != sdk.ConsensusChebyshev {
+		def(&m.Robust, 1.5)
+	}
+	m.Robust = max(0, m.Robust)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
 		if m.Robust == 0 {

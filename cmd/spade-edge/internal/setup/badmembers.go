@@ -6,6 +6,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // BadMembers says, from public numbers, what one member that sends what it likes can do in a run, and what to do about it;
@@ -15,15 +17,15 @@ func BadMembers(f *sdk.Fleet) string {
 	if err != nil || len(f.Members) < 3 {
 		return ""
 	}
-	least := len(f.Members)
-	for i := range f.Members {
-		least = min(least, len(g.Neighbors(i)))
-	}
-	p, sparse := f.Privacy, least < 5 && least < len(f.Members)-1
+	least, p := fewest(g), f.Privacy
+	few := len(f.Members) < plan.RobustMembers || least < plan.RobustNeighbors
 	switch {
-	case f.Method.Robust == 0 && sparse:
-		return "one member that sends what it likes can spoil the model; -robust would cost an honest run accuracy, as members have " +
-			"few neighbors"
+	case f.Method.Robust == 0 && p.PairSigma > 0:
+		return "one member that sends what it likes can spoil the model; -robust is off, as it would cost a run that shares noise " +
+			"accuracy, and a bad member hides in that noise"
+	case f.Method.Robust == 0 && few:
+		return fmt.Sprintf("one member that sends what it likes can spoil the model; -robust 1.5 bounds that, and is off, as it can cost "+
+			"an honest run accuracy with fewer than %d members, or fewer than %d neighbors of each", plan.RobustMembers, plan.RobustNeighbors)
 	case f.Method.Robust == 0:
 		return "one member that sends what it likes can spoil the model; -robust 1.5 bounds that"
 	case p.PairSigma > 0 && len(f.Members) < 10:
@@ -32,10 +34,20 @@ func BadMembers(f *sdk.Fleet) string {
 	case !p.NonPrivate && hidden(f) > 0.2:
 		return fmt.Sprintf("a bad member that stays within everybody's noise can still move the model by %.0f %% of what all "+
 			"others learn; a larger epsilon, -unit record or more members help", 100*min(1, hidden(f)))
-	case sparse:
-		return fmt.Sprintf("-robust costs an honest run accuracy where a member has only %d neighbors; 5 are enough", least)
+	case least < plan.RobustNeighbors && least < len(f.Members)-1:
+		return fmt.Sprintf("-robust costs an honest run accuracy where a member has only %d neighbors; %d are enough", least,
+			plan.RobustNeighbors)
 	}
 	return ""
+}
+
+// fewest returns the least number of neighbors that a member has.
+func fewest(g *graph.Graph) int {
+	least := g.N()
+	for i := range g.N() {
+		least = min(least, len(g.Neighbors(i)))
+	}
+	return least
 }
 
 // hidden returns how far a member can move the model within the length of its own noise, as a share of what all others do.

@@ -64,6 +64,9 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	if k.Method.Consensus == sdk.ConsensusADMM && (o.Given["consensus"] || o.Asked.Wire.Payload == sdk.PayloadMessage) {
 		k.Method.Consensus = -1
 	}
+	if o.Asked.Wire.Payload == sdk.PayloadMessage && k.Method.Robust == 0 {
+		k.Method.Robust = -1
+	}
 	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
 		k.Method.Directions = zoest.Walsh
 	}
@@ -78,7 +81,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	}
 	asked := sdk.Fleet{Method: k.Method}
 	for _, s := range sdk.Settings() { // a zero that is given
-		if x, ok := s.In(&asked).(*float64); ok && o.Given[s.Flag] && *x == 0 && strings.HasPrefix(s.Name, "method.") && s.Flag != "robust" {
+		if x, ok := s.In(&asked).(*float64); ok && o.Given[s.Flag] && *x == 0 && strings.HasPrefix(s.Name, "method.") {
 			*x = -1
 		}
 	}
@@ -117,6 +120,17 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 			if s.Flag == "epsilon" && o.Several != nil {
 				words += ", or several `budgets` with commas between them: a run for each"
 				c.Func(s.Flag, words, o.readEpsilons)
+				break
+			}
+			if s.Flag == "robust" {
+				c.Func(s.Flag, words, func(text string) (err error) {
+					if *x = 0; text != "off" {
+						if *x, err = strconv.ParseFloat(text, 64); err != nil {
+							err = errors.New("want a number, or off")
+						}
+					}
+					return err
+				})
 				break
 			}
 			c.Float64Var(x, s.Flag, *x, words)
