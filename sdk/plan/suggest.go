@@ -40,9 +40,20 @@ type Known struct {
 	noise *graph.Graph // who then shares noise with whom
 }
 
-// With as many members as RobustMembers, and at least RobustNeighbors of each, an honest run that shares no noise loses next to
-// nothing by sdk.Method.Robust: see sdk/ROBUST.md.
-const RobustMembers, RobustNeighbors = 8, 5
+// robust returns what Method.Robust is by default, or 0: what costs an honest run at most 0.3 points (sdk/ROBUST.md). Without the
+// noise of a client, members with few neighbors and few classes cut each other off.
+func (k Known) robust() float64 {
+	n, p := len(k.Samples), k.Privacy
+	switch {
+	case n < 8 || k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
+		return 0
+	case !p.NonPrivate && p.Unit == sdk.UnitClient:
+		return 1.5
+	case k.Neighbors >= 8 || k.Neighbors == n-1:
+		return 2
+	}
+	return 0
+}
 
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
@@ -74,9 +85,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g =
 	// a*rho*lambda: no share is better for both.
 	def(&m.Gain, 0.75)
-	if k.Neighbors >= RobustNeighbors && len(k.Samples) >= RobustMembers && k.Graph == nil && m.Consensus != sdk.ConsensusChebyshev {
-		def(&m.Robust, 1.5)
-	}
+	def(&m.Robust, k.robust())
 	m.Robust = max(0, m.Robust)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)

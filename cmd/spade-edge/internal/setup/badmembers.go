@@ -7,7 +7,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // BadMembers says, from public numbers, what one member that sends what it likes can do in a run, and what to do about it;
@@ -18,25 +17,26 @@ func BadMembers(f *sdk.Fleet) string {
 		return ""
 	}
 	least, p := fewest(g), f.Privacy
-	few := len(f.Members) < plan.RobustMembers || least < plan.RobustNeighbors
+	client := !p.NonPrivate && p.Unit == sdk.UnitClient
+	sparse := least < len(f.Members)-1 && (least < 5 || least < 8 && !client)
 	switch {
 	case f.Method.Robust == 0 && p.PairSigma > 0:
-		return "one member that sends what it likes can spoil the model; -robust is off, as it would cost a run that shares noise " +
-			"accuracy, and a bad member hides in that noise"
-	case f.Method.Robust == 0 && few:
-		return fmt.Sprintf("one member that sends what it likes can spoil the model; -robust 1.5 bounds that, and is off, as it can cost "+
-			"an honest run accuracy with fewer than %d members, or fewer than %d neighbors of each", plan.RobustMembers, plan.RobustNeighbors)
+		return "one member that sends what it likes can spoil the model; -robust is off: with noise that neighbors share it costs an " +
+			"honest run accuracy and rounds, and a bad member hides in that noise"
+	case f.Method.Robust == 0 && sparse:
+		return fmt.Sprintf("one member that sends what it likes can spoil the model; -robust is off: it would cost an honest run accuracy, "+
+			"as a member has only %d neighbors", least)
 	case f.Method.Robust == 0:
-		return "one member that sends what it likes can spoil the model; -robust 1.5 bounds that"
+		return "one member that sends what it likes can spoil the model, and -robust is off; -robust 2 bounds that, at the cost of up to a " +
+			"point of accuracy in a small fleet"
 	case p.PairSigma > 0 && len(f.Members) < 10:
 		return fmt.Sprintf("one bad member of %d can spoil the model in spite of -robust: neighbors share noise, and in what it "+
 			"shares it hides; leave out -colluders, or have more members", len(f.Members))
 	case !p.NonPrivate && hidden(f) > 0.2:
 		return fmt.Sprintf("a bad member that stays within everybody's noise can still move the model by %.0f %% of what all "+
 			"others learn; a larger epsilon, -unit record or more members help", 100*min(1, hidden(f)))
-	case least < plan.RobustNeighbors && least < len(f.Members)-1:
-		return fmt.Sprintf("-robust costs an honest run accuracy where a member has only %d neighbors; %d are enough", least,
-			plan.RobustNeighbors)
+	case sparse:
+		return fmt.Sprintf("-robust costs an honest run accuracy where a member has only %d neighbors", least)
 	}
 	return ""
 }
