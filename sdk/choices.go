@@ -48,7 +48,7 @@ func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse(
 type Payload int
 
 const (
-	PayloadAuto    Payload = iota // PayloadRelease in a private run and with ConsensusChebyshev, PayloadMessage in another
+	PayloadAuto    Payload = iota // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
 	PayloadMessage                // m_ij of eq. (message), one for each neighbor
 	PayloadRelease                // the released state itself, the same for all neighbors
 )
@@ -76,7 +76,7 @@ func (f *Fleet) wire() Wire {
 	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {
 		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
 	}
-	if w.Payload == PayloadAuto && f.Method.Consensus == ConsensusChebyshev {
+	if w.Payload == PayloadAuto && (f.Method.Consensus == ConsensusChebyshev || f.Method.Robust > 0) {
 		w.Payload = PayloadRelease
 	}
 	w.Payload = cmp.Or(w.Payload, PayloadMessage)

@@ -178,6 +178,8 @@ func (f *Fleet) plan() (*plan, error) {
 		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "the payload is not release")
 		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "robust bounds the steps of the method alone")
 	}
+	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
+		"release, as method.robust is %v: a message to one neighbor shows neither noise nor place", f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,24 @@ func TestSettingsDefaults(t *testing.T) {
 		if s.Default != "" && s.Default != "chosen" && got != s.Default {
 			t.Errorf("%s: Suggest takes %s, the table says %s", s.Name, got, s.Default)
 		}
+	}
+}
+
+// A bound on neighbors goes with releases, the same for all of them, which it takes unless another payload is named.
+func TestRobustNeedsReleases(t *testing.T) {
+	f := five(privateRing())
+	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2
+	for payload, want := range map[sdk.Payload]string{sdk.PayloadAuto: "", sdk.PayloadRelease: "",
+		sdk.PayloadMessage: `sdk: fleet: wire.payload is "message", want release, as method.robust is 2`} {
+		f.Wire = sdk.Wire{Payload: payload}
+		if err := f.Validate(); (err == nil) != (want == "") || want != "" && !strings.Contains(err.Error(), want) {
+			t.Errorf("payload %v: %v, want %q", payload, err, want)
+		}
+	}
+	f.Wire = sdk.Wire{}
+	cfgs, err := f.Machines(slices.Repeat([]int{10}, len(f.Members)), nil)
+	if err != nil || !cfgs[0].Releases {
+		t.Errorf("messages carry releases: %v, want true, %v", err == nil && cfgs[0].Releases, err)
 	}
 }
 

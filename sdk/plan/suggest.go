@@ -27,6 +27,8 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // what a member may ask its oracle
 
+	Neighbors int // the fewest that a member has; 0 if unknown
+
 	Method  sdk.Method
 	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows
 	Fixed   []string    // settings that stay zero, by the Name of package settings: "method.cooldown"
@@ -38,6 +40,21 @@ type Known struct {
 	noise *graph.Graph // who then shares noise with whom
 }
 
+// robust returns what Method.Robust is by default, or 0: what costs an honest run at most 0.3 points (sdk/ROBUST.md). Without the
+// noise of a client, members with few neighbors and few classes cut each other off.
+func (k Known) robust() float64 {
+	n, p := len(k.Samples), k.Privacy
+	switch {
+	case n < 8 || k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
+		return 0
+	case !p.NonPrivate && p.Unit == sdk.UnitClient:
+		return 1.5
+	case k.Neighbors >= 8 || k.Neighbors == n-1:
+		return 2
+	}
+	return 0
+}
+
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
@@ -46,6 +63,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0. Consensus: Chebyshev with noise, without Robust.
+//   - Robust: 1.5 or 2 where an honest run loses next to nothing by it: with eight members or more that have five Neighbors or
+//     more and share no noise.
 //   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. Of a schedule for T steps tau is T^(1/3), mu
 //     falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and Unit record, else 0.
@@ -70,6 +89,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g =
 	// a*rho*lambda: no share is better for both.
 	def(&m.Gain, 0.75)
+	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
 		if m.Robust == 0 {

@@ -25,6 +25,26 @@ func TestColluders(t *testing.T) {
 	}
 }
 
+// The bound on neighbors is there where it costs an honest run next to nothing, unless it is switched off, or something is asked
+// for that it does not go with; where it is off, a line says what a bad member can do.
+func TestRobustByDefault(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]string{
+		"-nodes 12": "1.5", "-nodes 12 -robust off": "", "-nodes 12 -robust 0": "", "-nodes 7": "", "-nodes 12 -graph ring": "",
+		"-nodes 12 -payload message": "", "-nodes 12 -consensus chebyshev": "", "-nodes 12 -colluders 1": "",
+		"-nodes 12 -unit record": "2", "-nodes 12 -non-private": "2", "-nodes 12 -non-private -graph regular:6": "",
+	} {
+		args := append(strings.Fields("plan -graph complete -dim 6 -samples 100"), strings.Fields(flags)...)
+		code, out, log := call(args...)
+		text := strings.Join(strings.Fields(out+log), " ")
+		_, after, on := strings.Cut(text, " -robust ")
+		if code != cli.ExitDone || on && !strings.HasPrefix(after, want+" ") && !strings.HasPrefix(after, "is off") ||
+			strings.Contains(text, "-robust is off") != (want == "") {
+			t.Errorf("%s: exit code %d, want -robust %q in\n%s", flags, code, want, text)
+		}
+	}
+}
+
 // Chebyshev's steps need releases, and go without a bound on neighbors. Where one of the two is asked for, the method's own
 // steps are the default, and Chebyshev's by name an error.
 func TestConsensus(t *testing.T) {

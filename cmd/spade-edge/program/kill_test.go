@@ -86,6 +86,23 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
+// The same where each of five neighbors is bounded, so tightly that about half of them are cut back in every round, and members
+// compare what they were told.
+func TestKilledNodesRobust(t *testing.T) {
+	onlyLong(t, "SPADE_KILLS")
+	t.Parallel()
+	killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
+		func(f *sdk.Fleet) {
+			f.Method.Robust = 1
+			for i, a := range f.Members {
+				f.Edges = append(f.Edges, [2]string{a, f.Members[(i+2)%len(f.Members)]})
+			}
+			for i := range 4 {
+				f.Edges = append(f.Edges, [2]string{f.Members[i], f.Members[i+4]})
+			}
+		})
+}
+
 // The same with the tracking estimator, whose memory lasts over rounds: it comes back with the state.
 func TestKilledNodesTracking(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // BadMembers says, from public numbers, what one malicious member can do in a run and how to prevent it; nothing if it
@@ -15,17 +16,19 @@ func BadMembers(f *sdk.Fleet) string {
 	if err != nil || len(f.Members) < 3 {
 		return ""
 	}
-	least := len(f.Members)
-	for i := range f.Members {
-		least = min(least, len(g.Neighbors(i)))
-	}
-	p, sparse := f.Privacy, least < 5 && least < len(f.Members)-1
+	least, p := fewest(g), f.Privacy
+	client := !p.NonPrivate && p.Unit == sdk.UnitClient
+	sparse := least < len(f.Members)-1 && (least < 5 || least < 8 && !client)
 	switch {
+	case f.Method.Robust == 0 && p.PairSigma > 0:
+		return "one member that sends what it likes can spoil the model; -robust is off: with noise that neighbors share it costs an " +
+			"honest run accuracy and rounds, and a bad member hides in that noise"
 	case f.Method.Robust == 0 && sparse:
-		return "one malicious member can spoil the model; -robust would cost an honest run accuracy, since members have " +
-			"few neighbors"
+		return fmt.Sprintf("one malicious member can spoil the model; -robust is off: it would cost an honest run accuracy, since a "+
+			"member has only %d neighbors", least)
 	case f.Method.Robust == 0:
-		return "one malicious member can spoil the model; -robust 1.5 bounds the damage"
+		return "one malicious member can spoil the model; -robust is off; -robust 2 bounds the damage, and costs up to a point of " +
+			"accuracy in a small fleet"
 	case p.PairSigma > 0 && len(f.Members) < 10:
 		return fmt.Sprintf("one malicious member of %d can spoil the model in spite of -robust: it can hide in the noise "+
 			"that neighbors share; do not use -colluders, or have more members", len(f.Members))
@@ -33,13 +36,21 @@ func BadMembers(f *sdk.Fleet) string {
 		return fmt.Sprintf("a malicious member that stays within the usual noise can still move the model by %.0f %% of what all "+
 			"others learn; a larger epsilon, -unit record or more members help", 100*min(1, hidden(f)))
 	case sparse:
-		return fmt.Sprintf("-robust costs an honest run accuracy where a member has only %d neighbors; 5 are enough", least)
+		return fmt.Sprintf("-robust costs an honest run accuracy where a member has only %d neighbors", least)
 	}
 	return ""
 }
 
-// hidden returns how far a member can move the model within the length of its own noise, as a share of what all others
-// do.
+// fewest returns the least number of neighbors that a member has.
+func fewest(g *graph.Graph) int {
+	least := g.N()
+	for i := range g.N() {
+		least = min(least, len(g.Neighbors(i)))
+	}
+	return least
+}
+
+// hidden returns how far a member can move the model within the length of its own noise, as a share of what all others do.
 func hidden(f *sdk.Fleet) float64 {
 	p, k := f.Privacy, float64(f.Method.Rounds)
 	reach := p.Clip

@@ -63,7 +63,8 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
 	for _, s := range settings.All() {
-		if o.Given[s.Flag] || s.Flag == "consensus" && o.Asked.Wire.Payload == sdk.PayloadMessage {
+		message := o.Asked.Wire.Payload == sdk.PayloadMessage // which allows neither of these
+		if o.Given[s.Flag] || message && (s.Flag == "consensus" || s.Flag == "robust") {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
 	}
@@ -104,6 +105,17 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 			if s.Flag == "epsilon" && o.Several != nil {
 				words += ", or several `budgets` with commas between them: a run for each"
 				c.Func(s.Flag, words, o.readEpsilons)
+				break
+			}
+			if s.Flag == "robust" {
+				c.Func(s.Flag, words, func(text string) (err error) {
+					if *x = 0; text != "off" {
+						if *x, err = strconv.ParseFloat(text, 64); err != nil {
+							err = errors.New("want a number, or off")
+						}
+					}
+					return err
+				})
 				break
 			}
 			c.Float64Var(x, s.Flag, *x, words)
