@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -101,9 +102,6 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.Fleet.affordable(); err != nil {
 		return nil, err
 	}
-	if cfg.Store != nil {
-		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
-	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	cfg.Retries = cmp.Or(cfg.Retries, 2)
 	if cfg.Fleet.Privacy.Unit == UnitRecord { // a batch that fails because of one record must not cost others their losses
@@ -118,6 +116,14 @@ func New(cfg Config) (*Node, error) {
 		noise = rand.Reader
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
+	if s, ok := cfg.Store.(interface{ Reserve(size int) error }); ok {
+		if err := s.Reserve(wire.MaxSnapshot(cfg.Fleet.Dim, len(mcfg.Neighbors), mcfg.Estimator.Memory())); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Store != nil {
+		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
+	}
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average = true, cfg.Average

@@ -112,7 +112,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := state.Open(h.path("state"), fleet.StateSize(h.name, patients.Samples()))
+	store, err := state.Open(h.path("state"))
 	if err != nil {
 		return err
 	}

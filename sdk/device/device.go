@@ -157,7 +157,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		number := slices.Index(d.fleet.Members, d.File.Name)
 		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
 	}
-	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
+	if d.store, err = state.Open(d.File.State); err != nil {
 		return nil, err
 	}
 	defer closing(d.store.Close)

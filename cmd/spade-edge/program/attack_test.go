@@ -116,7 +116,7 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 	cfg := sdk.Config{Fleet: file.Fleet, Name: name, Samples: own.Samples, Oracle: own.Oracle, Transport: in, Key: in.key, Keys: file.SigningKeys,
 		ResendAfter: self.ResendAfter, Linger: 20 * time.Second}
 	if memory {
-		store, err := state.Open(self.State, file.Fleet.StateSize(name, own.Samples))
+		store, err := state.Open(self.State)
 		if err != nil {
 			t.Fatal(err)
 		}
