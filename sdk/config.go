@@ -75,7 +75,7 @@ type Config struct {
 	Average       bool         // keeps the mean of all releases as well, for [Node.Averaged]
 	ConditionalOn []string     // for [Node.Certificate]: what was taken as public though data may have shaped it
 	Observer      Observer     // is told what happens
-	Logger        *slog.Logger // nil logs nothing
+	Logger        *slog.Logger // nil stands for slog.Default(); slog.DiscardHandler is silent
 
 	// For simulations and tests only: a run whose noise can be predicted protects nobody.
 
@@ -96,7 +96,8 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 type Observer struct {
 	// Released is called after every release, 1 to Rounds+Cooldown, before it is sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a takeover round is 0.
+	// Waiting is called once a round when nothing has come of these neighbors for ResendAfter. In a takeover round is 0. If it
+	// is nil, the Logger is told which neighbors are silent, and why, after 5 seconds and then rarely.
 	Waiting func(round int, neighbors []string)
 }
 

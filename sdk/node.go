@@ -147,7 +147,7 @@ func New(cfg Config) (*Node, error) {
 			}
 		}
 	}
-	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	logger := cmp.Or(cfg.Logger, slog.Default())
 	n.log = slog.New(transport.Limited(logger.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err

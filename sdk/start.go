@@ -18,10 +18,11 @@ type run struct {
 	codec      *wire.Codec
 	releases   bool // what the fleet sends
 	inbox      chan received
-	presence   *presence       // nil without Config.Patience
-	outbox     map[int]*outbox // by neighbor
-	opened     <-chan string   // neighbors to which the connection has just opened; nil if the transport does not say
-	workers    sync.WaitGroup  // the receiver
+	presence   *presence          // nil without Config.Patience
+	silence    *transport.Silence // of neighbors
+	outbox     map[int]*outbox    // by neighbor
+	opened     <-chan string      // neighbors to which the connection has just opened; nil if the transport does not say
+	workers    sync.WaitGroup     // the receiver
 	senders    sync.WaitGroup
 	message    admm.Message // scratch of decoding
 	losses     []float64    // scratch of asking
@@ -49,11 +50,12 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r.rememberHeads() // of the state that was stored, in case the process before did not come to its end
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	var names []string
+	for _, j := range n.neighbors {
+		names = append(names, n.cfg.Fleet.Members[j])
+	}
+	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second, 3*beat)
 	if n.cfg.Patience > 0 {
-		var names []string
-		for _, j := range n.neighbors {
-			names = append(names, n.cfg.Fleet.Members[j])
-		}
 		r.presence = newPresence(time.Now(), names)
 		for name, box := range r.presence.arrived {
 			r.workers.Go(func() { r.pass(name, box) })

@@ -292,34 +292,13 @@ func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()
 	}
-	var missing []string
-	far := slices.Clone(neighbors) // whose keys are missing
-	for _, peer := range d.link.Peers() {
-		if !slices.Contains(neighbors, peer.Name) {
-			continue
-		}
-		far = slices.DeleteFunc(far, func(name string) bool { return name == peer.Name })
-		state := "not connected"
-		if peer.Connected {
-			state = "connected"
-		}
-		if !peer.Heard.IsZero() {
-			state += ", last heard " + peer.Heard.Format(time.RFC3339)
-		}
-		if peer.Err != nil && !peer.Connected {
-			state += ": " + peer.Err.Error()
-		}
-		missing = append(missing, fmt.Sprintf("%q (%s)", peer.Name, state))
-	}
-	for _, name := range far {
-		missing = append(missing, fmt.Sprintf("%q (no neighbor has passed on its key)", name))
-	}
-	if d.Recover && round == 0 && len(missing) > 0 {
-		d.say("taking over: waiting for %s", strings.Join(missing, ", "))
+	missing := transport.Ways(d.link, neighbors)
+	if d.Recover && round == 0 && len(neighbors) > 0 {
+		d.say("taking over: waiting for %s", missing)
 		return
 	}
 	m := d.Method()
-	d.say("after round %d of %d: waiting for %s", round, m.Last(), strings.Join(missing, ", "))
+	d.say("after round %d of %d: waiting for %s", round, m.Last(), missing)
 }
 
 // lines passes what a logger writes to Say, line by line.

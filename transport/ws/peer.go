@@ -100,11 +100,16 @@ func (t *Transport) Peers() []transport.PeerStatus {
 		p.mu.Lock()
 		s := p.status
 		p.mu.Unlock()
+		if !s.Connected && s.Err == nil && len(p.config.Load().Addresses) == 0 {
+			s.Err = errNoAddress
+		}
 		s.Sent, s.Received = p.traffic.sent.Load(), p.traffic.received.Load()
 		all = append(all, s)
 	}
 	return all
 }
+
+var errNoAddress = errors.New("it has no address, and has not dialed")
 
 // state describes a peer for an error message.
 func (p *peer) state() string {
@@ -116,7 +121,7 @@ func (p *peer) state() string {
 	case p.status.Err != nil:
 		return "not connected (" + p.status.Err.Error() + ")"
 	case len(p.config.Load().Addresses) == 0:
-		return "not connected (it has no address, and has not dialed)"
+		return "not connected (" + errNoAddress.Error() + ")"
 	}
 	return "not connected"
 }
