@@ -101,6 +101,9 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// MaxFrame returns an upper bound, in bytes, of every frame between members.
+func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
+
 // Hello returns a member's first message on a connection, for package transport/ws: who both are, which run and fleet.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()

@@ -239,7 +239,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := sized(openOn(d, "sim"))(room/2); !errors.Is(err, syscall.ENOSPC) {
+		if _, err := sized(openOn(d, "sim"))(room / 2); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("after %d rounds a store too large for the disk: %v", n, err)
 		}
 		if got, want := len(d.files["slot-1"]), max(slotOverhead, len(files["slot-1"])); got != want {
@@ -254,7 +254,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := sized(openOn(d, "sim"))(room/2); !errors.Is(err, syscall.ENOSPC) ||
+		if _, err := sized(openOn(d, "sim"))(room / 2); !errors.Is(err, syscall.ENOSPC) ||
 			len(d.files["slot-0"]) != max(slotOverhead, len(files["slot-0"])) {
 			t.Fatalf("after %d rounds, room that was promised and not there: %v", n, err)
 		}

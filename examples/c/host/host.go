@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -110,11 +109,9 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 		d.Source.Window, d.Source.Close = sdk.Window(d.Fleet.Fleet.Dim), loss.Close
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) {
-		f := d.Fleet.Fleet
-		return ws.New(ws.Config{
-			Name: file.Name, Key: d.Key, Listen: file.Listen, Peers: d.Fleet.Peers(file.Name), MaxFrame: wire.MaxFrame(f.Dim),
-			Hello: f.Hello(file.Name), CheckHello: f.CheckHello(file.Name), Proxy: d.Proxy, Logger: log,
-		})
+		link := ws.ConfigOf(d.Fleet, file.Name, d.Key, file.Listen)
+		link.Proxy, link.Logger = d.Proxy, log
+		return ws.New(link)
 	}
 	n := &Node{device: d}
 	n.ctx, n.stop = context.WithCancel(context.Background())
