@@ -193,15 +193,20 @@ func spade_status(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
 //export spade_model
 func spade_model(handle C.int32_t, to *C.float, count C.size_t) C.int64_t {
 	return with(handle, func(n *node) (int64, error) {
+		if d := n.Dim(); to == nil || uint64(count) < uint64(d) {
+			return 0, host.Usagef("there is room for %d numbers, want it for the %d of a model: spade_dim returns how many", count, d)
+		}
 		x, err := n.Model()
 		if err != nil {
 			return 0, err
 		}
-		if to != nil && uint64(count) >= uint64(len(x)) {
-			copy(unsafe.Slice((*float32)(to), len(x)), x)
-		}
-		return int64(len(x)), nil
+		return int64(copy(unsafe.Slice((*float32)(to), len(x)), x)), nil
 	})
+}
+
+//export spade_dim
+func spade_dim(handle C.int32_t) C.int64_t {
+	return with(handle, func(n *node) (int64, error) { return int64(n.Dim()), nil })
 }
 
 //export spade_certificate

@@ -158,6 +158,9 @@ func (n *Node) Status() ([]byte, error) {
 	return json.Marshal(st)
 }
 
+// Dim returns how many numbers a model has.
+func (n *Node) Dim() int { return n.device.Fleet.Dim }
+
 // Model returns a copy of the node's last release.
 func (n *Node) Model() ([]float32, error) { return n.device.Model() }
 
