@@ -91,8 +91,8 @@ handle: -2: host: 77 is no open node
 cut 24 hos
 unread 24
 open 1
-short: -2: host: there is room for 1 numbers, want it for the 4 of a model: spade_dim returns how many
-nowhere: -2: host: there is room for 99 numbers, want it for the 4 of a model: spade_dim returns how many
+short: -2: host: a model has 6 numbers, as spade_dim says, and there is room for 1
+nowhere: -2: host: a model has 6 numbers, as spade_dim says, and there is room for 0
 model: -1: no model yet: the node has made no release: `
 	if !strings.HasPrefix(said, want) {
 		t.Errorf("it prints\n%s\nwant\n%s", said, want)

@@ -193,8 +193,11 @@ func spade_status(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
 //export spade_model
 func spade_model(handle C.int32_t, to *C.float, count C.size_t) C.int64_t {
 	return with(handle, func(n *node) (int64, error) {
-		if d := n.Dim(); to == nil || uint64(count) < uint64(d) {
-			return 0, host.Usagef("there is room for %d numbers, want it for the %d of a model: spade_dim returns how many", count, d)
+		if to == nil {
+			count = 0
+		}
+		if d := n.Dim(); uint64(count) < uint64(d) {
+			return 0, host.Usagef("a model has %d numbers, as spade_dim says, and there is room for %d", d, count)
 		}
 		x, err := n.Model()
 		if err != nil {
