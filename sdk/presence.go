@@ -124,7 +124,7 @@ func (r *run) pass(name string, box *outbox) {
 // arrive takes a frame from the transport, and reports whether nothing is left to do with it now.
 func (r *run) arrive(from string, frame []byte) bool {
 	p, now := r.presence, time.Now()
-	r.silence.Hear(from, now)
+	r.silence.Hear(from, now, 3*beat)
 	if p != nil {
 		p.hear(from, now)
 	}

@@ -54,7 +54,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	for _, j := range n.neighbors {
 		names = append(names, n.cfg.Fleet.Members[j])
 	}
-	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second, 3*beat)
+	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second)
 	if n.cfg.Patience > 0 {
 		r.presence = newPresence(time.Now(), names)
 		for name, box := range r.presence.arrived {

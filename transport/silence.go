@@ -8,35 +8,28 @@ import (
 	"time"
 )
 
-// Silence knows since when nothing has come of each neighbor, and when that is worth a line: see [Silence.Due]. Its methods
-// may be called from any goroutine.
+// Silence knows how long nothing has come of each neighbor, and when that is worth a line. Its methods may be called from any
+// goroutine.
 type Silence struct {
-	later time.Duration
-	mu    sync.Mutex
-	all   map[string]quiet
+	mu         sync.Mutex
+	since, due map[string]time.Time // the last sign of life, and when silence is reported next
 }
 
-// quiet is since when a neighbor is silent, and how long that may last before it is due.
-type quiet struct {
-	since time.Time
-	due   time.Duration
-}
-
-// NewSilence starts the clocks of neighbors. Of those that have been heard silence is due after later, before after first.
-func NewSilence(now time.Time, neighbors []string, first, later time.Duration) *Silence {
-	s := &Silence{later: later, all: map[string]quiet{}}
+// NewSilence begins with neighbors of which nothing has come. Their silence is due after some time.
+func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
+	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
-		s.all[name] = quiet{now, first}
+		s.since[name], s.due[name] = now, now.Add(after)
 	}
 	return s
 }
 
-// Hear notes that something has come of a neighbor.
-func (s *Silence) Hear(name string, now time.Time) {
+// Hear notes that something has come of a neighbor, whose silence is now due after some time.
+func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.all[name]; ok {
-		s.all[name] = quiet{now, s.later}
+	if _, ok := s.since[name]; ok {
+		s.since[name], s.due[name] = now, now.Add(after)
 	}
 }
 
@@ -45,9 +38,9 @@ func (s *Silence) Hear(name string, now time.Time) {
 func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, of := range s.all {
-		if silent := now.Sub(of.since); silent >= of.due {
-			s.all[name] = quiet{of.since, silent + min(silent, time.Hour)}
+	for name, due := range s.due {
+		if silent := now.Sub(s.since[name]); !now.Before(due) {
+			s.due[name] = now.Add(min(silent, time.Hour))
 			names, longest = append(names, name), max(longest, silent)
 		}
 	}
@@ -66,7 +59,7 @@ func Ways(t Transport, names []string) string {
 	for _, name := range names {
 		text := fmt.Sprintf("%q", name)
 		if i := slices.IndexFunc(peers, func(p PeerStatus) bool { return p.Name == name }); i >= 0 {
-			text += " (" + peers[i].state() + ")"
+			text += " (" + peers[i].State() + ")"
 		} else if len(peers) > 0 {
 			text += " (no neighbor has passed on its key)"
 		}
@@ -75,11 +68,9 @@ func Ways(t Transport, names []string) string {
 	return strings.Join(all, ", ")
 }
 
-func (p *PeerStatus) state() string {
-	state := "not connected"
-	if p.Connected {
-		state = "connected"
-	}
+// State says in a few words how the way to the peer stands: "not connected: connection refused".
+func (p *PeerStatus) State() string {
+	state := map[bool]string{true: "connected", false: "not connected"}[p.Connected]
 	if !p.Heard.IsZero() {
 		state += ", last heard " + p.Heard.Format(time.RFC3339)
 	}

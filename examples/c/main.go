@@ -28,6 +28,7 @@ type node struct {
 	*host.Node
 	line C.uintptr_t
 	user C.uintptr_t // of line
+	told bool        // spade_lines was called: line may be NULL, for nobody
 	one  sync.Mutex  // held while line is called
 }
 
@@ -149,7 +150,7 @@ func spade_go_lines(handle C.int32_t, line, user C.uintptr_t) C.int32_t {
 		}
 		n.one.Lock()
 		defer n.one.Unlock()
-		n.line, n.user = line, user
+		n.line, n.user, n.told = line, user, true
 		return 0, nil
 	}))
 }
@@ -164,8 +165,11 @@ func spade_run(handle C.int32_t, flags C.uint32_t) C.int32_t {
 			return 0, err
 		}
 		o := host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Recover: flags&C.SPADE_RECOVER != 0}
-		if n.line != 0 {
+		switch {
+		case n.line != 0:
 			o.Lines = n.say
+		case n.told:
+			o.Lines = func(string) {}
 		}
 		return 0, n.Run(o)
 	}))

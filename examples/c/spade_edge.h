@@ -88,7 +88,10 @@ int32_t spade_open(const char *node_file, size_t samples, spade_loss loss, void 
 int32_t spade_open_text(const char *node, size_t node_length, const char *fleet, size_t fleet_length,
                         const char *folder, size_t samples, spade_loss loss, void *user);
 
-/* spade_lines says who is told what happens; NULL for nobody. It is called before spade_run. Returns 0. */
+/*
+ * spade_lines says who is told what happens; NULL for nobody. It is called before spade_run. Returns 0. If it is not
+ * called, standard error gets the lines that say whom the node waits for, and why, more and more rarely.
+ */
 int32_t spade_lines(int32_t node, spade_line line, void *user);
 
 /* Flags of spade_run. */

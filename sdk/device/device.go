@@ -61,11 +61,11 @@ type Device struct {
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
-	// Say, if not nil, is given lines for people, and Released every release, with what all releases so far have cost in
-	// zCDP. Neither is told anything of the node's own data. Both are called from several goroutines.
+	// Say is given lines for people; without it, slog.Default() is. Released, if not nil, is given every release, with what all
+	// releases so far have cost in zCDP. Neither is told anything of the node's own data. Several goroutines call both.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
-	Log      slog.Handler // of node and transport; nil for lines that Say is given
+	Log      slog.Handler // of node and transport; nil for the way of Say
 
 	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
 	Anyway  bool     // begin a run even if [plan.Hopeless] says that it is
@@ -139,6 +139,9 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
 	began := time.Now()
 	handler := d.Log
+	if d.Say == nil {
+		d.Say, handler = func(line string) { slog.Info(line) }, cmp.Or(handler, slog.Default().Handler())
+	}
 	if handler == nil {
 		handler = slog.NewTextHandler(lines{d}, nil)
 	}
@@ -268,9 +271,7 @@ func (d *Device) Method() sdk.Method { return d.fleet.Method.EndedAt(d.node.Stat
 
 // say tells people a line.
 func (d *Device) say(format string, args ...any) {
-	if d.Say != nil {
-		d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
-	}
+	d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 }
 
 // prefix stands in front of everything that is said about a run without privacy.
@@ -305,8 +306,6 @@ func (d *Device) waiting(round int, neighbors []string) {
 type lines struct{ d *Device }
 
 func (l lines) Write(b []byte) (int, error) {
-	if l.d.Say != nil {
-		l.d.Say(string(bytes.TrimRight(b, "\n")))
-	}
+	l.d.Say(string(bytes.TrimRight(b, "\n")))
 	return len(b), nil
 }

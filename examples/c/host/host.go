@@ -7,10 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -132,7 +137,7 @@ func (n *Node) Ready() error {
 type Options struct {
 	Anyway  bool              // begin even if the forecast is that the run will gain next to nothing
 	Recover bool              // with an empty state folder, take the place of a lost device
-	Lines   func(line string) // if not nil, is told what happens, from several goroutines
+	Lines   func(line string) // is told what happens, from several goroutines; nil for Warnings
 }
 
 // Run takes the node through all rounds that are left. It runs once.
@@ -140,9 +145,27 @@ func (n *Node) Run(o Options) error {
 	if n.ran.Swap(true) {
 		return errRan
 	}
+	if o.Lines == nil {
+		o.Lines = Warnings(os.Stderr)
+	}
 	n.device.Anyway, n.device.Recover, n.device.Say = o.Anyway, o.Recover, o.Lines
 	_, err := n.device.Run(n.ctx)
 	return err
+}
+
+// Warnings prints the lines that say whom a node waits for, and why: one at once, then 5 seconds later at the earliest, and each
+// time that distance doubles, up to an hour.
+func Warnings(to io.Writer) func(line string) {
+	var mu sync.Mutex
+	next, every := time.Time{}, 5*time.Second
+	return func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); strings.Contains(line, "waiting for ") && !now.Before(next) {
+			next, every = now.Add(every), min(2*every, time.Hour)
+			fmt.Fprintln(to, "spade_edge:", line)
+		}
+	}
 }
 
 // Stop ends the run, or the one that is yet to come, as soon as the loss has returned. The node can be opened again to
