@@ -73,7 +73,7 @@ type Config struct {
 	Average       bool         // keeps the mean of all releases, for [Node.Averaged]
 	ConditionalOn []string     // for [Node.Certificate]: what is taken as public though data may have shaped it
 	Observer      Observer     // is told what happens
-	Logger        *slog.Logger // nil logs nothing
+	Logger        *slog.Logger // nil stands for slog.Default(); slog.DiscardHandler is silent
 
 	// For simulations and tests only: predictable noise protects nobody.
 
@@ -94,7 +94,8 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid during the call.
 	Released func(round int, x []float32)
-	// Waiting is called once a round if these neighbors have sent nothing for ResendAfter. In a takeover round is 0.
+	// Waiting is called once a round if these neighbors have sent nothing for ResendAfter. In a takeover round is 0. If it is
+	// nil, the Logger is told which neighbors are silent, and why, after 5 seconds and then rarely.
 	Waiting func(round int, neighbors []string)
 }
 

@@ -95,7 +95,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr,
 			ResendAfter: 5 * time.Millisecond}
 		sign(&c)
-		store, err := state.Open(filepath.Join(dir, folder), f.StateSize(name, samples[i]))
+		store, err := state.Open(filepath.Join(dir, folder))
 		if err != nil {
 			t.Fatal(err)
 		}

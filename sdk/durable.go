@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -14,18 +13,7 @@ import (
 // build names the arithmetic of a stored state. A program with another one must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of a member's largest state; 0 if the fleet is invalid or has no such member.
-func (f *Fleet) StateSize(member string, samples int) int {
-	p, err := f.plan()
-	i := slices.Index(f.Members, member)
-	if err != nil || i < 0 {
-		return 0
-	}
-	memory := f.machine(p, i, samples, nil).Estimator.Memory()
-	return wire.MaxSnapshot(f.Dim, len(p.graph.Neighbors(i)), memory)
-}
-
-// resume sets the node's machine and filter: new ones, or those of the stored states.
+// resume sets the node's machine and filter: new ones, or those of the states that the store holds.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {

@@ -46,7 +46,7 @@ func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func()
 func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) state.Store) (
 	n *sdk.Node, release func(), err error) {
 	t.Helper()
-	store, err := state.Open(filepath.Join(dir, cfg.Name), cfg.Fleet.StateSize(cfg.Name, cfg.Samples))
+	store, err := state.Open(filepath.Join(dir, cfg.Name))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -52,7 +52,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				var cfg sdk.Config
 				p, n := newPuppet(t, func(c *sdk.Config) {
 					*c.Fleet = *pairOf(true)
-					store, err := state.Open(dir, c.Fleet.StateSize("a", c.Samples))
+					store, err := state.Open(dir)
 					if err != nil {
 						t.Fatal(err)
 					}

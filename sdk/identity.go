@@ -89,6 +89,9 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// MaxFrame returns an upper bound, in bytes, of every frame between members.
+func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
+
 // Hello returns a member's first message to a peer, for package transport/ws: both names, the run and the fleet.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -97,9 +98,6 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.Fleet.affordable(); err != nil {
 		return nil, err
 	}
-	if cfg.Store != nil {
-		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
-	}
 	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
 	if _, many := cfg.Oracle.(zoest.BatchOracle); many && cfg.Window == 0 {
 		cfg.Window = 16
@@ -110,6 +108,14 @@ func New(cfg Config) (*Node, error) {
 		noise = rand.Reader
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
+	if s, ok := cfg.Store.(interface{ Reserve(size int) error }); ok {
+		if err := s.Reserve(wire.MaxSnapshot(cfg.Fleet.Dim, len(mcfg.Neighbors), mcfg.Estimator.Memory())); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Store != nil {
+		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
+	}
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average = true, cfg.Average
@@ -133,7 +139,7 @@ func New(cfg Config) (*Node, error) {
 			}
 		}
 	}
-	logger := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	logger := cmp.Or(cfg.Logger, slog.Default())
 	n.log = slog.New(transport.Limited(logger.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err

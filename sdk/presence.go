@@ -2,11 +2,13 @@ package sdk
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every node sends
@@ -71,11 +73,16 @@ func (p *presence) overdue(now time.Time, patience time.Duration) (names []strin
 func (r *run) watch() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
+	first := time.After(5 * time.Second)
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-tick.C:
+		case now := <-first:
+			r.logSilent(now)
+			continue
+		case now := <-tick.C:
+			r.logSilent(now)
 		}
 		for _, box := range r.outbox {
 			box.put(wire.Heartbeat, false)
@@ -85,6 +92,20 @@ func (r *run) watch() {
 				r.presence.arrived[name].put(silence, true)
 			}
 		}
+	}
+}
+
+// logSilent logs neighbors that are silent, unless the observer is told whom the node waits for. Nothing but frames counts,
+// heartbeats included: the line depends neither on this node's oracle nor on its data.
+func (r *run) logSilent(now time.Time) {
+	names, longest := r.silence.Due(now)
+	for _, n := range r.Status().Neighbors {
+		if n.Quarantine.Release > 0 {
+			names = slices.DeleteFunc(names, func(name string) bool { return name == n.Name })
+		}
+	}
+	if len(names) > 0 && r.cfg.Observer.Waiting == nil {
+		r.log.Warn("waiting for neighbors: nothing has come", "for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
 	}
 }
 
@@ -101,9 +122,10 @@ func (r *run) pass(name string, box *outbox) {
 
 // arrive takes a frame from the transport, and reports whether the receiver is done with it.
 func (r *run) arrive(from string, frame []byte) bool {
-	p := r.presence
+	p, now := r.presence, time.Now()
+	r.silence.Hear(from, now, 3*beat)
 	if p != nil {
-		p.hear(from, time.Now())
+		p.hear(from, now)
 	}
 	if wire.IsHeartbeat(frame) {
 		return true

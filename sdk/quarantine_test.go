@@ -270,7 +270,7 @@ func TestQuarantineIsKept(t *testing.T) {
 		var stores []*state.Dir
 		configs := map[int]sdk.Config{}
 		_, errs := withLiar(t, fleet, inMemory(t, fleet), true, jump(3, 1<<28), func(i int, c *sdk.Config) {
-			store, err := state.Open(filepath.Join(dir, c.Name), fleet.StateSize(c.Name, samples[i]))
+			store, err := state.Open(filepath.Join(dir, c.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestQuarantineIsKept(t *testing.T) {
 				len(list[0].Frames) != 1 {
 				t.Fatalf("%s keeps %+v, %v", c.Name, list, err)
 			}
-			store, err := state.Open(filepath.Join(dir, c.Name), fleet.StateSize(c.Name, samples[i]))
+			store, err := state.Open(filepath.Join(dir, c.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -350,7 +350,7 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 	for i, name := range f.Members {
 		dir := filepath.Join(t.TempDir(), name)
 		live := func() bool {
-			store, err := state.Open(dir, f.StateSize(name, samples[i]))
+			store, err := state.Open(dir)
 			if err != nil {
 				errs[i] = err
 				return false
@@ -410,7 +410,7 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 			trs := inMemory(t, f)
 			gone, lose := context.WithCancel(ctx)
 			stores := func(c *sdk.Config, folder string) {
-				store, err := state.Open(filepath.Join(dir, folder), f.StateSize(c.Name, samples[0]))
+				store, err := state.Open(filepath.Join(dir, folder))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -122,7 +122,7 @@ func TestLedgerComesLater(t *testing.T) {
 		}
 	}
 	for incarnation := range 2 {
-		store, err := state.Open(filepath.Join(dir, "state"), f.StateSize("a", 7))
+		store, err := state.Open(filepath.Join(dir, "state"))
 		if err != nil {
 			t.Fatal(err)
 		}

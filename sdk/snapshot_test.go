@@ -37,7 +37,7 @@ func TestReadSnapshot(t *testing.T) {
 	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
-	store, err := state.Open(dir, f.StateSize("a", 3))
+	store, err := state.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,5 +125,31 @@ func TestReadSnapshot(t *testing.T) {
 	}
 	if used, err := state.InUse(t.TempDir()); used || err != nil {
 		t.Errorf("a folder without a store: %v, %v", used, err)
+	}
+}
+
+// A node reserves what its largest state takes before it makes a release: no save makes a slot longer.
+func TestNodeReservesItsState(t *testing.T) {
+	f := ring()
+	f.Members, f.Edges, f.Dim = f.Members[:1], nil, 4000
+	dir := t.TempDir()
+	store, err := state.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	all := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) { c.Store = store })
+	size := func() (both int64) {
+		for _, name := range []string{"slot-0", "slot-1"} {
+			if st, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				both += st.Size()
+			}
+		}
+		return both
+	}
+	before := size()
+	mustRun(t, all)
+	if after := size(); before < int64(2*4*f.Dim) || after != before {
+		t.Errorf("the slots have %d bytes before the first release, and %d after the last", before, after)
 	}
 }

@@ -18,9 +18,10 @@ type run struct {
 	codec      *wire.Codec
 	releases   bool // what the fleet sends
 	inbox      chan received
-	presence   *presence       // nil without Config.Patience
-	outbox     map[int]*outbox // by neighbor
-	opened     <-chan string   // neighbors whose connection has just opened; nil if the transport does not report it
+	presence   *presence          // nil without Config.Patience
+	silence    *transport.Silence // of neighbors
+	outbox     map[int]*outbox    // by neighbor
+	opened     <-chan string      // neighbors whose connection has just opened; nil if the transport does not report it
 	workers    sync.WaitGroup
 	senders    sync.WaitGroup
 	message    admm.Message // scratch of decoding
@@ -48,11 +49,12 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r.rememberHeads() // the last process may have been killed before it did
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	var names []string
+	for _, j := range n.neighbors {
+		names = append(names, n.cfg.Fleet.Members[j])
+	}
+	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second)
 	if n.cfg.Patience > 0 {
-		var names []string
-		for _, j := range n.neighbors {
-			names = append(names, n.cfg.Fleet.Members[j])
-		}
 		r.presence = newPresence(time.Now(), names)
 		for name, box := range r.presence.arrived {
 			r.workers.Go(func() { r.pass(name, box) })

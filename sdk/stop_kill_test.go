@@ -15,7 +15,7 @@ import (
 
 func mustOpen(t *testing.T) state.Store {
 	t.Helper()
-	store, err := state.Open(t.TempDir(), 1<<16)
+	store, err := state.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	life := func(i int, tr transport.Transport) error {
-		store, err := state.Open(filepath.Join(dir, f.Members[i]), f.StateSize(f.Members[i], samples[i]))
+		store, err := state.Open(filepath.Join(dir, f.Members[i]))
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.N
 			ctx, die := context.WithCancel(ctx)
 			defer die()
 			dir := filepath.Join(t.TempDir(), fmt.Sprint(name, spare))
-			store, err := state.Open(dir, f.StateSize(name, samples[i]))
+			store, err := state.Open(dir)
 			if err != nil {
 				return err
 			}

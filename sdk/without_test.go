@@ -29,7 +29,7 @@ func TestSilentForGood(t *testing.T) {
 			open := func(change func(i int, c *sdk.Config)) []*sdk.Node {
 				stores = nil
 				return nodes(t, f, trs, func(i int, c *sdk.Config) {
-					store, err := state.Open(filepath.Join(dir, c.Name), f.StateSize(c.Name, samples[i]))
+					store, err := state.Open(filepath.Join(dir, c.Name))
 					if err != nil {
 						t.Fatal(err)
 					}

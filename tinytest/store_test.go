@@ -18,7 +18,7 @@ func TestStores(t *testing.T) {
 	}
 	for _, size := range []int{1, 1000} {
 		dir := t.TempDir()
-		if err := tinytest.CheckStore(func() (state.Store, error) { return state.Open(dir, size) }, size); err != nil {
+		if err := tinytest.CheckStore(func() (state.Store, error) { return state.Open(dir) }, size); err != nil {
 			t.Error(err)
 		}
 	}
@@ -166,7 +166,7 @@ func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 func TestStoreFaults(t *testing.T) {
 	files := func() tinytest.OpenStore {
 		dir := t.TempDir()
-		return func() (state.Store, error) { return state.Open(dir, 8) }
+		return func() (state.Store, error) { return state.Open(dir) }
 	}
 	for _, fresh := range []func() tinytest.OpenStore{tinytest.MemStore, files} {
 		for name, c := range map[string]struct {

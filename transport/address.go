@@ -1,37 +1,47 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 )
 
-// ParseAddress reads a member's address, "wss://host:port/path" with port 443 by default. It returns the host and
-// "host:port".
+// ParseAddress reads a member's address, "wss://host:port/path" or in short "host:port", with port 443 by default. It
+// returns the host and "host:port".
 func ParseAddress(s string) (host, hostPort string, err error) {
-	u, err := url.Parse(s)
+	u, err := url.Parse(AddressURL(s))
 	if err != nil {
-		return "", "", fmt.Errorf("address %q: %w", s, err)
+		return "", "", fmt.Errorf("address %q: %w", s, errors.Unwrap(err))
 	}
+	host, port := u.Hostname(), cmp.Or(u.Port(), "443")
+	ip, errIP := netip.ParseAddr(host)
 	switch {
 	case u.Scheme == "ws":
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path, there is no mode without TLS", s)
 	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
 		return "", "", fmt.Errorf("address %q: want one scheme, and a port after a colon: wss://host:port/path", s)
-	case u.Scheme != "wss" || u.Hostname() == "" || u.User != nil || u.Fragment != "":
-		return "", "", fmt.Errorf("address %q: want wss://host:port/path", s)
-	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
+	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment+u.RawQuery != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
+		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port", s)
+	case ip.IsUnspecified():
+		return "", "", fmt.Errorf("address %q: %s is where a node listens, want the host at which others find it", s, host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", "", fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
 	}
-	return u.Hostname(), net.JoinHostPort(u.Hostname(), port), nil
+	return host, net.JoinHostPort(host, port), nil
+}
+
+// AddressURL returns an address as a URL: "host:port" means "wss://host:port".
+func AddressURL(s string) string {
+	if _, port, err := net.SplitHostPort(s); err == nil && !strings.Contains(port, "/") {
+		return "wss://" + s
+	}
+	return s
 }
 
 // CheckProxy returns why u cannot be a proxy for outgoing connections, nil if it can: "http://host:port" or

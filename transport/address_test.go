@@ -13,7 +13,18 @@ func TestParseAddress(t *testing.T) {
 		"wss://wss://host:7443/": "want one scheme",
 		"wss://host:/":           "a port after a colon",
 		"ws://host:7443/":        "there is no mode without TLS",
-		"host:7443":              "want wss://host:port/path",
+		"wss:///path":            "want wss://host:port/path or host:port",
+		"host":                   "want wss://host:port/path or host:port",
+		":7443":                  "want wss://host:port/path or host:port",
+		"host:wss":               "invalid port",
+		"wss://a,b:7443/":        "want wss://host:port/path or host:port",
+		"a b:7443":               "invalid character",
+		"wss://host:7443/?x=1":   "want wss://host:port/path or host:port",
+		"wss://[::]:7443/":       ":: is where a node listens",
+		"0.0.0.0:7443":           "0.0.0.0 is where a node listens",
+		"host:0":                 "port is 0",
+		"host:7443:7443":         "want wss://host:port/path or host:port",
+		"wss://host:1:2/":        "want wss://host:port/path or host:port",
 		"wss://host:70000/":      "port is 70000",
 		"wss://user@host/":       "want wss://host:port/path",
 	} {
@@ -21,7 +32,8 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	for text, want := range map[string]string{"wss://host": "host:443", "wss://[::1]:7443/a": "[::1]:7443"} {
+	for text, want := range map[string]string{"wss://host": "host:443", "wss://[::1]:7443/a": "[::1]:7443",
+		"host:7443": "host:7443", "[fe80::1%25eth0]:7443": "[fe80::1%eth0]:7443"} {
 		if _, hostPort, err := transport.ParseAddress(text); err != nil || hostPort != want {
 			t.Errorf("%q: %q, %v, want %q", text, hostPort, err, want)
 		}

@@ -21,5 +21,5 @@ func Example() {
 	// Output:
 	// ed25519:O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik true <nil>
 	// gateway-3.example gateway-3.example:7443 <nil>
-	// address "http://gateway-3.example/": want wss://host:port/path
+	// address "http://gateway-3.example/": want wss://host:port/path or host:port
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -193,11 +192,7 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 			listen = strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
 		}
 	}
-	f := tr.file.Fleet
-	conn, err := ws.New(ws.Config{
-		Name: name, Key: key, Listen: listen, Peers: tr.file.Peers(name), MaxFrame: wire.MaxFrame(f.Dim),
-		Hello: f.Hello(name), CheckHello: f.CheckHello(name),
-	})
+	conn, err := ws.New(ws.ConfigOf(tr.file, name, key, listen))
 	if err != nil {
 		return nil, err
 	}

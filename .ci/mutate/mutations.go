@@ -43,6 +43,9 @@ var (
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
 	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 	choices  = suite{"./sdk/plan", "Suggest"}
+	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
+	places   = suite{"./transport", "ParseAddress"}
+	members  = suite{"./transport/ws", "ConfigOf|NoAddress"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -52,6 +55,14 @@ type mutation struct {
 }
 
 var mutations = []mutation{
+	{"waiting: a frame does not end a silence", "sdk/presence.go", "r.silence.Hear(from, now, 3*beat)", "", waits},
+	{"waiting: the default is silent", "sdk/node.go", "slog.Default()", "slog.New(slog.DiscardHandler)", waits},
+	{"connections: anybody's key is the member's", "transport/ws/config.go", "if c.own != nil &&", "if c.own == nil &&", members},
+	{"connections: the scheme is not added", "transport/ws/conn.go", "transport.AddressURL(address)", "address", members},
+	{"connections: nobody says that nobody dials", "transport/ws/peer.go", "s.Err = errNoAddress", "", members},
+	{"state: no room is reserved", "sdk/node.go", "Reserve(wire.MaxSnapshot(", "Reserve(0 * wire.MaxSnapshot(", waits},
+	{"address: that of a listener can be dialed", "transport/address.go", "case ip.IsUnspecified():", "case ip.IsUnspecified() && false:",
+		places},
 	{"broker: a repeat is always due", "transport/internal/sealed/ring.go", "now.Sub(p.at) >= p.gap", "now.Sub(p.at) >= 0", brokers},
 	{"broker: repeats do not become rarer", "transport/internal/sealed/ring.go", "max(2*p.gap, r.repeatMin)",
 		"max(p.gap, r.repeatMin)", brokers},

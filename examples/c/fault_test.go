@@ -91,6 +91,8 @@ handle: -2: host: 77 is no open node
 cut 24 hos
 unread 24
 open 1
+short: -2: host: a model has 6 numbers, as spade_dim says, and there is room for 1
+nowhere: -2: host: a model has 6 numbers, as spade_dim says, and there is room for 0
 model: -1: no model yet: the node has made no release: `
 	if !strings.HasPrefix(said, want) {
 		t.Errorf("it prints\n%s\nwant\n%s", said, want)
@@ -190,8 +192,75 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// Three sensors learn what none of them is told.
+// installed returns a folder with the header, a library, and what pkg-config and CMake look for.
+func installed(t *testing.T, mode string) string {
+	t.Helper()
+	library, dir := native.library(t, mode), t.TempDir()
+	for to, from := range map[string]string{filepath.Base(library): library, "spade_edge.h": "spade_edge.h",
+		"spade_edge.pc": "spade_edge.pc", "spade_edge-config.cmake": "spade_edge-config.cmake"} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// pkg-config and CMake find header and library in any folder, the shared one and the archive.
+func TestFoundByBuildTools(t *testing.T) {
+	build := map[string]func(t *testing.T, mode, dir string) (program string){
+		"pkg-config": func(t *testing.T, mode, dir string) string {
+			program := filepath.Join(t.TempDir(), "sensor")
+			static := map[string]string{"c-archive": "--static"}[mode]
+			if err := quietly(exec.Command("sh", "-ec", `PKG_CONFIG_PATH="$1" && export PKG_CONFIG_PATH &&
+				"$3" -Wall -Wextra -Werror sensor/sensor.c $(pkg-config --cflags --libs $4 spade_edge) -lm -o "$2"`, "sh", dir, program,
+				native.compilerOf(t), static)); err != nil {
+				t.Fatal(err)
+			}
+			return program
+		},
+		"cmake": func(t *testing.T, _, dir string) string {
+			to, source := t.TempDir(), t.TempDir()
+			here, err := filepath.Abs("sensor/sensor.c")
+			if err == nil {
+				err = os.WriteFile(filepath.Join(source, "CMakeLists.txt"), []byte("cmake_minimum_required(VERSION 3.16)\nproject(sensor C)\n"+
+					"find_package(spade_edge CONFIG REQUIRED PATHS "+dir+" NO_DEFAULT_PATH)\nadd_executable(sensor "+here+")\n"+
+					"target_link_libraries(sensor spade_edge::spade_edge m)\n"), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{"-S", source, "-B", to}, {"--build", to}} {
+				if err := quietly(exec.Command("cmake", args...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return filepath.Join(to, "sensor")
+		},
+	}
+	for tool, build := range build {
+		for _, mode := range []string{"c-shared", "c-archive"} {
+			t.Run(tool+" "+mode, func(t *testing.T) {
+				need(t, tool)
+				dir := installed(t, mode)
+				t.Setenv("LD_LIBRARY_PATH", dir)
+				p := native.start(t, nil, build(t, mode, dir)) // without a node file: the library itself refuses that
+				if p.wait(t, 1); !strings.Contains(p.log.String(), "neither the path nor the text of a node file") {
+					t.Errorf("it says %q", &p.log)
+				}
+			})
+		}
+	}
+}
+
+// Three sensors learn what none of them is told, in a program of 60 lines.
 func TestSensor(t *testing.T) {
+	if text, err := os.ReadFile("sensor/sensor.c"); err != nil || strings.Count(string(text), "\n") > 60 {
+		t.Errorf("sensor.c has %d lines, want at most 60 (%v)", strings.Count(string(text), "\n"), err)
+	}
 	cc, library := native.compilerOf(t), native.library(t, "c-archive")
 	program := filepath.Join(scratch, "sensor")
 	build := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-I.", "sensor/sensor.c", library, "-lm", "-lpthread",

@@ -28,6 +28,7 @@ type node struct {
 	*host.Node
 	line C.uintptr_t
 	user C.uintptr_t // of line
+	told bool        // spade_lines was called: line may be NULL, for nobody
 	one  sync.Mutex  // held while line is called
 }
 
@@ -149,7 +150,7 @@ func spade_go_lines(handle C.int32_t, line, user C.uintptr_t) C.int32_t {
 		}
 		n.one.Lock()
 		defer n.one.Unlock()
-		n.line, n.user = line, user
+		n.line, n.user, n.told = line, user, true
 		return 0, nil
 	}))
 }
@@ -164,8 +165,11 @@ func spade_run(handle C.int32_t, flags C.uint32_t) C.int32_t {
 			return 0, err
 		}
 		o := host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Recover: flags&C.SPADE_RECOVER != 0}
-		if n.line != 0 {
+		switch {
+		case n.line != 0:
 			o.Lines = n.say
+		case n.told:
+			o.Lines = func(string) {}
 		}
 		return 0, n.Run(o)
 	}))
@@ -193,15 +197,23 @@ func spade_status(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
 //export spade_model
 func spade_model(handle C.int32_t, to *C.float, count C.size_t) C.int64_t {
 	return with(handle, func(n *node) (int64, error) {
+		if to == nil {
+			count = 0
+		}
+		if d := n.Dim(); uint64(count) < uint64(d) {
+			return 0, host.Usagef("a model has %d numbers, as spade_dim says, and there is room for %d", d, count)
+		}
 		x, err := n.Model()
 		if err != nil {
 			return 0, err
 		}
-		if to != nil && uint64(count) >= uint64(len(x)) {
-			copy(unsafe.Slice((*float32)(to), len(x)), x)
-		}
-		return int64(len(x)), nil
+		return int64(copy(unsafe.Slice((*float32)(to), len(x)), x)), nil
 	})
+}
+
+//export spade_dim
+func spade_dim(handle C.int32_t) C.int64_t {
+	return with(handle, func(n *node) (int64, error) { return int64(n.Dim()), nil })
 }
 
 //export spade_certificate

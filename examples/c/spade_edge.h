@@ -3,8 +3,8 @@
  * the neighbors, learns with them, and says what its releases have leaked.
  *
  *   int32_t node = spade_open("node.json", 500, loss, &data);
- *   if (node > 0 && spade_run(node, 0) == SPADE_DONE)
- *       spade_model(node, x, 20);
+ *   if (node > 0 && spade_run(node, 0) == SPADE_DONE && spade_model(node, x, 20) == 20)
+ *       use(x);
  *   spade_close(node);
  *
  * HANDLES. A node is a number above 0. It is never used twice in a process. Numbers that are no open node are refused.
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. It grows when a function changes; new functions leave it as it is. */
-#define SPADE_ABI 1
+#define SPADE_ABI 2
 
 /* What functions return. The numbers are the exit codes of the program spade-edge, below 0. */
 #define SPADE_DONE 0      /* the model is final */
@@ -88,7 +88,10 @@ int32_t spade_open(const char *node_file, size_t samples, spade_loss loss, void 
 int32_t spade_open_text(const char *node, size_t node_length, const char *fleet, size_t fleet_length,
                         const char *folder, size_t samples, spade_loss loss, void *user);
 
-/* spade_lines says who is told what happens; NULL for nobody. It is called before spade_run. Returns 0. */
+/*
+ * spade_lines says who is told what happens; NULL for nobody. It is called before spade_run. Returns 0. If it is not
+ * called, standard error gets the lines that say whom the node waits for, and why, more and more rarely.
+ */
 int32_t spade_lines(int32_t node, spade_line line, void *user);
 
 /* Flags of spade_run. */
@@ -114,10 +117,13 @@ int32_t spade_stop(int32_t node);
  */
 int64_t spade_status(int32_t node, char *text, size_t size);
 
+/* spade_dim returns how many numbers a model has, the d of the fleet. */
+int64_t spade_dim(int32_t node);
+
 /*
- * spade_model copies the node's last release into x, which has room for count numbers, and returns how many there are,
- * the d of the fleet. If there is no room for all it copies nothing. A node that has not run yet has the model that it
- * has kept; without any this is an error.
+ * spade_model copies the node's last release into x, which has room for count numbers, and returns how many it copied,
+ * the d of the fleet. Less room is an error, SPADE_USAGE. A node that has not run yet has the model that it has kept;
+ * without any this is an error.
  */
 int64_t spade_model(int32_t node, float *x, size_t count);
 

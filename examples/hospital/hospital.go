@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -73,24 +74,22 @@ func open(name, dir, python string) (*hospital, error) {
 // connect opens the connections of all hospitals, which have exchanged their public keys over a trusted channel. Each dials
 // those after it in the list, so city needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
+	file := &fleetfile.File{Fleet: fleet}
+	for _, h := range all {
+		keys := []ed25519.PublicKey{h.key.Public().(ed25519.PublicKey)}
+		file.Members = append(file.Members, fleetfile.Member{Name: h.name, Keys: keys})
+	}
 	for i, h := range slices.Backward(all) {
-		cfg := ws.Config{Name: h.name, Key: h.key, Hello: fleet.Hello(h.name), CheckHello: fleet.CheckHello(h.name)}
-		if i > 0 {
-			cfg.Listen = "127.0.0.1:0"
-		}
-		for _, peer := range all {
-			if peer == h {
-				continue
-			}
-			p := ws.Peer{Name: peer.name, Keys: []ed25519.PublicKey{peer.key.Public().(ed25519.PublicKey)}}
-			if peer.link != nil {
-				p.Addresses = []string{peer.link.Addr()}
-			}
-			cfg.Peers = append(cfg.Peers, p)
+		listen := "127.0.0.1:0"
+		if i == 0 {
+			listen = ""
 		}
 		var err error
-		if h.link, err = ws.New(cfg); err != nil {
+		if h.link, err = ws.New(ws.ConfigOf(file, h.name, h.key, listen)); err != nil {
 			return err
+		}
+		if i > 0 {
+			file.Members[i].Addresses = []string{h.link.Addr()}
 		}
 	}
 	return nil
@@ -112,7 +111,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := state.Open(h.path("state"), fleet.StateSize(h.name, patients.Samples()))
+	store, err := state.Open(h.path("state"))
 	if err != nil {
 		return err
 	}

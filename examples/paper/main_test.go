@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 )
 
 // TestUsage: wrong use is one clear error, and writes nothing.
@@ -31,5 +33,36 @@ func TestUsage(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			t.Errorf("%q: results were begun", c.args)
 		}
+	}
+}
+
+// The quick table has the paper's methods and the best form of SPADE-DFL, each cell with one fold a seed, and what is printed is the
+// first table of the report.
+func TestQuick(t *testing.T) {
+	cells := map[experiment.Job]int{}
+	methods := map[string]bool{}
+	for _, j := range experiment.Plan(commands["quick"], []string{"mnist", "alzheimers"}, 3) {
+		if inQuick(j) {
+			methods[j.Method] = true
+			j.Fold = 0
+			cells[j]++
+		}
+	}
+	const partitions, rivals, pooled, ours = 4, 5, 1, 2
+	if want := 2 * 3 * (partitions*(rivals+ours) + pooled); len(cells) != want || len(methods) != rivals+pooled+ours {
+		t.Errorf("%d runs of %v, want %d", len(cells), methods, want)
+	}
+	for j, n := range cells {
+		if n != 1 {
+			t.Errorf("%+v is made %d times", j, n)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "table.md")
+	if err := os.WriteFile(path, []byte("# T\n\nwords\n\n## A\n\n| a |\n\n## B\n\n| b |\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	if err := firstTable(path, &said); err != nil || !strings.HasPrefix(said.String(), "A\n\n| a |\n") || strings.Contains(said.String(), "| b |") {
+		t.Errorf("it prints %q, %v", said.String(), err)
 	}
 }

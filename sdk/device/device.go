@@ -61,11 +61,11 @@ type Device struct {
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
-	// Say, if not nil, is given lines for people, and Released every release, with what all releases so far have cost in
-	// zCDP. Neither is told anything of the node's own data. Both are called from several goroutines.
+	// Say is given lines for people; without it, slog.Default() is. Released, if not nil, is given every release, with what all
+	// releases so far have cost in zCDP. Neither is told anything of the node's own data. Several goroutines call both.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
-	Log      slog.Handler // of node and transport; nil for lines that Say is given
+	Log      slog.Handler // of node and transport; nil for the way of Say
 
 	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
 	Anyway  bool     // begin a run even if [plan.Hopeless] says that it is
@@ -139,6 +139,9 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
 	began := time.Now()
 	handler := d.Log
+	if d.Say == nil {
+		d.Say, handler = func(line string) { slog.Info(line) }, cmp.Or(handler, slog.Default().Handler())
+	}
 	if handler == nil {
 		handler = slog.NewTextHandler(lines{d}, nil)
 	}
@@ -157,7 +160,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		number := slices.Index(d.fleet.Members, d.File.Name)
 		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
 	}
-	if d.store, err = state.Open(d.File.State, d.fleet.StateSize(d.File.Name, cfg.Samples)); err != nil {
+	if d.store, err = state.Open(d.File.State); err != nil {
 		return nil, err
 	}
 	defer closing(d.store.Close)
@@ -268,9 +271,7 @@ func (d *Device) Method() sdk.Method { return d.fleet.Method.EndedAt(d.node.Stat
 
 // say tells people a line.
 func (d *Device) say(format string, args ...any) {
-	if d.Say != nil {
-		d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
-	}
+	d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 }
 
 // prefix stands in front of everything that is said about a run without privacy.
@@ -292,42 +293,19 @@ func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()
 	}
-	var missing []string
-	far := slices.Clone(neighbors) // whose keys are missing
-	for _, peer := range d.link.Peers() {
-		if !slices.Contains(neighbors, peer.Name) {
-			continue
-		}
-		far = slices.DeleteFunc(far, func(name string) bool { return name == peer.Name })
-		state := "not connected"
-		if peer.Connected {
-			state = "connected"
-		}
-		if !peer.Heard.IsZero() {
-			state += ", last heard " + peer.Heard.Format(time.RFC3339)
-		}
-		if peer.Err != nil && !peer.Connected {
-			state += ": " + peer.Err.Error()
-		}
-		missing = append(missing, fmt.Sprintf("%q (%s)", peer.Name, state))
-	}
-	for _, name := range far {
-		missing = append(missing, fmt.Sprintf("%q (no neighbor has passed on its key)", name))
-	}
-	if d.Recover && round == 0 && len(missing) > 0 {
-		d.say("taking over: waiting for %s", strings.Join(missing, ", "))
+	missing := transport.Ways(d.link, neighbors)
+	if d.Recover && round == 0 && len(neighbors) > 0 {
+		d.say("taking over: waiting for %s", missing)
 		return
 	}
 	m := d.Method()
-	d.say("after round %d of %d: waiting for %s", round, m.Last(), strings.Join(missing, ", "))
+	d.say("after round %d of %d: waiting for %s", round, m.Last(), missing)
 }
 
 // lines passes what a logger writes to Say, line by line.
 type lines struct{ d *Device }
 
 func (l lines) Write(b []byte) (int, error) {
-	if l.d.Say != nil {
-		l.d.Say(string(bytes.TrimRight(b, "\n")))
-	}
+	l.d.Say(string(bytes.TrimRight(b, "\n")))
 	return len(b), nil
 }

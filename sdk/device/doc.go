@@ -2,7 +2,9 @@
 //
 //	file, err := fleetfile.ReadNode("node.json")
 //	d, err := device.Load(file)
-//	d.Open = func(log *slog.Logger) (device.Link, error) { return ws.New(...) }
+//	d.Open = func(log *slog.Logger) (device.Link, error) {
+//		return ws.New(ws.ConfigOf(d.Fleet, file.Name, d.Key, file.Listen)) // or package nats or mqtt
+//	}
 //	outcome, err := d.Run(ctx)
 //
 // [Device.Run] loads the data or starts the oracle's program, locks the state folder and the ledger, opens the

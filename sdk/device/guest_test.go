@@ -1,6 +1,7 @@
 package device_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -34,6 +36,10 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 // before and after its run, and what the next device finds on disk, is the same.
 func TestGuest(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
+	var said bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
 	dir := t.TempDir()
 	key, err := fleetfile.CreateKey(filepath.Join(dir, "key"))
 	if err != nil {
@@ -87,6 +93,9 @@ func TestGuest(t *testing.T) {
 	}
 	if _, err := d.Run(t.Context()); err != nil || closed != 1 {
 		t.Fatal(err, closed)
+	}
+	if !strings.Contains(said.String(), `node \"a\" of run \"guest\"`) {
+		t.Errorf("without Say the program's own log has %q", said.String())
 	}
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		t.Error("a guest took the service manager's socket")

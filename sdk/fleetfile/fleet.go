@@ -20,7 +20,7 @@ import (
 
 // File is what a fleet file says.
 type File struct {
-	Fleet   *sdk.Fleet
+	*sdk.Fleet
 	Members []Member // in the order of Fleet.Members
 	X0File  string   // where Fleet.X0 is kept, relative to the file's folder; empty if the run starts at zero
 }

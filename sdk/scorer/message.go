@@ -82,10 +82,15 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	return a, fmt.Errorf("says %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
+// Said is why a program has no loss for a query, in its own words, such as a traceback of several lines. Error quotes them.
+type Said struct{ Text string }
+
+func (s Said) Error() string { return fmt.Sprintf("has no loss: %q", s.Text) }
+
 // why says why an answer has no loss to build on; nil if it has.
 func (a *answer) why() error {
 	if a.Error != nil {
-		return fmt.Errorf("has no loss: %q", *a.Error)
+		return Said{*a.Error}
 	}
 	return a.Loss.why()
 }

@@ -7,7 +7,7 @@ import (
 
 // What a disk does for a private round: line, state, mark.
 func BenchmarkRound(b *testing.B) {
-	dir, err := Open(filepath.Join(b.TempDir(), "state"), 1<<12)
+	dir, err := sized(Open(filepath.Join(b.TempDir(), "state")))(1 << 12)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func TestLyingSync(t *testing.T) {
 					files[name] = b
 				}
 			}
-			s, err := openOn(newSimDisk(files), "sim", testLimit)
+			s, err := sized(openOn(newSimDisk(files), "sim"))(testLimit)
 			switch {
 			case err == nil && s.newest != 5:
 				t.Fatalf("slot-0 of step %d and slot-1 of step %d with the log of round 5 were opened as round %d", e0, e1,
@@ -192,7 +192,7 @@ func TestEveryStepFails(t *testing.T) {
 				}
 				return nil
 			}
-			s, err := openOn(d, "sim", testLimit)
+			s, err := sized(openOn(d, "sim"))(testLimit)
 			if at < opening {
 				if !errors.Is(err, reason) {
 					t.Fatalf("%s of %q failed with %v, and opening returned %v", failed.kind, failed.name, reason, err)
@@ -239,10 +239,10 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) {
+		if _, err := sized(openOn(d, "sim"))(room / 2); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("after %d rounds a store too large for the disk: %v", n, err)
 		}
-		if got, want := len(d.files["slot-1"]), len(files["slot-1"]); got != want {
+		if got, want := len(d.files["slot-1"]), max(slotOverhead, len(files["slot-1"])); got != want {
 			t.Errorf("the slot that found no room was left with %d bytes instead of %d", got, want)
 		}
 		d.files = newSimDisk(files).files
@@ -254,8 +254,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := openOn(d, "sim", room/2); !errors.Is(err, syscall.ENOSPC) ||
-			len(d.files["slot-0"]) != len(files["slot-0"]) {
+		if _, err := sized(openOn(d, "sim"))(room / 2); !errors.Is(err, syscall.ENOSPC) ||
+			len(d.files["slot-0"]) != max(slotOverhead, len(files["slot-0"])) {
 			t.Fatalf("after %d rounds, room that was promised and not there: %v", n, err)
 		}
 		d.fault = nil
@@ -281,7 +281,7 @@ func TestEveryByteRots(t *testing.T) {
 			for _, mask := range []byte{0x01, 0x80, 0xff} {
 				d := newSimDisk(files)
 				d.files[name][at] ^= mask
-				s, err := openOn(d, "sim", testLimit)
+				s, err := sized(openOn(d, "sim"))(testLimit)
 				want := []int{4, 3}
 				switch {
 				case name == "slot-0" && at < used:
@@ -318,7 +318,7 @@ func TestUnreadableSector(t *testing.T) {
 		}
 	}
 	for bad, want := range map[string]string{"slot-1": "", "slot-0": ErrRollback.Error(), logName: logName} {
-		s, err := openOn(badDisk{d, bad}, "sim", testLimit)
+		s, err := sized(openOn(badDisk{d, bad}, "sim"))(testLimit)
 		if want == "" {
 			if err != nil || len(s.Remarks()) != 1 || !strings.Contains(s.Remarks()[0], "input/output") {
 				t.Errorf("%s: %v", bad, err)

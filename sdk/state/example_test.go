@@ -21,7 +21,7 @@ func ExampleOpen() {
 	defer os.RemoveAll(tmp)
 	dir := filepath.Join(tmp, "state")
 
-	store, err := state.Open(dir, 1024)
+	store, err := state.Open(dir)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +35,7 @@ func ExampleOpen() {
 	}
 	store.Close()
 
-	store, err = state.Open(dir, 1024)
+	store, err = state.Open(dir)
 	if err != nil {
 		fmt.Println(err)
 		return

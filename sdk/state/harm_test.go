@@ -146,7 +146,7 @@ func TestHarm(t *testing.T) {
 			if got := files(t, dir); got != before {
 				t.Fatal("Inspect changed something")
 			}
-			d, err := Open(dir, 10*testLimit)
+			d, err := sized(Open(dir))(10 * testLimit)
 			said := fmt.Sprint(err)
 			if err == nil {
 				defer d.Close()

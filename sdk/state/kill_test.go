@@ -29,7 +29,7 @@ const killedLength = 2 << 20
 // saveUntilKilled is the process that TestKill kills: it saves round after round in a directory, and tells of each save
 // that has returned.
 func saveUntilKilled(dir string) error {
-	d, err := Open(dir, killedLength)
+	d, err := sized(Open(dir))(killedLength)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func TestKill(t *testing.T) {
 	newest, torn, ahead := 0, 0, 0
 	for range kills {
 		told := runAndKill(t, dir, &chance)
-		d, err := Open(dir, killedLength)
+		d, err := sized(Open(dir))(killedLength)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ type simNode struct {
 // openNode opens both as a process does at its start.
 func openNode(d *simDisk) (n simNode, err error) {
 	n.ledger = &Ledger{path: simLedger, file: simFile{d, simLedger}, marks: simFile{d, simMark}}
-	if n.dir, err = openOn(d, "sim", testLimit); err == nil {
+	if n.dir, err = sized(openOn(d, "sim"))(testLimit); err == nil {
 		m, errMark := parseMark(d.files[simMark])
 		err = n.ledger.recover(m, errMark)
 	}

@@ -14,7 +14,7 @@ func TestLooseModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	open := func() error {
-		d, err := Open(dir, 100)
+		d, err := sized(Open(dir))(100)
 		if err == nil {
 			err = d.Close()
 		}

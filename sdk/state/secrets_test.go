@@ -16,7 +16,7 @@ import (
 // not what is in it, by Inspect as well; and in the end nothing is left, of a write that was cut short neither.
 func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	dir := t.TempDir()
-	d, err := Open(dir, 100)
+	d, err := sized(Open(dir))(100)
 	if err != nil {
 		t.Fatal(err)
 	}

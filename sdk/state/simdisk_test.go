@@ -139,9 +139,22 @@ func record(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
+// sized reserves room in a store that has been opened.
+func sized(d *Dir, err error) func(size int) (*Dir, error) {
+	return func(size int) (*Dir, error) {
+		if err == nil {
+			err = d.Reserve(size)
+		}
+		if err != nil && d != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		return d, err
+	}
+}
+
 func simOpen(t *testing.T, d *simDisk) *Dir {
 	t.Helper()
-	s, err := openOn(d, "sim", testLimit)
+	s, err := sized(openOn(d, "sim"))(testLimit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package ws
 import (
 	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -91,5 +92,77 @@ func TestConfigFaultsOfTheNode(t *testing.T) {
 			}
 			tr.Close()
 		}
+	}
+}
+
+// two is a fleet of a and b. Only the first has an address.
+type two struct{ at string }
+
+func (f two) Peers(member string) []Peer {
+	if member == "b" {
+		p := peerOf("a", "a")
+		p.Addresses = []string{f.at}
+		return []Peer{p}
+	}
+	return []Peer{peerOf("b", "b")}
+}
+
+func (two) SigningKeys(member string) []ed25519.PublicKey {
+	return []ed25519.PublicKey{publicOf(member + "-retired"), publicOf(member)}
+}
+
+func (two) MaxFrame() int { return 1000 }
+func (two) Hello(member string) func(string) []byte {
+	return func(peer string) []byte { return []byte(member + peer) }
+}
+func (two) CheckHello(member string) func(string, []byte) error {
+	return func(peer string, hello []byte) error {
+		if string(hello) != peer+member {
+			return errors.New("another fleet")
+		}
+		return nil
+	}
+}
+
+// A fleet and a key are all that a connection needs, with an address without a scheme. Somebody else's key is refused at once.
+func TestConfigOfAFleet(t *testing.T) {
+	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	f := two{strings.Trim(strings.TrimPrefix(a.Addr(), "wss:"), "/")}
+	if _, err := New(ConfigOf(f, "b", keyOf("a-retired"), "")); err == nil ||
+		!strings.Contains(err.Error(), "Key is "+transport.FormatKey(publicOf("a-retired"))+", which is not one of the fleet's 2 keys of \"b\"") {
+		t.Errorf("the key of another member: %v", err)
+	}
+	b, err := New(ConfigOf(f, "b", keyOf("b"), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	frame := []byte("good morning")
+	node{Transport: b}.send(t, "a", frame)
+	node{Transport: a}.expect(t, "b", frame)
+	if a.MaxFrame() != 1000 {
+		t.Errorf("MaxFrame is %d, want the fleet's", a.MaxFrame())
+	}
+	for _, p := range a.Peers() {
+		if p.How != "accepted" || p.Where == "" {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// A peer without an address that has not dialed says so: nobody will dial it.
+func TestNoAddressIsSaid(t *testing.T) {
+	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if got, want := transport.Ways(a, []string{"b", "c"}), `"b" (not connected: it has no address, and has not dialed), "c" (no neighbor has `+
+		`passed on its key)`; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

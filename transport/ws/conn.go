@@ -102,8 +102,8 @@ func newConn(ws *websocket.Conn, l link, dialed string, maxFrame int) (*conn, er
 	return c, nil
 }
 
-func clientConn(l link, url string, maxFrame int) (*conn, error) {
-	ws, _, err := websocket.Dial(context.Background(), url, &websocket.DialOptions{
+func clientConn(l link, address string, maxFrame int) (*conn, error) {
+	ws, _, err := websocket.Dial(context.Background(), transport.AddressURL(address), &websocket.DialOptions{
 		HTTPClient:      &http.Client{Transport: upgrade{l.secure}},
 		Subprotocols:    []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled,
@@ -111,7 +111,7 @@ func clientConn(l link, url string, maxFrame int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(ws, l, url, maxFrame)
+	return newConn(ws, l, address, maxFrame)
 }
 
 func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {

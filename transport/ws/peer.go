@@ -97,28 +97,28 @@ func (p *peer) dequeue(handedOut bool) {
 func (t *Transport) Peers() []transport.PeerStatus {
 	var all []transport.PeerStatus
 	for _, p := range t.sorted {
-		p.mu.Lock()
-		s := p.status
-		p.mu.Unlock()
-		s.Sent, s.Received = p.traffic.sent.Load(), p.traffic.received.Load()
-		all = append(all, s)
+		all = append(all, p.now())
 	}
 	return all
 }
 
-// state describes a peer for an error message.
-func (p *peer) state() string {
+var errNoAddress = errors.New("it has no address, and has not dialed")
+
+func (p *peer) now() transport.PeerStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.status.Connected:
-		return "connected"
-	case p.status.Err != nil:
-		return "not connected (" + p.status.Err.Error() + ")"
-	case len(p.config.Load().Addresses) == 0:
-		return "not connected (it has no address, and has not dialed)"
+	s := p.status
+	if !s.Connected && s.Err == nil && len(p.config.Load().Addresses) == 0 {
+		s.Err = errNoAddress
 	}
-	return "not connected"
+	s.Sent, s.Received = p.traffic.sent.Load(), p.traffic.received.Load()
+	return s
+}
+
+// state describes a peer for an error message.
+func (p *peer) state() string {
+	s := p.now()
+	return s.State()
 }
 
 // connected notes that frames can flow.

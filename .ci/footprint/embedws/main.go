@@ -36,7 +36,7 @@ func run(address, dir string) error {
 		return err
 	}
 	defer tr.Close()
-	store, err := state.Open(dir, fleet.StateSize("a", 10))
+	store, err := state.Open(dir)
 	if err != nil {
 		return err
 	}

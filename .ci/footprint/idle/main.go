@@ -13,7 +13,6 @@ import (
 	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // node files may have a built-in model
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -40,16 +39,13 @@ func run(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := state.Open(file.State, fleet.Fleet.StateSize(file.Name, samples))
+	store, err := state.Open(file.State)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	f := fleet.Fleet
-	tr, err := ws.New(ws.Config{
-		Name: file.Name, Key: key, Listen: file.Listen, Peers: fleet.Peers(file.Name), MaxFrame: wire.MaxFrame(f.Dim),
-		Hello: f.Hello(file.Name), CheckHello: f.CheckHello(file.Name),
-	})
+	tr, err := ws.New(ws.ConfigOf(fleet, file.Name, key, file.Listen))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -91,7 +90,7 @@ func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node)
 	}
 	in := &insider{key: key, file: file, name: name, over: make(chan struct{}),
 		lives: map[string]uint64{}, seen: map[string]map[int]map[string]bool{}, last: map[string]signed.Statement{}}
-	if in.tr, err = ws.New(node.LinkConfig(self, file, key)); err != nil {
+	if in.tr, err = ws.New(ws.ConfigOf(file, self.Name, key, self.Listen)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.tr.Close() })
@@ -116,7 +115,7 @@ func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(
 	cfg := sdk.Config{Fleet: file.Fleet, Name: name, Samples: own.Samples, Oracle: own.Oracle, Transport: in, Key: in.key, Keys: file.SigningKeys,
 		ResendAfter: self.ResendAfter, Linger: 20 * time.Second}
 	if memory {
-		store, err := state.Open(self.State, file.Fleet.StateSize(name, own.Samples))
+		store, err := state.Open(self.State)
 		if err != nil {
 			t.Fatal(err)
 		}

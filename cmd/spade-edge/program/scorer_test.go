@@ -107,3 +107,19 @@ func TestHangupWhileStarting(t *testing.T) {
 	}
 	p.log.await(t, "the fleet file is read again")
 }
+
+// What a program says of a loss that it does not have stands first, line by line, and then what the node did about it. What could
+// steer a terminal is escaped.
+func TestScorerSpeaksFirst(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
+	file := tr.talker(t, hello6+`while read -r line; do id=${line#*:}; printf '{"id":%s,%s}\n' "${id%%,*}" `+
+		`'"error":"Traceback:\n  line 7\u001b[2J\nKeyError: age\n"'; done`, "")
+	code, _, log := call("run", file)
+	_, log, _ = strings.Cut(log, "Traceback")
+	const first = ":\n  line 7\\x1b[2J\nKeyError: age\nspade-edge run: "
+	if code != cli.ExitFailed || !strings.HasPrefix(log, first) || !strings.HasSuffix(strings.TrimSpace(log), `has no loss: "KeyError: age"`) ||
+		strings.Contains(log, `\n`) {
+		t.Errorf("exit code %d, after Traceback it says\n%s", code, log)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -28,7 +27,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ws.New(node.LinkConfig(&fleetfile.Node{Name: "b", Listen: tr.place(1)}, tr.file, key))
+	b, err := ws.New(ws.ConfigOf(tr.file, "b", key, tr.place(1)))
 	if err != nil {
 		t.Fatal(err)
 	}

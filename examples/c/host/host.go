@@ -7,10 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -20,7 +25,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -110,11 +114,9 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 		d.Source.Window, d.Source.Close = sdk.Window(d.Fleet.Fleet.Dim), loss.Close
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) {
-		f := d.Fleet.Fleet
-		return ws.New(ws.Config{
-			Name: file.Name, Key: d.Key, Listen: file.Listen, Peers: d.Fleet.Peers(file.Name), MaxFrame: wire.MaxFrame(f.Dim),
-			Hello: f.Hello(file.Name), CheckHello: f.CheckHello(file.Name), Proxy: d.Proxy, Logger: log,
-		})
+		link := ws.ConfigOf(d.Fleet, file.Name, d.Key, file.Listen)
+		link.Proxy, link.Logger = d.Proxy, log
+		return ws.New(link)
 	}
 	n := &Node{device: d}
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -135,7 +137,7 @@ func (n *Node) Ready() error {
 type Options struct {
 	Anyway  bool              // begin even if the forecast is that the run will gain next to nothing
 	Recover bool              // with an empty state folder, take the place of a lost device
-	Lines   func(line string) // if not nil, is told what happens, from several goroutines
+	Lines   func(line string) // is told what happens, from several goroutines; nil for Warnings
 }
 
 // Run takes the node through all rounds that are left. It runs once.
@@ -143,9 +145,27 @@ func (n *Node) Run(o Options) error {
 	if n.ran.Swap(true) {
 		return errRan
 	}
+	if o.Lines == nil {
+		o.Lines = Warnings(os.Stderr)
+	}
 	n.device.Anyway, n.device.Recover, n.device.Say = o.Anyway, o.Recover, o.Lines
 	_, err := n.device.Run(n.ctx)
 	return err
+}
+
+// Warnings prints the lines that say whom a node waits for, and why: one at once, then 5 seconds later at the earliest, and each
+// time that distance doubles, up to an hour.
+func Warnings(to io.Writer) func(line string) {
+	var mu sync.Mutex
+	next, every := time.Time{}, 5*time.Second
+	return func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); strings.Contains(line, "waiting for ") && !now.Before(next) {
+			next, every = now.Add(every), min(2*every, time.Hour)
+			fmt.Fprintln(to, "spade_edge:", line)
+		}
+	}
 }
 
 // Stop ends the run, or the one that is yet to come, as soon as the loss has returned. The node can be opened again to
@@ -160,6 +180,9 @@ func (n *Node) Status() ([]byte, error) {
 	}
 	return json.Marshal(st)
 }
+
+// Dim returns how many numbers a model has.
+func (n *Node) Dim() int { return n.device.Fleet.Dim }
 
 // Model returns a copy of the node's last release.
 func (n *Node) Model() ([]float32, error) { return n.device.Model() }

@@ -25,6 +25,10 @@ static double loss(const float *w, size_t d, size_t sample, void *user) {
 	return log1p(exp(r->fails ? -z : z));
 }
 
+static void say(const char *line, void *user) {
+	fprintf(stderr, "%s: %s\n", (const char *)user, line);
+}
+
 int main(int argc, char **argv) {
 	struct reading own[READINGS];
 	float w[DIM];
@@ -36,7 +40,7 @@ int main(int argc, char **argv) {
 		own[i].fails = own[i].x[0] + own[i].x[1] > 0.5F * own[i].x[2];
 	}
 	int32_t node = spade_open(argc == 2 ? argv[1] : NULL, READINGS, loss, own);
-	if (node < 0 || spade_run(node, 0) != SPADE_DONE || spade_model(node, w, DIM) != DIM) {
+	if (node < 0 || spade_lines(node, say, argv[0]) < 0 || spade_run(node, 0) != SPADE_DONE || spade_model(node, w, DIM) != DIM) {
 		spade_error(text, sizeof text);
 		fprintf(stderr, "sensor: %s\n", text);
 		return 1;

@@ -198,7 +198,7 @@ static int cycles(const char *path, int times) {
 // errors does everything that is wrong.
 static int errors(const char *path) {
 	char text[64], tiny[4] = "???";
-	float x[1];
+	float x[1], model[MOST];
 	printf("empty %lld\n", (long long)spade_error(text, sizeof text));
 	say_error("null", spade_open(NULL, 1, loss, NULL));
 	say_error("no file", spade_open("/nonexistent/node.json", 1, loss, NULL));
@@ -210,7 +210,7 @@ static int errors(const char *path) {
 	int32_t handles[] = {0, -1, 1, 2147483647, -2147483647 - 1};
 	for (size_t i = 0; i < sizeof handles / sizeof *handles; i++) {
 		int32_t h = handles[i];
-		if (spade_run(h, 0) != SPADE_USAGE || spade_stop(h) != SPADE_USAGE || spade_close(h) != SPADE_USAGE ||
+		if (spade_run(h, 0) != SPADE_USAGE || spade_stop(h) != SPADE_USAGE || spade_dim(h) != SPADE_USAGE || spade_close(h) != SPADE_USAGE ||
 		    spade_status(h, NULL, 0) != SPADE_USAGE || spade_model(h, x, 1) != SPADE_USAGE ||
 		    spade_certificate(h, text, sizeof text) != SPADE_USAGE || spade_lines(h, line, NULL) != SPADE_USAGE)
 			abort();
@@ -224,7 +224,9 @@ static int errors(const char *path) {
 	printf("open %d\n", n > 0);
 	if (n <= 0)
 		return 1;
-	say_error("model", spade_model(n, x, 1));
+	say_error("short", spade_model(n, x, 1));
+	say_error("nowhere", spade_model(n, NULL, 99));
+	say_error("model", spade_model(n, model, sizeof model / sizeof *model));
 	say_error("certificate", spade_certificate(n, text, sizeof text));
 	say_error("flags", spade_run(n, 64));
 	int64_t length = spade_status(n, NULL, 0);
@@ -283,7 +285,8 @@ int main(int argc, char **argv) {
 		int64_t d = spade_model(node, x, MOST);
 		if (is("nan") || is("infinite"))
 			printf("model %lld\n", (long long)d);
-		if (code != SPADE_DONE || d <= 0 || spade_model(node, x, (size_t)d - 1) != d)
+		if (code != SPADE_DONE || d <= 0 || spade_dim(node) != d ||
+		    spade_model(node, x, (size_t)d - 1) != SPADE_USAGE)
 			return 93;
 		taken();
 		printf("done nested %d signals %d asked %d\n", nested, signals == asked && asked > 0, asked > 0);

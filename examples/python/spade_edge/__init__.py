@@ -4,6 +4,7 @@
   Node        starts and watches a node that a node file describes
   Fleet       makes and runs a fleet for a trial on this machine
   LocalNode   a node in this process, through the C library
+  wrap        makes such a program of a model of scikit-learn, PyTorch or numpy; trial runs a fleet of them on this machine
   load_model  applies a model file, as "spade-edge predict" does
 
 scorer and load_model need numpy alone. Node and Fleet start the program spade-edge, which is found in the environment
@@ -11,7 +12,9 @@ variable SPADE_EDGE or on the PATH. LocalNode loads libspade_edge.so of examples
 """
 from .library import LocalNode
 from .model import Model, load_model
-from .process import Fleet, Node, SpadeEdgeError
+from .process import Fleet, Node, ScorerError, SpadeEdgeError
 from .scorer import Scorer, scorer
+from .wrap import Wrapped, trial, wrap
 
-__all__ = ["Fleet", "LocalNode", "Model", "Node", "Scorer", "SpadeEdgeError", "load_model", "scorer"]
+__all__ = ["Fleet", "LocalNode", "Model", "Node", "Scorer", "ScorerError", "SpadeEdgeError", "Wrapped", "load_model", "scorer",
+           "trial", "wrap"]

@@ -1,9 +1,11 @@
 """A node inside of this process, through the C library of examples/c (spade_edge.h has the contract of each function)."""
 import ctypes
 import json
+import logging
 import math
 import os
 import threading
+import time
 import traceback
 
 import numpy as np
@@ -12,7 +14,7 @@ from .process import SpadeEdgeError
 
 _LOSS = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(ctypes.c_float), ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)
 _LINE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
-_ABI = 1
+_ABI = 2
 _STOPPED = -5
 _library = None
 
@@ -33,7 +35,7 @@ def _load():
             ("open", node, [ctypes.c_char_p, ctypes.c_size_t, _LOSS, ctypes.c_void_p]),
             ("lines", node, [node, _LINE, ctypes.c_void_p]), ("run", node, [node, ctypes.c_uint32]), ("stop", node, [node]),
             ("close", node, [node]), ("status", ctypes.c_int64, text), ("certificate", ctypes.c_int64, text),
-            ("model", ctypes.c_int64, [node, ctypes.c_void_p, ctypes.c_size_t]), ("error", ctypes.c_int64, text[1:]),
+            ("model", ctypes.c_int64, [node, ctypes.c_void_p, ctypes.c_size_t]), ("dim", ctypes.c_int64, [node]), ("error", ctypes.c_int64, text[1:]),
         ):
             function = getattr(lib, "spade_" + name)
             function.restype, function.argtypes = result, args
@@ -41,12 +43,27 @@ def _load():
     return _library
 
 
+def _logged():
+    """What lines of a node become by default: see LocalNode."""
+    log, again = logging.getLogger("spade_edge"), [0.0, 5.0]  # the next warning, and seconds until the one after it
+
+    def on_line(line):
+        if "waiting for " in line and time.monotonic() >= again[0]:
+            again[:] = time.monotonic() + again[1], min(2 * again[1], 3600)
+            log.warning(line)
+        else:
+            log.info(line)
+
+    return on_line
+
+
 class LocalNode:
     """A node that a node file describes, in this process. Use it in one process only, and not in a child after fork.
 
     loss(x, sample) returns the loss of a sample, 0 to samples-1, at the float32 array x, which is a view that is gone after
-    the call. One that raises has none: the node asks again, and failure is the newest traceback. Without a loss the node
-    learns from its file's oracle. on_line is called with each line the node says, in another thread.
+    the call. One that raises has none: the node asks again, and failure is the newest exception. Without a loss the node
+    learns from its file's oracle. on_line is called with each line the node says, in another thread; without it those that
+    say whom the node waits for are warnings of the logger "spade_edge", more and more rarely, and the others information.
     """
 
     def __init__(self, file, loss=None, samples=0, on_line=None):
@@ -57,12 +74,15 @@ class LocalNode:
                 view = np.ctypeslib.as_array(x, (d,))
                 view.setflags(write=False)
                 return loss(view, sample)
-            except BaseException:  # nothing may leave a callback
-                self.failure = traceback.format_exc()
+            except BaseException as error:  # nothing may leave a callback
+                # Without the frames' variables: views of memory that is gone after the call.
+                self.failure = error.with_traceback(error.__traceback__.tb_next)
+                traceback.clear_frames(self.failure.__traceback__)
                 return math.nan
 
         self._loss = _LOSS(asked) if loss else _LOSS()
-        self._line = _LINE(lambda line, _: on_line(line.decode()) if on_line else None)
+        on_line = on_line or _logged()
+        self._line = _LINE(lambda line, _: on_line(line.decode()))
         self._handle = self._checked("open", self._lib.spade_open(os.fsencode(file), samples if loss else 0, self._loss, None))
         self._checked("lines", self._lib.spade_lines(self._handle, self._line, None))
 
@@ -82,8 +102,6 @@ class LocalNode:
             try:
                 outcome.append(code == _STOPPED or self._checked("run", code))
             except SpadeEdgeError as error:
-                if self.failure:
-                    error.args = (f"{error}\nthe newest loss that failed:\n{self.failure}",)
                 outcome.append(error)
             outcome.append(code)
 
@@ -97,7 +115,7 @@ class LocalNode:
                 thread.join()
                 raise
         if isinstance(outcome[0], SpadeEdgeError):
-            raise outcome[0]
+            raise outcome[0] from self.failure
         return outcome[1] == 0
 
     def stop(self):
@@ -123,7 +141,7 @@ class LocalNode:
 
     def model(self):
         """The last release, a float32 array."""
-        x = np.empty(self._checked("model", self._lib.spade_model(self._handle, None, 0)), "f4")
+        x = np.empty(self._checked("model", self._lib.spade_dim(self._handle)), "f4")
         self._checked("model", self._lib.spade_model(self._handle, x.ctypes.data, x.size))
         return x
 

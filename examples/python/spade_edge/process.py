@@ -21,6 +21,10 @@ class SpadeEdgeError(Exception):
         self.code, self.text = code, text
 
 
+class ScorerError(Exception):
+    """Why a scorer has no loss, in its own words: its traceback. It is the cause of the SpadeEdgeError that it led to."""
+
+
 def program():
     """The path of the program spade-edge."""
     found = os.environ.get("SPADE_EDGE") or shutil.which("spade-edge")
@@ -82,7 +86,9 @@ class Node:
             raise RuntimeError(f"{self.file} was not started")
         code = self._process.wait(timeout)
         if code:
-            raise SpadeEdgeError("run", code, self._said())
+            said = self._said()
+            cause = [e["msg"] for e in self.events if e["level"] == "ERROR" and e["msg"].startswith("Traceback ")]
+            raise SpadeEdgeError("run", code, said) from (ScorerError("\n" + cause[-1]) if cause else None)
         if self._outcome is None:
             self._reader.join()
             self._out.seek(0)
@@ -93,7 +99,7 @@ class Node:
     def _said(self):
         """What the node has said last."""
         self._reader.join()
-        return "\n".join(str(e["msg"]) + "".join(f", {k} {v}" for k, v in e.items() if k not in ("time", "level", "msg"))
+        return "\n".join(str(e["msg"]) + "".join(f", {k} {v}" for k, v in e.items() if k not in ("time", "level", "msg", "run", "node"))
                          for e in list(self.events)[-5:])
 
     def stop(self, timeout=30):

@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import traceback
 import unittest
 
 import numpy as np
@@ -102,11 +103,25 @@ class LocalNodes(unittest.TestCase):
         self.assertEqual(caught.exception.code, 2)
         with self.fleet("bad", "a", "b") as fleet:
             node = LocalNode(fleet.nodes["a"].file, lambda x, h: 1 / 0, 50)
-            with self.assertRaisesRegex(SpadeEdgeError, "ZeroDivisionError"):
+            with self.assertRaises(SpadeEdgeError) as caught:
                 node.run()
+            self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+            said = "".join(traceback.format_exception(caught.exception))
+            self.assertLess(said.index("ZeroDivisionError: division by zero"), said.index("spade-edge run: exit code 1"))
             node.close()
             with self.assertRaises(SpadeEdgeError):
                 node.status()
+
+    def test_waiting_is_said(self):
+        """A node that waits says for whom and why, without being asked, and rarely."""
+        with self.fleet("alone", "a", "b") as fleet:
+            with LocalNode(fleet.nodes["a"].file, losses("a"), 50) as node, self.assertLogs("spade_edge", "WARNING") as said:
+                stopper = threading.Timer(8, node.stop)
+                stopper.start()
+                node.run()
+            self.assertEqual(len(said.output), 1, said.output)
+            self.assertIn('waiting for "b" (not connected: ', said.output[0])
+            self.assertIn("connection refused", said.output[0])
 
     def test_interrupt(self):
         """Ctrl-C ends run, and the node goes on later."""

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 
 import numpy as np
@@ -62,6 +63,11 @@ class Processes(unittest.TestCase):
                 fleet.wait(timeout=120)
             self.assertEqual(caught.exception.code, 1)
             self.assertIn("row 7 has no label", str(caught.exception))
+            said = "".join(traceback.format_exception(caught.exception))
+            cause, effect = said.index("\nValueError: row 7 has no label\n"), said.index("spade-edge run: exit code 1")
+            self.assertLess(cause, effect)
+            self.assertIn('line 18, in loss\n    raise ValueError("row 7 has no label")', said[:cause])
+            self.assertNotIn("\\n", said)
             self.assertTrue(any("row 7 has no label" in s.get("failure", "") for s in fleet.status().values()))
         os.rename(os.path.join(self.folder.name, "study"), os.path.join(self.folder.name, "old"))
         settings = dict(dim=3, samples=50, graph="complete", rounds=20000, epsilon=1000)

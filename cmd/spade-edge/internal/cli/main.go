@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -210,7 +212,13 @@ func ExitCode(err error, call string, log io.Writer) int {
 	if code == ExitUsage && told.error == nil {
 		hint = fmt.Sprintf("\n(%s -h explains)", call)
 	}
-	fmt.Fprintf(log, "%s: %s%s\n", call, printable(err.Error()), hint)
+	text := err.Error()
+	if said := (scorer.Said{}); errors.As(err, &said) { // what the program said comes first, line by line
+		whole := strings.TrimSpace(said.Text)
+		text = strings.ReplaceAll(text, strconv.Quote(said.Text), strconv.Quote(whole[strings.LastIndexByte(whole, '\n')+1:]))
+		fmt.Fprintf(log, "%s\n", printable(whole))
+	}
+	fmt.Fprintf(log, "%s: %s%s\n", call, printable(text), hint)
 	return code
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -227,7 +226,7 @@ func (d *demo) listen() error {
 		d.file.Members = append(d.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
 	}
 	for i, name := range d.Fleet.Members {
-		tr, err := ws.New(node.LinkConfig(&fleetfile.Node{Name: name, Listen: "127.0.0.1:0"}, d.file, d.keys[i]))
+		tr, err := ws.New(ws.ConfigOf(d.file, name, d.keys[i], "127.0.0.1:0"))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -26,7 +25,7 @@ var Websockets = &cli.Program{
 		return nil
 	},
 	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
-		link := LinkConfig(d.File, d.Fleet, d.Key)
+		link := ws.ConfigOf(d.Fleet, d.File.Name, d.Key, d.File.Listen)
 		link.Proxy, link.Logger = d.Proxy, log
 		return ws.New(link)
 	},
@@ -35,7 +34,7 @@ var Websockets = &cli.Program{
 
 // askNeighbors connects to every neighbor that has an address; with every, first to the first addresses of all, and so on.
 func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []cli.Answer) {
-	link := LinkConfig(d.File, d.Fleet, d.Key)
+	link := ws.ConfigOf(d.Fleet, d.File.Name, d.Key, d.File.Listen)
 	link.Proxy = d.Proxy
 	if !every {
 		return probe(ctx, link, patience)
@@ -82,13 +81,4 @@ func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []c
 		all = append(all, to)
 	}
 	return all
-}
-
-// LinkConfig returns what a node needs to connect to its neighbors.
-func LinkConfig(node *fleetfile.Node, fleet *fleetfile.File, key []byte) ws.Config {
-	f := fleet.Fleet
-	return ws.Config{
-		Name: node.Name, Key: key, Listen: node.Listen, Peers: fleet.Peers(node.Name), MaxFrame: wire.MaxFrame(f.Dim),
-		Hello: f.Hello(node.Name), CheckHello: f.CheckHello(node.Name),
-	}
 }

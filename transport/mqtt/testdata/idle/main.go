@@ -38,7 +38,7 @@ func run(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := state.Open(file.State, fleet.Fleet.StateSize(file.Name, samples))
+	store, err := state.Open(file.State)
 	if err != nil {
 		return err
 	}
