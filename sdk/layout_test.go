@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"sdk/graph":    {"sdk/regular", "zoest/vec", "zoest/rng"},
 	"sdk/unit":     {},
 	"sdk/losses":   {"zoest"},
+	"sdk/adapter":  {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
 	"sdk/plan":     {"dpmech", "sdk", "sdk/admm", "sdk/graph", "sdk/state", "sdk/unit", "zoest", "zoest/setting"},
 	"sdk/task":     {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
 	"sdk/scorer":   {"dpmech", "zoest"},
