@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
@@ -37,6 +38,10 @@ type Fleet struct {
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil for nobody
 	Task json.RawMessage `json:"task,omitempty"` // what is learned: an opaque JSON object of at most 8 MiB, or nil
+
+	// Adapter says how the parameters of a model follow from the Dim numbers that the members train, which are then all that
+	// travels; nil if the numbers are the parameters.
+	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
 // maxTask bounds a task, in bytes.
@@ -126,6 +131,14 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
+// Params returns the number of the model's parameters: Dim, or what Adapter makes of it.
+func (f *Fleet) Params() int {
+	if f.Adapter != nil {
+		return f.Adapter.Of
+	}
+	return f.Dim
+}
+
 // Validate reports every fault of the fleet at once.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()
@@ -184,6 +197,10 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
+	}
+	if a := f.Adapter; a != nil {
+		errs.add(a.Validate())
+		errs.refuse(a.Dim != f.Dim, "adapter.dim", a.Dim, "%d, the fleet's dim", f.Dim)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -15,8 +15,8 @@ import (
 )
 
 // sections are the parts of a fleet by which members tell each other where their fleets differ, in an order that never
-// changes: keys of the canonical form. The last three are absent in a fleet that does not have them.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
+// changes: keys of the canonical form. The last four are absent in a fleet that does not have them.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
@@ -52,6 +52,9 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	if f.Records != nil {
 		fields["records"] = f.Records
+	}
+	if f.Adapter != nil {
+		fields["adapter"] = f.Adapter
 	}
 	form := make(map[string]json.RawMessage)
 	for key, value := range fields {
@@ -133,6 +136,9 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
+	if a := f.Adapter; a != nil {
+		h.Adapter = fmt.Sprintf("%s:%d:%d of %d", a.Form, a.Dim, a.Seed, a.Of)
+	}
 	last := 0
 	for i, name := range sections {
 		s := wire.Section{Name: name}
