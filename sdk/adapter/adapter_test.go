@@ -153,6 +153,45 @@ func TestExpandGolden(t *testing.T) {
 	}
 }
 
+// The helper for Python has the same hashes in its tests.
+func TestExpandGoldenOfPython(t *testing.T) {
+	const of = 10_001
+	base, c := make([]float32, of), make([]float32, 100)
+	for i := range base {
+		base[i] = float32(i%1000) / 8
+	}
+	for k := range c {
+		c[k] = float32(k+1) / 3
+	}
+	basis := make([]float32, 2*of)
+	for i := range basis {
+		basis[i] = float32(i%77) / 7
+	}
+	for _, g := range []struct {
+		spec *Spec
+		want string
+	}{
+		{mustParse(t, "random:100:12345678901234567890", of), "e69cdb04ba19fd45292591588b84df372194371a23e4e4b26fb43a1d9bf39f5e"},
+		{mustParse(t, "lora:2:5:a=10:7x65,b=500:20x9", of), "2f0bcfda773d7afbeac732c370700dce958c5d2cf0a82649187dcbb628fbe6c1"},
+		{&Spec{Form: Coords, Dim: 5, Of: of, Ranges: [][2]int{{0, 2}, {9999, 10000}}}, "c15c1cd731f54bb779abd9d134db10a90895ef670ebea86843b7ada34af6f5d2"},
+		{&Spec{Form: Basis, Dim: 2, Of: of, Basis: &File{"f", strings.Repeat("0", 64)}}, "482b4473a4247a44525f09d6dda57eb3b774dfc2dee9cbb40cd06dd431927a0e"},
+	} {
+		var rows []float32
+		if g.spec.Form == Basis {
+			rows = basis
+		}
+		a, err := New(*g.spec, base, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, of)
+		a.Expand(x, c[:g.spec.Dim])
+		if got := digest(x); got != g.want {
+			t.Errorf("%s: hash %s, want %s", g.spec.Form, got, g.want)
+		}
+	}
+}
+
 // A random subspace has orthogonal columns, of length sqrt(D/d), and maps a gradient without changing its length in the mean.
 func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	const of, dim, seeds = 3000, 30, 100
