@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
@@ -39,6 +40,10 @@ type Fleet struct {
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil for nobody
 	Task json.RawMessage `json:"task,omitempty"` // what is learned: a JSON object of at most 8 MiB, or nil
+
+	// Adapter says how the parameters of a model follow from the Dim numbers that the members train, which are then all that
+	// travels; nil if the numbers are the parameters.
+	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
 const maxTask = 8 << 20 // bytes
@@ -127,6 +132,14 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
+// Params returns the number of the model's parameters: Dim, or what Adapter makes of it.
+func (f *Fleet) Params() int {
+	if f.Adapter != nil {
+		return f.Adapter.Of
+	}
+	return f.Dim
+}
+
 // Validate reports all errors of the fleet together.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()
@@ -187,6 +200,10 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
+	}
+	if a := f.Adapter; a != nil {
+		errs.add(a.Validate())
+		errs.refuse(a.Dim != f.Dim, "adapter.dim", a.Dim, "%d, the fleet's dim", f.Dim)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

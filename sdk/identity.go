@@ -15,8 +15,8 @@ import (
 )
 
 // sections are the keys of the canonical form, in an order that never changes. By these a hello shows where two fleets differ.
-// The last three are optional.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
+// The last four are optional.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
@@ -124,6 +124,9 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
+	if a := f.Adapter; a != nil {
+		h.Adapter = fmt.Sprintf("%s:%d:%d of %d", a.Form, a.Dim, a.Seed, a.Of)
+	}
 	last := 0
 	for i, name := range sections {
 		s := wire.Section{Name: name}

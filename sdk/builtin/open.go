@@ -150,7 +150,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 			given = append(given, OfPersons(recipe.Person, places))
 		}
 	}
-	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
+	if dim := fleet.Fleet.Params(); oracle.Dim() != dim {
 		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
 			oracle.Dim(), model, train.Classes, train.Dim, dim)
 		if o.FitOwn {
@@ -158,13 +158,16 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		}
 		return nil, err
 	}
-	if standsStill(model, fleet.Fleet.X0) {
+	if standsStill(model, fleet.Fleet) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
 	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), ConditionalOn: given,
 		Unread: set.Unread, Close: func() error { return nil }}
 	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
+	}
+	if err := fleet.Adapt(src); err != nil {
+		return nil, err
 	}
 	return src, nil
 }

@@ -93,8 +93,9 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
 
 // standsStill reports a perceptron that starts at zero.
-func standsStill(m task.ModelSpec, x0 []float32) bool {
-	return m.Name == task.PerceptronModel && !slices.ContainsFunc(x0, func(x float32) bool { return x != 0 })
+func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {
+	based := fleet.Adapter != nil && fleet.Adapter.Base != nil
+	return m.Name == task.PerceptronModel && !based && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 })
 }
 
 // checkTask refuses a fleet's task that is no recipe, or one for another model.
@@ -109,11 +110,11 @@ func checkTask(fleet *sdk.Fleet) error {
 		return errors.Join(errs...)
 	}
 	dim := recipe.Dim()
-	errs.want(dim == fleet.Dim, "task is for a model of %d parameters, want the %d of dim", dim, fleet.Dim)
+	errs.want(dim == fleet.Params(), "task is for a model of %d parameters, want the %d of dim, or of the adapter", dim, fleet.Params())
 	if fleet.Privacy.Unit == sdk.UnitRecord {
 		errs.at("task, as privacy.unit is record", recipe.ForRecords())
 	}
-	if standsStill(recipe.Model, fleet.X0) {
+	if standsStill(recipe.Model, fleet) {
 		errs = append(errs, ErrZeroStart)
 	}
 	return errors.Join(errs...)

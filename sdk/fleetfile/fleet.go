@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -23,6 +24,8 @@ type File struct {
 	*sdk.Fleet
 	Members []Member // in the order of Fleet.Members
 	X0File  string   // where Fleet.X0 is kept, relative to the file's folder; empty if the run starts at zero
+
+	dir string // with the files of the adapter
 }
 
 // Member is how one member of the fleet is known and reached.
@@ -49,6 +52,7 @@ type fleetForm[Privacy, Wire, Member any] struct {
 	Wire    Wire            `json:"wire,omitzero"`
 	Stop    *sdk.Stop       `json:"stop,omitempty"`
 	Task    json.RawMessage `json:"task,omitempty"`
+	Adapter *adapter.Spec   `json:"adapter,omitempty"`
 }
 
 // startForm is the start: zeros, or a file beside the fleet file.
@@ -65,11 +69,19 @@ func Read(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(data, path, folder(filepath.Dir(path)))
+	return parseIn(data, path, filepath.Dir(path))
 }
 
-// Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
-func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
+// Parse is [Read] for the content of a fleet file. dir is the folder with its start vector and the files of its adapter.
+func Parse(data []byte, dir string) (*File, error) { return parseIn(data, "", dir) }
+
+func parseIn(data []byte, name, dir string) (*File, error) {
+	f, err := parse(data, name, folder(dir))
+	if f != nil && f.Fleet.Adapter != nil {
+		f.dir = dir
+	}
+	return f, err
+}
 
 func parse(data []byte, name string, load loader) (*File, error) {
 	var form fleetForm[sdk.Privacy, sdk.Wire, memberForm]
@@ -77,7 +89,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		return nil, In(name, err)
 	}
 	fleet := &sdk.Fleet{Run: form.Run, Dim: form.Dim, Method: form.Method, Privacy: form.Privacy, Wire: form.Wire,
-		Stop: form.Stop, Records: form.Records}
+		Stop: form.Stop, Records: form.Records, Adapter: form.Adapter}
 	f := &File{Fleet: fleet, X0File: form.X0.File}
 	var errs faults
 	var err error
@@ -171,7 +183,8 @@ func (f *File) Marshal() ([]byte, error) {
 func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
-		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records}
+		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records,
+		Adapter: fleet.Adapter}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}

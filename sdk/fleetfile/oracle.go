@@ -66,11 +66,11 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oracle.stream: %w", err)
 	}
-	if dim := fleet.Fleet.Dim; program.Dim() != dim {
-		err := Mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", program.Dim(), dim)
+	source := ofProgram(program, s.Workers)
+	if err := fleet.ofProgram(source, program.Dim(), program.Adapter()); err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	return ofProgram(program, s.Workers), nil
+	return source, nil
 }
 
 // Source is what a node learns from, ready for queries.

@@ -14,7 +14,7 @@ import (
 // cborFrames is the codec of [CBOR].
 var cborFrames = codec{
 	appendQuery: appendFrame, next: nextFrame, unmarshal: unmarshalFrame, show: shownFrame,
-	wantHello:  "a hello, a map of the keys 1 (version), 2 (dim) and 3 (samples)",
+	wantHello:  "a hello, a map of the keys 1 (version), 2 (dim), 3 (samples) and perhaps 4 (adapter)",
 	wantAnswer: "an answer, a map of the keys 1 (id) and 2 (loss) or 3 (error)",
 }
 

@@ -96,7 +96,7 @@ func TestDocumentedFrames(t *testing.T) {
 	if want := cborFrames.appendQuery(nil, 1, 7, []float32{0.5, -0.25}); !bytes.Equal(frames[0], want) {
 		t.Errorf("query %x, want %x", frames[0], want)
 	}
-	if h, err := cborFrames.readHello(frames[1][4:]); err != nil || h != (hello{1, 2, 36}) {
+	if h, err := cborFrames.readHello(frames[1][4:]); err != nil || h != (hello{1, 2, 36, ""}) {
 		t.Errorf("hello %+v, %v", h, err)
 	}
 	if a, err := read(&cborFrames, frames[2][4:]); err != nil || a != (said{id: 1, loss: 0.125}) {
@@ -226,13 +226,17 @@ func TestJSONAnswers(t *testing.T) {
 // What is read as an answer in JSON is the answer that the standard library reads, where it is JSON at all.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
+		`{"hello":1,"dim":3,"samples":20,"adapter":{"form":"random"}}`,
 		"loading", `{"id":1,"loss":1,"loss":2}`, `{"id":1,"loss":[1,2]}`} {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if h, err := jsonLines.readHello(line); err == nil {
-			var want struct{ Hello, Dim, Samples uint64 }
-			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples}) {
+			var want struct {
+				Hello, Dim, Samples uint64
+				Adapter             json.RawMessage
+			}
+			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples, object(want.Adapter)}) {
 				t.Errorf("%q: %+v, want %+v", line, h, want)
 			}
 		}
@@ -263,12 +267,15 @@ func FuzzCBORAnswer(f *testing.F) {
 		f.Add(frame)
 	}
 	f.Add([]byte{0xbf, 1, 7, 2, 0, 0xff})
+	f.Add([]byte{0xa4, 1, 1, 2, 9, 3, 9, 4, 0x62, '{', '}'})
 	f.Add([]byte{0xa2, 1, 7, 2, 0xf9, 0x3c, 0})
 	f.Add([]byte{0xa2, 1, 0x1b, 0, 0, 0, 0, 0, 0, 0, 7, 3, 0x7b, 255, 255, 255, 255, 255, 255, 255, 255})
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		if h, err := cborFrames.readHello(frame); err == nil {
-			var want map[uint64]uint64
-			if err := cbor.Unmarshal(frame, &want); err != nil || (h != hello{want[1], want[2], want[3]}) {
+			var want map[uint64]any
+			err := cbor.Unmarshal(frame, &want)
+			adapter, _ := want[4].(string)
+			if err != nil || want[1] != h.Version || want[2] != h.Dim || want[3] != h.Samples || adapter != string(h.Adapter) {
 				t.Errorf("%x: %+v, want %v, error %v", frame, h, want, err)
 			}
 		}

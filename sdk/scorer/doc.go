@@ -12,13 +12,14 @@
 //	program:  {"id":1,"error":"why there is none"}            instead, if there is none
 //
 // The 1 behind hello is the version of the protocol; dim is the number of parameters, samples that of the losses, which
-// are numbered from 0. Parameters are float32 with the fewest digits that tell one from another, also for a reader that
+// are numbered from 0. A program that expands the numbers of an adapter itself repeats that of the fleet file, an object, as
+// "adapter", and dim is then that of the adapter. Parameters are float32 with the fewest digits that tell one from another, also for a reader that
 // parses them as float64 and rounds to float32.
 //
 // With the format [CBOR] each message is a frame: its length as four bytes, the lowest first, and then so many bytes,
 // which are one map of CBOR (RFC 8949) with these keys:
 //
-//	hello     1 version, 1;  2 dim;  3 samples
+//	hello     1 version, 1;  2 dim;  3 samples;  4 adapter, text with its JSON
 //	query     1 id;  2 sample;  3 parameters: tag 85 (RFC 8746), a byte string of little-endian float32
 //	answer    1 id;  2 loss, or 3 the reason why there is none, text
 //

@@ -34,6 +34,16 @@ type hello struct {
 	Version uint64 `json:"hello" cbor:"1,keyasint"`
 	Dim     uint64 `json:"dim" cbor:"2,keyasint"`
 	Samples uint64 `json:"samples" cbor:"3,keyasint"`
+	Adapter object `json:"adapter" cbor:"4,keyasint"`
+}
+
+// object is an object in JSON, which stands as it is in a line, and as text in a frame.
+type object string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *object) UnmarshalJSON(text []byte) error {
+	*o = object(text)
+	return nil
 }
 
 // answer is what a process says to a query: a loss, or why there is none.

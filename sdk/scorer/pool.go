@@ -66,8 +66,12 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	return o, nil
 }
 
-// Dim returns the number of parameters, d.
+// Dim returns how many numbers a query has.
 func (o *Oracle) Dim() int { return o.dim }
+
+// Adapter returns the text of the adapter that the program expands queries with, an object in JSON; empty if it gets parameters
+// as they are.
+func (o *Oracle) Adapter() string { return string(o.first.Adapter) }
 
 // Samples returns the number of samples, m.
 func (o *Oracle) Samples() int { return o.samples }

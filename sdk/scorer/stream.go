@@ -229,6 +229,9 @@ func (w *worker) greet(h hello) error {
 	if w.first == (hello{}) {
 		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
 	}
+	if h.Adapter != w.first.Adapter {
+		return fmt.Errorf("says that it has the adapter %.200q; the first process had %.200q", h.Adapter, w.first.Adapter)
+	}
 	if h != w.first {
 		return fmt.Errorf("says that it has dim %d and samples %d; the first process had dim %d and samples %d", h.Dim,
 			h.Samples, w.first.Dim, w.first.Samples)

@@ -28,6 +28,8 @@ type Hello struct {
 	To    string   // name of the receiver, likewise
 	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
 
+	Adapter string // form, numbers and seed of the fleet's adapter, up to 64 bytes, for people; empty without one
+
 	// Sections show two members with different fleet files which part differs: up to maxSections, in the same order for
 	// all members. A part that the file does not have has a Sum of zeros, or is missing at the end.
 	Sections []Section
@@ -47,6 +49,7 @@ type hello struct {
 	From     string `cbor:"4,keyasint"`
 	To       string `cbor:"5,keyasint"`
 	Sections []byte `cbor:"6,keyasint,omitempty"`
+	Adapter  string `cbor:"7,keyasint,omitempty"`
 }
 
 // EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names each field outside its limits.
@@ -54,7 +57,7 @@ func EncodeHello(h Hello) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("wire: hello: %w", err)
 	}
-	e := hello{Codec: h.Codec, Run: h.Run, Fleet: h.Fleet[:], From: h.From, To: h.To}
+	e := hello{Codec: h.Codec, Run: h.Run, Fleet: h.Fleet[:], From: h.From, To: h.To, Adapter: h.Adapter}
 	for _, s := range h.Sections {
 		e.Sections = append(e.Sections, s.Sum[:]...)
 	}
@@ -63,14 +66,17 @@ func EncodeHello(h Hello) ([]byte, error) {
 
 // check reports each field outside its limits.
 func (h Hello) check() error {
-	var codec, sections error
+	var codec, sections, adapter error
+	if h.Adapter != "" {
+		adapter = checkName("adapter", h.Adapter)
+	}
 	if h.Codec == 0 {
 		codec = errors.New("codec: found 0, wanted a version from 1 on")
 	}
 	if len(h.Sections) > maxSections {
 		sections = fmt.Errorf("sections: found %d, wanted at most %d", len(h.Sections), maxSections)
 	}
-	return errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To), sections)
+	return errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To), sections, adapter)
 }
 
 // checkName reports a name outside its limits.
@@ -110,7 +116,7 @@ func decodeHello(b []byte) (h Hello, err error) {
 	case len(e.Sections)%4 != 0:
 		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each", len(e.Sections))
 	}
-	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec}
+	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec, Adapter: e.Adapter}
 	for sum := range slices.Chunk(e.Sections, 4) {
 		h.Sections = append(h.Sections, Section{Sum: [4]byte(sum)})
 	}
@@ -130,6 +136,7 @@ func (h Hello) Check(want Hello) error {
 	differ("run", "%q", h.Run, want.Run, "")
 	if h.Fleet != want.Fleet {
 		differ("fleet file hash", "%.8x...", h.Fleet, want.Fleet, h.differing(want))
+		differ("adapter", "%q", h.Adapter, want.Adapter, "")
 	}
 	differ("from", "%q", h.From, want.From, "")
 	differ("to", "%q", h.To, want.To, "")

@@ -163,6 +163,7 @@ func TestEncodeHelloRefuses(t *testing.T) {
 		{"broken from", func(h *Hello) { h.From = "a\xff" }, `from: found "a\xff", wanted valid UTF-8`},
 		{"no to", func(h *Hello) { h.To = "" }, "to: found an empty string"},
 		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found 0, wanted a version from 1 on"},
+		{"long adapter", func(h *Hello) { h.Adapter = strings.Repeat("a", 65) }, "adapter: found 65 bytes, wanted 1..64"},
 		{"17 sections", func(h *Hello) { h.Sections = make([]Section, 17) }, "sections: found 17, wanted at most 16"},
 		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found an empty string"},
 	} {
@@ -189,7 +190,7 @@ var malformedHellos = []struct {
 	{"too long", make([]byte, 385), "found 385 bytes, wanted at most 384"},
 	{"indefinite", []byte{0xbf, 0xff}, "indefinite-length map isn't allowed"},
 	{"duplicate", pairs(1, 1, 2, "r", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "cbor: found duplicate map key 2 at map element index 2"},
-	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 7, 0),
+	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 8, 0),
 		"cbor: found unknown field at map element index 5"},
 	{"sections empty", withSections([]byte{}), "wanted deterministic CBOR"},
 	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each"},

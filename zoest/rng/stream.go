@@ -25,6 +25,7 @@ const (
 	Fault                        // simulated faults
 	Start                        // the start of a model that must not start at zero
 	Walsh                        // what the Walsh directions of a stage have in common: signs and order
+	Adapter                      // the signs of a subspace; Component is the number of its matrix, and Step that of a factor
 )
 
 // Address names one stream of draws. Fields that a purpose has no use for stay zero.

@@ -99,7 +99,7 @@ func TestSameAddressRepeats(t *testing.T) {
 // is.
 func TestPurposes(t *testing.T) {
 	seen := map[[2]uint32]Purpose{}
-	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start} {
+	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start, Walsh, Adapter} {
 		if int(p) != i+1 {
 			t.Errorf("purpose %d has the value %d", i+1, p)
 		}

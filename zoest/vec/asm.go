@@ -21,6 +21,9 @@ func step(phi []float32, eta float32, v []float32, c float32, p []float32)
 func signPerturb(y, x []float32, mu float32, signs []uint64)
 
 //go:noescape
+func signAdd(y, x, c []float32, signs []uint64)
+
+//go:noescape
 func signScale(y []float32, a float32, signs []uint64)
 
 //go:noescape

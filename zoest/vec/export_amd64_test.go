@@ -18,6 +18,8 @@ func stepAVX2(phi []float32, eta float32, v []float32, c float32, p []float32)
 func stepAVX512(phi []float32, eta float32, v []float32, c float32, p []float32)
 func signPerturbAVX2(y, x []float32, mu float32, signs []uint64)
 func signPerturbAVX512(y, x []float32, mu float32, signs []uint64)
+func signAddAVX2(y, x, c []float32, signs []uint64)
+func signAddAVX512(y, x, c []float32, signs []uint64)
 func signScaleAVX2(y []float32, a float32, signs []uint64)
 func signScaleAVX512(y []float32, a float32, signs []uint64)
 func signReplaceAVX2(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
@@ -30,9 +32,9 @@ func Variants() []Kernels {
 	return []Kernels{
 		Reference,
 		{"AVX2", dotAVX2, axpyAVX2, scaleAVX2, stepAVX2, added(signPerturbAVX2),
-			signPerturbAVX2, signScaleAVX2, signReplaceAVX2, signFoldAVX2},
+			signPerturbAVX2, signAddAVX2, signScaleAVX2, signReplaceAVX2, signFoldAVX2},
 		{"AVX512", dotAVX512, axpyAVX512, scaleAVX512, stepAVX512, added(signPerturbAVX512),
-			signPerturbAVX512, signScaleAVX512, signReplaceAVX512, signFoldAVX512},
+			signPerturbAVX512, signAddAVX512, signScaleAVX512, signReplaceAVX512, signFoldAVX512},
 	}[:cpu.Best()+1]
 }
 

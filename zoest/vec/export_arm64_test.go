@@ -7,7 +7,7 @@ func Variants() []Kernels {
 	return []Kernels{
 		Reference,
 		{"NEON", dot, axpy, scale, step, added(signPerturb),
-			signPerturb, signScale, signReplace, signFold},
+			signPerturb, signAdd, signScale, signReplace, signFold},
 	}
 }
 

@@ -10,16 +10,17 @@ type Kernels struct {
 	Step        func(phi []float32, eta float32, v []float32, c float32, p []float32)
 	SignAxpy    func(y []float32, a float32, signs []uint64)
 	SignPerturb func(y, x []float32, mu float32, signs []uint64)
+	SignAdd     func(y, x, c []float32, signs []uint64)
 	SignScale   func(y []float32, a float32, signs []uint64)
 	SignReplace func(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
 	SignFold    func(x []float32, signs []uint64) float32 // a block of SignDot
 }
 
-var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, SignAxpy, SignPerturb, SignScale, SignReplace,
+var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, SignAxpy, SignPerturb, SignAdd, SignScale, SignReplace,
 	signFold}
 
 // Reference is the definition, in every build.
-var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, added(signPerturbGo), signPerturbGo, signScaleGo,
+var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, added(signPerturbGo), signPerturbGo, signAddGo, signScaleGo,
 	signReplaceGo, signFoldGo}
 
 // added makes a SignAxpy of a SignPerturb, as the exported function does.

@@ -89,6 +89,18 @@ func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
 	}
 }
 
+func signAddGo(y, x, c []float32, signs []uint64) {
+	x, c = x[:len(y)], c[:len(y)]
+	for len(y) > 0 {
+		w, n := signs[0], min(64, len(y))
+		for i, xi := range x[:n] {
+			y[i] = xi + flip(math.Float32bits(c[i]), w)
+			w >>= 1
+		}
+		y, x, c, signs = y[n:], x[n:], c[n:], signs[1:]
+	}
+}
+
 func signScaleGo(y []float32, a float32, signs []uint64) {
 	ab := math.Float32bits(a)
 	for len(y) > 0 {

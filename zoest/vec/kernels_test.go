@@ -53,6 +53,11 @@ var kernels = []kernel{
 		one: func(x []float32, a, _, sign float32) { x[0] = add(x[1], mul(a, sign)) },
 	},
 	{
+		name: "SignAdd", vecs: 3, outs: 1, signs: true, same: [][]int{{0, 0, 2}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}},
+		run: func(f *vec.Kernels, v [][]float32, _, _ float32, s []uint64) { f.SignAdd(v[0], v[1], v[2], s) },
+		one: func(x []float32, _, _, sign float32) { x[0] = add(x[1], mul(x[2], sign)) },
+	},
+	{
 		name: "SignScale", vecs: 1, outs: 1, signs: true,
 		run: func(f *vec.Kernels, v [][]float32, a, _ float32, s []uint64) { f.SignScale(v[0], a, s) },
 		one: func(x []float32, a, _, sign float32) { x[0] = mul(a, sign) },

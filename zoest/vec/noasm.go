@@ -7,6 +7,7 @@ func axpy(y []float32, a float32, x []float32)                             { axp
 func scale(y []float32, a float32)                                         { scaleGo(y, a) }
 func step(phi []float32, eta float32, v []float32, c float32, p []float32) { stepGo(phi, eta, v, c, p) }
 func signPerturb(y, x []float32, mu float32, signs []uint64)               { signPerturbGo(y, x, mu, signs) }
+func signAdd(y, x, c []float32, signs []uint64)                            { signAddGo(y, x, c, signs) }
 func signScale(y []float32, a float32, signs []uint64)                     { signScaleGo(y, a, signs) }
 func signFold(x []float32, signs []uint64) float32                         { return signFoldGo(x, signs) }
 func signReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {

@@ -189,6 +189,47 @@ TEXT ·signPerturbAVX2(SB), NOSPLIT, $0-80
 	MOVQ         signs_base+56(FP), R8
 	SIGNS256(SIGNPERTURB, SIGNPERTURBS, ADVANCE2)
 
+// y[i] = x[i] + c[i]*s[i]: y in DI, x in SI, c in DX, and 1 for a.
+#define SIGNADD(off, S, T, U) \
+	VMULPS  off(DX), S, T \
+	VADDPS  off(SI), T, T \
+	VMOVUPS T, off(DI)
+
+#define SIGNADDS(MOV) \
+	MOV    (DX), X1   \
+	MOV    (SI), X3   \
+	VMULPS X2, X1, X1 \
+	VADDPS X1, X3, X3 \
+	MOV    X3, (DI)
+
+// func signAdd(y, x, c []float32, signs []uint64)
+TEXT ·signAdd(SB), NOSPLIT, $0-96
+	DISPATCH(·signAddAVX512, ·signAddAVX2, ·signAddGo)
+
+// func signAddAVX512(y, x, c []float32, signs []uint64)
+TEXT ·signAddAVX512(SB), NOSPLIT, $0-96
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), SI
+	MOVQ         c_base+48(FP), DX
+	MOVQ         signs_base+72(FP), R8
+	MOVL         $0x3f800000, AX
+	VMOVD        AX, X0
+	VBROADCASTSS X0, Z0
+	SIGNS512(SIGNADD, SIGNADDS, ADVANCE3)
+
+// func signAddAVX2(y, x, c []float32, signs []uint64)
+TEXT ·signAddAVX2(SB), NOSPLIT, $0-96
+	MOVQ         y_base+0(FP), DI
+	MOVQ         y_len+8(FP), CX
+	MOVQ         x_base+24(FP), SI
+	MOVQ         c_base+48(FP), DX
+	MOVQ         signs_base+72(FP), R8
+	MOVL         $0x3f800000, AX
+	VMOVD        AX, X0
+	VBROADCASTSS X0, Y0
+	SIGNS256(SIGNADD, SIGNADDS, ADVANCE3)
+
 // y[i] = a*s[i]: y in DI.
 #define SIGNSCALE(off, S, T, U) \
 	VMOVUPS S, off(DI)

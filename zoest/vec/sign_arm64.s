@@ -89,6 +89,26 @@ TEXT ·signPerturb(SB), NOSPLIT, $0-80
 	MOVD  signs_base+56(FP), R8
 	SIGNS(SIGNPERTURB)
 
+// y[i] = x[i] + c[i]*s[i]: y at R0, x at R1, c at R2, and 1 for a.
+#define SIGNADD(LD, LDP, ST, OP) \
+	LDP(R1, V0, V1, V2, V3)   \
+	LDP(R2, V8, V9, V10, V11) \
+	OP(ADDPRODUCT)            \
+	ST(R0, V0, V1, V2, V3)
+#define ADDPRODUCT(i) \
+	FMULV(8+i, 4+i, 12+i) \
+	FADDV(12+i, i, i)
+
+// func signAdd(y, x, c []float32, signs []uint64)
+TEXT ·signAdd(SB), NOSPLIT, $0-96
+	MOVD  y_base+0(FP), R0
+	MOVD  y_len+8(FP), R4
+	MOVD  x_base+24(FP), R1
+	MOVD  c_base+48(FP), R2
+	MOVD  signs_base+72(FP), R8
+	MOVW  $0x3f800000, R5
+	SIGNS(SIGNADD)
+
 // y[i] = a*s[i]: y at R0.
 #define SIGNSCALE(LD, LDP, ST, OP) \
 	ST(R0, V4, V5, V6, V7)

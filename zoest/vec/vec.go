@@ -51,6 +51,14 @@ func SignPerturb(y, x []float32, mu float32, signs []uint64) {
 	signPerturb(y, x, mu, signs[:SignWords(len(y)):len(signs)])
 }
 
+// SignAdd moves x along a vector whose signs are changed: y[i] = x[i] + c[i]*s[i].
+func SignAdd(y, x, c []float32, signs []uint64) {
+	x, c = x[:len(y):len(x)], c[:len(y):len(c)]
+	inPlace(y, x)
+	inPlace(y, c)
+	signAdd(y, x, c, signs[:SignWords(len(y)):len(signs)])
+}
+
 // SignScale stores a multiple of a sign vector: y[i] = a*s[i].
 func SignScale(y []float32, a float32, signs []uint64) {
 	signScale(y, a, signs[:SignWords(len(y)):len(signs)])

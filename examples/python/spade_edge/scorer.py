@@ -16,9 +16,10 @@ _ANSWER = struct.pack("<I", 21) + b"\xa2\x01\x1b" + bytes(8) + b"\x02\xfb" + byt
 _ANSWER_TYPE = np.dtype({"names": ["id", "loss"], "formats": [">u8", ">f8"], "offsets": [7, 17], "itemsize": len(_ANSWER)})
 _ERROR_BYTES = 2000
 _BUFFER = 1 << 20
+_ROOM = 1 << 22  # expanded numbers at a time, but for a single query
 
 
-def scorer(dim, samples, batch=False):
+def scorer(dim=None, samples=None, batch=False, adapter=None):
     """Decorates a function that returns a loss, and makes a Scorer of it.
 
     dim is the number of parameters, samples how many samples the device has. The function gets the parameters, a float32
@@ -33,12 +34,15 @@ def scorer(dim, samples, batch=False):
         if __name__ == "__main__":
             loss.serve()
 
+    With an Adapter in place of dim, the node sends the few numbers that the fleet trains, and the function gets the parameters
+    that they are expanded to, as a new array.
+
     A sample's number must mean the same sample for as long as a run lasts. A function that raises has no loss for that
     query: the node is told, asks again, and says so with the end of the traceback if it has to give up.
     """
 
     def decorate(function):
-        return Scorer(function, dim, samples, batch)
+        return Scorer(function, dim, samples, batch, adapter)
 
     return decorate
 
@@ -46,7 +50,12 @@ def scorer(dim, samples, batch=False):
 class Scorer:
     """A function that gives losses, and the way to serve it. Calling it calls the function."""
 
-    def __init__(self, function, dim, samples, batch=False):
+    def __init__(self, function, dim=None, samples=None, batch=False, adapter=None):
+        if adapter is not None:
+            if dim not in (None, adapter.dim):
+                raise ValueError(f"dim is {dim!r}, want none, or the {adapter.dim} of the adapter")
+            dim = adapter.dim
+        self.adapter = adapter
         for name, value in (("dim", dim), ("samples", samples)):
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 1 << 31:
                 raise ValueError(f"{name} is {value!r}, want a whole number of at least 1")
@@ -79,7 +88,11 @@ class Scorer:
 
     def answer(self, source, sink):
         """Answers the queries of one raw stream on another until the first ends."""
-        _write(sink, struct.pack("<I", 15) + struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples))
+        hello = struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
+        if self.adapter is not None:
+            text = self.adapter.text.encode()
+            hello = b"\xa4" + hello[1:] + struct.pack(">BBI", 4, 0x7A, len(text)) + text
+        _write(sink, struct.pack("<I", len(hello)) + hello)
         size = self._type.itemsize
         buffer = bytearray(size * max(16, _BUFFER // size))
         view, filled = memoryview(buffer), 0
@@ -100,6 +113,11 @@ class Scorer:
         for name, want in (("head", self._head), ("tag", self._tag)):
             if (queries[name] != np.frombuffer(want, "u1")).any():
                 raise ValueError('a query is not laid out as one of CBOR: the node file needs "format": "cbor"')
+        if self.adapter is not None:
+            most = max(1, _ROOM // self.adapter.of)
+            if len(queries) > most:
+                return b"".join(self._answers(queries[i:i + most]) for i in range(0, len(queries), most))
+            points = self.adapter.expand(points)
         out = np.frombuffer(bytearray(_ANSWER * len(queries)), _ANSWER_TYPE)
         out["id"] = ids
         try:
@@ -117,6 +135,8 @@ class Scorer:
     def _try(self):
         """Says what a person sees who starts the program without a node."""
         x = np.zeros((1, self.dim), "f4")
+        if self.adapter is not None:
+            x = self.adapter.expand(x)
         found = self.function(x, np.zeros(1, "i8"))[0] if self.batch else self.function(x[0], 0)
         print(f"a scorer of {self.dim} parameters and {self.samples} samples; the loss of sample 0 at zero is {found}")
         print('in the node file: "oracle": {"stream": ["python3", "%s"], "format": "cbor"}' % os.path.basename(sys.argv[0]))

@@ -35,6 +35,9 @@ type initOptions struct {
 	records                                []int // of each node, with -unit record
 
 	members []fleetfile.Member // of -members
+	adapter string             // of -adapter
+	base    []float32          // of the adapter; nil for zeros
+	basis   []float32          // likewise
 	start   []string           // where the start comes from, for people; nil without -x0
 	task    []byte             // of the fleet file: how members prepare their data, as Recipe says; nil for none
 }
@@ -87,7 +90,9 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 			"spade-edge-"+kind, func(address string) error { o.broker[kind] = address; return nil })
 	}
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
-	c.IntVar(&o.dim, "dim", 0, "length of the parameter vector, d, where it does not follow from the data")
+	c.IntVar(&o.dim, "dim", 0, "number of the model's parameters, where it does not follow from the data")
+	c.StringVar(&o.adapter, "adapter", "", "train few numbers, from which the model's parameters follow: `random:DIM:SEED`, coords:FILE, "+
+		"lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,... or basis:FILE; -x0 is then the model that is adapted")
 	c.StringVar(&o.x0, "x0", "", "the parameters that all nodes start from: a `file` .npy of float32, or .json that export wrote, or "+
 		"normal:S, drawn from -seed with standard deviation S (default zeros, or what a perceptron needs)")
 	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
@@ -112,6 +117,9 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		o.deal = !o.Given["members"] && !o.Given["task"] && o.builtin()
 	}
 	o.Spec.Whole = !o.deal
+	if o.adapter != "" {
+		o.Adapter = o.readAdapter
+	}
 	if err = o.ReadTask(*taskFile); err == nil && o.Recipe != nil {
 		o.task, err = builtin.MarshalTask(o.Recipe)
 	}
@@ -171,7 +179,7 @@ func (o *initOptions) check() error {
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
-	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0)
+	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0, "adapter", o.adapter)
 	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
@@ -234,8 +242,8 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
 	if o.deal {
-		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Dim {
-			err = cli.Usage("-dim is %d, but the data make it %d: leave it out", o.dim, p.Fleet.Dim)
+		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Params() {
+			err = cli.Usage("-dim is %d, but the data make it %d: leave it out", o.dim, p.Fleet.Params())
 		}
 		if err == nil {
 			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
@@ -271,6 +279,9 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		if err := begin(p.Fleet, o.x0, o.note); err != nil {
 			return nil, err
 		}
+	}
+	if p.Fleet.Adapter != nil {
+		o.adapt(p)
 	}
 	p.Choose("run", o.runID, "graph", o.Graph)
 	return p, cli.AsUsageError(p.Fleet.Validate()) // the task came last

@@ -32,7 +32,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 			return cli.Usage("-x0 %.80q: want after normal: a standard deviation of %v..%v", x0, minDeviation, maxDeviation)
 		}
 		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
-		x = make([]float32, f.Dim)
+		x = make([]float32, f.Params())
 		for i := range x {
 			x[i] = float32(s * stream.Normal())
 		}
@@ -40,8 +40,8 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 	} else if x, err = readStart(f, "-x0", x0, note); err != nil {
 		return err
 	}
-	if len(x) != f.Dim {
-		return cli.Usage("-x0 %s has %d numbers, want %d, as many as the model has parameters", x0, len(x), f.Dim)
+	if len(x) != f.Params() {
+		return cli.Usage("-x0 %s has %d numbers, want %d, as many as the model has parameters", x0, len(x), f.Params())
 	}
 	if f.X0 = x; !slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		f.X0 = nil

@@ -32,7 +32,7 @@ type Exported struct {
 	Format      string `json:"format"`
 	File        string `json:"file"`
 	SHA256      string `json:"sha256"`       // of the file
-	Model       string `json:"model_sha256"` // of the numbers as float32, little endian, as run prints it
+	Model       string `json:"model_sha256"` // of the trained numbers as float32, little endian, as run prints it
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // the copy; empty if there is none that covers the model
 	NonPrivate  bool   `json:"non_private"`
@@ -77,10 +77,14 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 				`"average": true in its node file makes it`)
 		}
 	}
+	released := model
+	if model, err = file.Expand(released); err != nil {
+		return err
+	}
 	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
-		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(released), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 	}
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f, kept.End)

@@ -12,10 +12,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// MakeFleet completes the method with suggestions. dim is the length of the parameter vector.
+// MakeFleet completes the method with suggestions. dim is the number of the model's parameters. With Options.Adapter,
+// p.X0 is what it adapts.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
+	if o.Adapter != nil {
+		var err error
+		if f.Adapter, err = o.Adapter(dim); err != nil {
+			return AsUsage(err)
+		}
+		f.X0, f.Dim, dim = nil, f.Adapter.Dim, f.Adapter.Dim
+	}
 	for i := len(f.Members); i < o.Nodes; i++ {
 		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
 	}

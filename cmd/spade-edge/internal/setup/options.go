@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
@@ -28,6 +29,8 @@ type Options struct {
 	Table              string
 	Average            bool
 	Several            *[]float64 // of -epsilon, if the command takes several
+	// Adapter, if not nil, makes the fleet's for a model of so many parameters.
+	Adapter func(of int) (*adapter.Spec, error)
 	// data
 	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
 	Partition string

@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+)
+
+// readAdapter makes the description of -adapter for a model of so many parameters, but for its base.
+func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
+	form, path, _ := strings.Cut(o.adapter, ":")
+	spec = &adapter.Spec{Form: form, Of: of}
+	var data []byte
+	if form == adapter.Coords || form == adapter.Basis {
+		if data, err = fleetfile.ReadFile(path, 4*adapter.Most, "-adapter "+form); err != nil {
+			return nil, err
+		}
+	}
+	switch form {
+	case adapter.Coords:
+		if spec.Ranges, spec.Dim, err = adapter.ParseRanges(string(data)); err != nil {
+			return nil, err
+		}
+	case adapter.Basis:
+		if o.basis, err = cli.ParseNpy(data); err != nil {
+			return nil, cli.Usage("-adapter basis:%s: %w", path, err)
+		}
+		if of < 1 || len(o.basis)%of != 0 {
+			return nil, cli.Usage("-adapter basis:%s has %d numbers, want rows of %d, as many as the model has parameters", path,
+				len(o.basis), of)
+		}
+		spec.Dim, spec.Basis = len(o.basis)/of, &adapter.File{File: "basis.bin", SHA256: sdk.ModelHash(o.basis)}
+	default:
+		return adapter.Parse(o.adapter, of)
+	}
+	return spec, spec.Validate()
+}
+
+// adapt makes the start of the model that of the fleet's adapter, whose numbers start at zero.
+func (o *initOptions) adapt(p *setup.Problem) {
+	f := p.Fleet
+	o.base = p.X0
+	if o.x0 != "" {
+		o.base, f.X0 = f.X0, nil
+	}
+	brought := ""
+	if o.base != nil {
+		f.Adapter.Base = &adapter.File{File: "base.bin", SHA256: sdk.ModelHash(o.base)}
+		brought = "; base.bin goes with fleet.json"
+	}
+	if o.basis != nil {
+		brought += "; basis.bin goes with fleet.json"
+	}
+	o.note("%d numbers are trained, from which the %d parameters follow (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
+}
+
+// writeAdapter writes the files of an adapter, and reads them back.
+func (o *initOptions) writeAdapter(f *sdk.Fleet, dir string) error {
+	if f.Adapter == nil {
+		return nil
+	}
+	for name, x := range map[string][]float32{"base.bin": o.base, "basis.bin": o.basis} {
+		if x == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), cli.AppendFloats(nil, x), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := adapter.Open(*f.Adapter, dir)
+	return err
+}

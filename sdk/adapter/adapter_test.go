@@ -1,0 +1,483 @@
+package adapter
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// numbers returns n numbers of a stream that tests alone use.
+func numbers(n int, purpose uint32) []float32 {
+	s := rng.New(99, rng.Address{Purpose: rng.Generate, Client: purpose})
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(s.Normal())
+	}
+	return x
+}
+
+func digest(x []float32) string {
+	b, _ := binary.Append(nil, binary.LittleEndian, x)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func mustParse(t testing.TB, text string, of int) *Spec {
+	t.Helper()
+	s, err := Parse(text, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// cases are adapters with ragged sizes: d that is no multiple of 64, d = 1, d = D, D beyond several chunks.
+func cases(t testing.TB) []*Spec {
+	file := &File{"f.bin", strings.Repeat("0", 64)}
+	return []*Spec{
+		mustParse(t, "random:1:0", 1), mustParse(t, "random:1:3", 130), mustParse(t, "random:7:7", 7), mustParse(t, "random:100:7", 10_001),
+		mustParse(t, "random:256:18446744073709551615", 2*chunk), mustParse(t, "random:5000:2", 9_000),
+		mustParse(t, "lora:3:5:first=10:7x65,last=500:2x9", 600), mustParse(t, "lora:1:5:w=0:1x1", 1),
+		{Form: Coords, Dim: 6, Of: 300, Ranges: [][2]int{{0, 0}, {3, 6}, {299, 299}}},
+		{Form: Basis, Dim: 3, Of: chunk + 5, Basis: file},
+	}
+}
+
+// sign is s[i] of a stream of signs, drawn bit by bit.
+func sign(seed uint64, step, component, i int) float32 {
+	s := rng.New(seed, rng.Address{Purpose: rng.Adapter, Step: uint32(step), Component: uint32(component)})
+	var w uint64
+	for range i/64 + 1 {
+		w = s.Uint64()
+	}
+	if w>>(i%64)&1 == 1 {
+		return -1
+	}
+	return 1
+}
+
+// reference expands one parameter after the other, by the equations of the package comment.
+func reference(s *Spec, base, basis, c []float32) []float32 {
+	x := make([]float32, s.Of)
+	copy(x, base)
+	switch s.Form {
+	case Random:
+		for i := range x {
+			x[i] += sign(s.Seed, 0, 0, i) * c[i%s.Dim]
+		}
+	case Coords:
+		k := 0
+		for _, r := range s.Ranges {
+			for i := r[0]; i <= r[1]; i++ {
+				x[i] += c[k]
+				k++
+			}
+		}
+	case LoRA:
+		at := 0
+		for n, m := range s.Matrices {
+			for i := range m.Rows {
+				for k := range s.Rank {
+					for j := range m.Columns {
+						x[m.Offset+i*m.Columns+j] += sign(s.Seed, k, n, j) * c[at+i*s.Rank+k]
+					}
+				}
+			}
+			at += m.Rows * s.Rank
+		}
+	case Basis:
+		for i := range x {
+			for k := range s.Dim {
+				x[i] += float32(c[k] * basis[k*s.Of+i])
+			}
+		}
+	}
+	return x
+}
+
+func TestExpandMatchesTheReference(t *testing.T) {
+	for n, s := range cases(t) {
+		t.Run(fmt.Sprint(n, s.Form), func(t *testing.T) {
+			var basis []float32
+			if s.Form == Basis {
+				basis = numbers(s.Dim*s.Of, 3)
+			}
+			c := numbers(s.Dim, 1)
+			for _, base := range [][]float32{nil, numbers(s.Of, 2)} {
+				a, err := New(*s, base, basis)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x := numbers(s.Of, 9) // what stood there before must not matter
+				for range 2 {
+					a.Expand(x, c)
+					for i, want := range reference(s, base, basis, c) {
+						if math.Float32bits(x[i]) != math.Float32bits(want) {
+							t.Fatalf("x[%d] is %v, want %v", i, x[i], want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// The bits are the same on every processor.
+func TestExpandGolden(t *testing.T) {
+	for text, want := range map[string]string{
+		"random:100:7":                        "2bc0151ea765cf84e8bbf2bc8b01c5888940a9b7eb32fd4c6b1868d4abb12d8b",
+		"lora:3:5:first=10:7x65,last=500:2x9": "bdda525e5c906f3d3ada3b20eaa6adde438e08396c2e6ac9dc8d479465b4203d",
+	} {
+		s := mustParse(t, text, 10_001)
+		a, err := New(*s, numbers(s.Of, 2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, s.Of)
+		a.Expand(x, numbers(s.Dim, 1))
+		if got := digest(x); got != want {
+			t.Errorf("%s: hash %s, want %s", text, got, want)
+		}
+	}
+}
+
+// The helper for Python has the same hashes in its tests.
+func TestExpandGoldenOfPython(t *testing.T) {
+	const of = 10_001
+	base, c := make([]float32, of), make([]float32, 100)
+	for i := range base {
+		base[i] = float32(i%1000) / 8
+	}
+	for k := range c {
+		c[k] = float32(k+1) / 3
+	}
+	basis := make([]float32, 2*of)
+	for i := range basis {
+		basis[i] = float32(i%77) / 7
+	}
+	for _, g := range []struct {
+		spec *Spec
+		want string
+	}{
+		{mustParse(t, "random:100:12345678901234567890", of), "e69cdb04ba19fd45292591588b84df372194371a23e4e4b26fb43a1d9bf39f5e"},
+		{mustParse(t, "lora:2:5:a=10:7x65,b=500:20x9", of), "2f0bcfda773d7afbeac732c370700dce958c5d2cf0a82649187dcbb628fbe6c1"},
+		{&Spec{Form: Coords, Dim: 5, Of: of, Ranges: [][2]int{{0, 2}, {9999, 10000}}}, "c15c1cd731f54bb779abd9d134db10a90895ef670ebea86843b7ada34af6f5d2"},
+		{&Spec{Form: Basis, Dim: 2, Of: of, Basis: &File{"f", strings.Repeat("0", 64)}}, "482b4473a4247a44525f09d6dda57eb3b774dfc2dee9cbb40cd06dd431927a0e"},
+	} {
+		var rows []float32
+		if g.spec.Form == Basis {
+			rows = basis
+		}
+		a, err := New(*g.spec, base, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, of)
+		a.Expand(x, c[:g.spec.Dim])
+		if got := digest(x); got != g.want {
+			t.Errorf("%s: hash %s, want %s", g.spec.Form, got, g.want)
+		}
+	}
+}
+
+// A random subspace has orthogonal columns, of length sqrt(D/d), and maps a gradient without changing its length in the mean.
+func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
+	const of, dim, seeds = 3000, 30, 100
+	g := numbers(of, 4)
+	var length, energy float64
+	for _, v := range g {
+		length += float64(v) * float64(v)
+	}
+	for seed := range uint64(seeds) {
+		s := signs(of, seed)
+		for k := range dim {
+			var dot float64
+			for i := k; i < of; i += dim {
+				dot += float64(s[i]) * float64(g[i])
+			}
+			energy += dot * dot / seeds
+		}
+	}
+	// Each of dim*seeds squares has a relative standard deviation of about sqrt(2).
+	if off := energy/length - 1; math.Abs(off) > 5*math.Sqrt(2.0/dim/seeds) {
+		t.Errorf("|A^T g|^2 is %v of |g|^2 over %d seeds", energy/length, seeds)
+	}
+}
+
+// signs returns those of a seed, by an expansion of a one.
+func signs(of int, seed uint64) []float32 {
+	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
+	x := make([]float32, of)
+	a.Expand(x, []float32{1})
+	return x
+}
+
+// asked is an oracle that notes what it was asked.
+type asked struct {
+	calls []int // how many queries each call had
+	sums  []float32
+}
+
+func (o *asked) Loss(_ context.Context, x []float32, sample int) (float64, error) {
+	o.calls = append(o.calls, 1)
+	if sample == 13 {
+		return 0, errors.New("no thirteenth")
+	}
+	return float64(x[len(x)-1]), nil
+}
+
+func (o *asked) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
+	o.calls = append(o.calls, len(queries))
+	for i, q := range queries {
+		losses[i] = math.NaN()
+		if q.Sample != 13 {
+			losses[i] = float64(q.Point[len(q.Point)-1])
+		}
+	}
+	return nil
+}
+
+func TestOracleAsksInChunks(t *testing.T) {
+	const of = room / 3 // three copies at a time
+	s := mustParse(t, "random:4:1", of)
+	a, err := New(*s, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := new(asked)
+	o := a.Oracle(inner)
+	queries := make([]zoest.Query, 8)
+	for i := range queries {
+		queries[i] = zoest.Query{Point: numbers(4, uint32(i)), Sample: i}
+	}
+	queries[5].Sample = 13
+	losses := make([]float64, len(queries))
+	if err := o.Losses(context.Background(), queries, losses); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(inner.calls) != "[3 3 2]" {
+		t.Errorf("calls of %v queries, want [3 3 2]", inner.calls)
+	}
+	for i, q := range queries {
+		want := float64(sign(1, 0, 0, of-1) * q.Point[(of-1)%4])
+		if i == 5 {
+			if !math.IsNaN(losses[i]) {
+				t.Errorf("loss %d is %v, want NaN", i, losses[i])
+			}
+		} else if losses[i] != want {
+			t.Errorf("loss %d is %v, want %v", i, losses[i], want)
+		}
+	}
+	if len(o.x) > room {
+		t.Errorf("%d parameters are kept, want at most %d", len(o.x), room)
+	}
+	if _, err := o.Loss(context.Background(), queries[5].Point, 13); err == nil || err.Error() != "no thirteenth" {
+		t.Errorf("the oracle's own error is lost: %v", err)
+	}
+	if _, err := o.Loss(context.Background(), make([]float32, 5), 0); err == nil || !strings.Contains(err.Error(), "5 numbers, want 4") {
+		t.Errorf("a point of another length: %v", err)
+	}
+	if err := o.Losses(context.Background(), []zoest.Query{{Point: make([]float32, 3)}}, losses[:1]); err == nil {
+		t.Error("a batch with a point of another length is answered")
+	}
+}
+
+func TestExpandAllocatesNothing(t *testing.T) {
+	for _, s := range cases(t) {
+		a, err := New(*s, nil, make([]float32, s.Dim*s.Of))
+		if s.Form != Basis {
+			a, err = New(*s, nil, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := a.Oracle(zoest.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) { return float64(x[0]), nil }))
+		queries := []zoest.Query{{Point: make([]float32, s.Dim)}, {Point: make([]float32, s.Dim)}}
+		losses := make([]float64, 2)
+		ask := func() {
+			if err := o.Losses(context.Background(), queries, losses); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask()
+		if n := testing.AllocsPerRun(20, ask); n > 0 {
+			t.Errorf("%s: %v allocations a call", s.Form, n)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	good := map[string]string{
+		"random:256:7": `{"form":"random","dim":256,"of":1000,"seed":7}`,
+		"lora:2:9:fc=0:10x64,out=640:3x10": `{"form":"lora","dim":26,"of":1000,"seed":9,"rank":2,"matrices":[{"name":"fc","offset":0,` +
+			`"rows":10,"columns":64},{"name":"out","offset":640,"rows":3,"columns":10}]}`,
+	}
+	for text, want := range good {
+		if s := mustParse(t, text, 1000); s.String() != want {
+			t.Errorf("%s is %s, want %s", text, s, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                 "want random:DIM:SEED or lora",
+		"random":                           "want random:DIM:SEED or lora",
+		"random:256":                       "want random:DIM:SEED or lora",
+		"random:256:7:8":                   "want random:DIM:SEED or lora",
+		"random: 256:7":                    "want random:DIM:SEED or lora",
+		"random:0:7":                       "dim is 0, want 1..1000",
+		"random:1001:7":                    "dim is 1001, want 1..1000",
+		"random:9:-7":                      "want random:DIM:SEED or lora",
+		"lora:2:9:fc=0:10":                 "matrix \"fc=0:10\", want NAME",
+		"lora:2:9:":                        "matrix \"\", want NAME",
+		"lora:0:9:fc=0:10x64":              "rank is 0",
+		"lora:2:9:fc=0:10x101":             "within coordinates 0..999",
+		"lora:2:9:a=0:10x10,b=99:2x2":      "matrices[1]",
+		"lora:2:9:=0:10x10":                "name",
+		"lora:64:9:fc=0:10x64,b=640:9x9":   "dim is 1216, want 1..1000",
+		"lora:1024:9:fc=0:4194304x4194304": "within coordinates",
+		"bias:3":                           "want random:DIM:SEED or lora",
+	} {
+		if _, err := Parse(text, 1000); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if r, d, err := ParseRanges("3, 5-9\n12-12"); err != nil || d != 7 || fmt.Sprint(r) != "[[3 3] [5 9] [12 12]]" {
+		t.Errorf("ranges %v, %d, %v", r, d, err)
+	}
+	if _, _, err := ParseRanges("3 x-9"); err == nil || !strings.Contains(err.Error(), `"x-9"`) {
+		t.Errorf("wrong range: %v", err)
+	}
+}
+
+func TestOpenChecksFiles(t *testing.T) {
+	dir := t.TempDir()
+	base := numbers(20, 1)
+	b, _ := binary.Append(nil, binary.LittleEndian, base)
+	if err := os.WriteFile(filepath.Join(dir, "base.bin"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := *mustParse(t, "random:3:1", 20)
+	s.Base = &File{"base.bin", digest(base)}
+	a, err := Open(s, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, 20)
+	a.Expand(x, make([]float32, 3))
+	if digest(x) != digest(base) {
+		t.Error("zeros are not expanded to the base")
+	}
+	check := func(s Spec, want ...string) {
+		t.Helper()
+		_, err := Open(s, dir)
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %v, want %q", &s, err, w)
+			}
+		}
+	}
+	other := strings.Repeat("0", 64)
+	wrong := s
+	wrong.Base = &File{"base.bin", other}
+	check(wrong, "base.sha256 is "+other, digest(base))
+	wrong.Base = &File{"../base.bin", other}
+	check(wrong, "base.file")
+	wrong.Base = &File{"base.bin", "abc"}
+	check(wrong, "base.sha256")
+	wrong.Base = &File{"none.bin", other}
+	check(wrong, "none.bin")
+	wrong = s
+	wrong.Of = 19
+	check(wrong, "80 bytes, want at most 76")
+	wrong.Of = 21
+	check(wrong, "80 bytes, want 84")
+	wrong = Spec{Form: Basis, Dim: 1 << 27, Of: 1 << 28, Basis: &File{"base.bin", other}}
+	check(wrong, "basis has")
+	base[7] = float32(math.Inf(1))
+	if _, err := New(*mustParse(t, "random:3:1", 20), base, nil); err == nil || !strings.Contains(err.Error(), "number 7") {
+		t.Errorf("a base with an infinity: %v", err)
+	}
+}
+
+func TestValidateReportsEveryFault(t *testing.T) {
+	file := &File{"f", strings.Repeat("a", 64)}
+	for want, s := range map[string]Spec{
+		"form is \"\"":                    {Dim: 1, Of: 1},
+		"of is 0":                         {Form: Random, Dim: 1},
+		"of is 268435457":                 {Form: Random, Dim: 1, Of: Most + 1},
+		"seed is 3, want none for coords": {Form: Coords, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}, Seed: 3},
+		"ranges is there":                 {Form: Random, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}},
+		"matrices or rank":                {Form: Random, Dim: 1, Of: 1, Rank: 1},
+		"basis: want a file":              {Form: Basis, Dim: 1, Of: 1},
+		"for no other; the form is lora":  {Form: LoRA, Dim: 1, Of: 1, Basis: file},
+		"ranges[1] is [1 2]":              {Form: Coords, Dim: 4, Of: 9, Ranges: [][2]int{{0, 1}, {1, 2}}},
+		"ranges[0] is [-1 2]":             {Form: Coords, Dim: 4, Of: 9, Ranges: [][2]int{{-1, 2}}},
+		"ranges[0] is [8 9]":              {Form: Coords, Dim: 2, Of: 9, Ranges: [][2]int{{8, 9}}},
+		"dim is 5, want 2, which follows": {Form: Coords, Dim: 5, Of: 9, Ranges: [][2]int{{7, 8}}},
+		"matrices[0] has the name":        {Form: LoRA, Dim: 1, Of: 9, Rank: 1, Matrices: []Matrix{{"a,b", 0, 1, 1}}},
+		"rank is 1025":                    {Form: LoRA, Dim: 1, Of: 9, Rank: 1025, Matrices: []Matrix{{"a", 0, 1, 1}}},
+	} {
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", &s, err, want)
+		}
+	}
+}
+
+// Whatever a fleet file says is refused or can be expanded.
+func FuzzSpec(f *testing.F) {
+	for _, s := range cases(f) {
+		f.Add([]byte(s.String()))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var s Spec
+		if json.Unmarshal(text, &s) != nil || s.Validate() != nil || s.Of > 1<<16 || s.Dim > 1<<8 {
+			return
+		}
+		var basis []float32
+		if s.Form == Basis {
+			basis = numbers(s.Dim*s.Of, 1)
+		}
+		a, err := New(s, nil, basis)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Expand(make([]float32, s.Of), numbers(s.Dim, 2))
+	})
+}
+
+// The share of memory bandwidth: an expansion beside a copy of the same numbers, which reads and writes as much.
+func BenchmarkExpand(b *testing.B) {
+	const of = 10_000_000
+	x, base := make([]float32, of), numbers(of, 1)
+	for _, text := range []string{"copy", "random:256:1", "random:1024:1", "lora:1:1:w=0:2500x4000"} {
+		b.Run(text, func(b *testing.B) {
+			b.SetBytes(8 * of)
+			if text == "copy" {
+				for b.Loop() {
+					copy(x, base)
+				}
+				return
+			}
+			s := mustParse(b, text, of)
+			a, err := New(*s, base, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := numbers(s.Dim, 2)
+			for b.Loop() {
+				a.Expand(x, c)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// room is how many parameters the copies of x have together that one call of a [zoest.BatchOracle] gets, but for a single one.
+const room = 1 << 20
+
+// Oracle is an oracle of d parameters that expands each point and asks another one, of D parameters. It has memory for one
+// copy of x, or for more while all have at most 4 MiB, and makes no garbage. Calls follow one another.
+type Oracle struct {
+	*Adapter
+	of zoest.Oracle
+
+	mu      sync.Mutex // guards what follows
+	x       []float32  // copies of x, one after the other
+	queries []zoest.Query
+}
+
+// Oracle returns an oracle that asks another one, all queries at once if that is a [zoest.BatchOracle].
+func (a *Adapter) Oracle(of zoest.Oracle) *Oracle { return &Oracle{Adapter: a, of: of} }
+
+// Loss expands a point and asks for one loss.
+func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.expand([]zoest.Query{{Point: c, Sample: sample}}); err != nil {
+		return 0, err
+	}
+	return o.of.Loss(ctx, o.queries[0].Point, sample)
+}
+
+// Losses expands as many points at a time as there is room for; see [zoest.BatchOracle].
+func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for most := max(1, room/o.spec.Of); len(queries) > 0; {
+		n := min(most, len(queries))
+		if err := o.expand(queries[:n]); err != nil {
+			return err
+		}
+		_ = zoest.Ask(ctx, o.of, o.queries, losses[:n], 0) // what has failed is NaN, and asked again by itself
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		queries, losses = queries[n:], losses[n:]
+	}
+	return nil
+}
+
+// expand sets o.queries to queries with expanded points.
+func (o *Oracle) expand(queries []zoest.Query) error {
+	d := o.spec.Of
+	if len(o.x) < len(queries)*d {
+		o.x = make([]float32, len(queries)*d)
+	}
+	o.queries = o.queries[:0]
+	for i, q := range queries {
+		if len(q.Point) != o.spec.Dim {
+			return fmt.Errorf("adapter: a point of %d numbers, want %d", len(q.Point), o.spec.Dim)
+		}
+		x := o.x[i*d : (i+1)*d : (i+1)*d]
+		o.Expand(x, q.Point)
+		o.queries = append(o.queries, zoest.Query{Point: x, Sample: q.Sample})
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package adapter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Most is the largest number of parameters of a model, D.
+const Most = 1 << 28
+
+// The forms of a [Spec].
+const (
+	Random = "random"
+	Coords = "coords"
+	LoRA   = "lora"
+	Basis  = "basis"
+)
+
+// Spec is the public description of x0 and A. All members of a fleet have the same.
+type Spec struct {
+	Form string `json:"form"`           // Random, Coords, LoRA or Basis
+	Dim  int    `json:"dim"`            // d, numbers that are trained, 1..Of
+	Of   int    `json:"of"`             // D, parameters of the model, 1..Most
+	Seed uint64 `json:"seed,omitempty"` // of the signs; Random and LoRA
+
+	Ranges   [][2]int `json:"ranges,omitempty"`   // Coords: the first and the last coordinate of each range, ascending
+	Rank     int      `json:"rank,omitempty"`     // LoRA: rows of signs for each matrix
+	Matrices []Matrix `json:"matrices,omitempty"` // LoRA: these do not overlap
+
+	Basis *File `json:"basis,omitempty"` // Basis: d rows of D float32, little endian
+	Base  *File `json:"base,omitempty"`  // x0: D float32, little endian; nil for zeros
+}
+
+// Matrix is a part of the parameters with Rows x Columns numbers, row after row.
+type Matrix struct {
+	Name    string `json:"name"` // for people
+	Offset  int    `json:"offset"`
+	Rows    int    `json:"rows"`
+	Columns int    `json:"columns"`
+}
+
+// File is a file of numbers in the folder of the fleet file, or below.
+type File struct {
+	File   string `json:"file"`
+	SHA256 string `json:"sha256"` // in 64 lower case hexadecimal digits
+}
+
+// Parse reads "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,..." for a model of so many parameters.
+func Parse(text string, of int) (*Spec, error) {
+	s := &Spec{Of: of}
+	var matrices string
+	again := "none"
+	switch s.Form, _, _ = strings.Cut(text, ":"); s.Form {
+	case Random:
+		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // what does not fit shows below
+		again = fmt.Sprintf("random:%d:%d", s.Dim, s.Seed)
+	case LoRA:
+		_, _ = fmt.Sscanf(text, "lora:%d:%d:%s", &s.Rank, &s.Seed, &matrices)
+		again = fmt.Sprintf("lora:%d:%d:%s", s.Rank, s.Seed, matrices)
+		for part := range strings.SplitSeq(matrices, ",") {
+			var m Matrix
+			name, sizes, _ := strings.Cut(part, "=")
+			_, _ = fmt.Sscanf(sizes, "%d:%dx%d", &m.Offset, &m.Rows, &m.Columns)
+			if m.Name = name; fmt.Sprintf("%s=%d:%dx%d", m.Name, m.Offset, m.Rows, m.Columns) != part {
+				return nil, fmt.Errorf("adapter: matrix %.80q, want NAME=OFFSET:ROWSxCOLUMNS, such as fc=0:10x64", part)
+			}
+			s.Matrices = append(s.Matrices, m)
+		}
+		s.Dim = int(s.trained()) // Validate finds one that is too large
+	}
+	if text != again {
+		return nil, fmt.Errorf("adapter: %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
+	}
+	return s, s.Validate()
+}
+
+// ParseRanges reads coordinates and ranges "first-last" of them, ascending, with white space or commas between them, and
+// returns how many coordinates these are.
+func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
+	split := func(r rune) bool { return strings.ContainsRune(" \t\r\n,", r) }
+	for _, part := range strings.FieldsFunc(text, split) {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		a, errFirst := strconv.Atoi(first)
+		b, errLast := strconv.Atoi(last)
+		if errFirst != nil || errLast != nil {
+			return nil, 0, fmt.Errorf("adapter: coordinates %.80q, want a number or a range such as 100-227", part)
+		}
+		ranges, dim = append(ranges, [2]int{a, b}), dim+b-a+1
+	}
+	return ranges, dim, nil
+}
+
+// String returns the description as a line of JSON. A program that expands c itself repeats it in its hello.
+func (s *Spec) String() string {
+	text, _ := json.Marshal(s) // its fields can always be encoded
+	return string(text)
+}
+
+// trained returns the d that follows from Ranges or Matrices, as far as these are valid, and that of Dim for other forms.
+func (s *Spec) trained() (d int64) {
+	switch s.Form {
+	case Coords:
+		for _, r := range s.Ranges {
+			d += int64(r[1] - r[0] + 1)
+		}
+	case LoRA:
+		for _, m := range s.Matrices {
+			d += int64(m.Rows) * int64(s.Rank)
+		}
+	default:
+		d = int64(s.Dim)
+	}
+	return d
+}
+
+// Validate reports every fault at once, each with the field's name in a fleet file.
+func (s *Spec) Validate() error {
+	var errs []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("adapter: "+format, args...))
+		}
+	}
+	form := s.Form
+	want(form == Random || form == Coords || form == LoRA || form == Basis, "form is %.80q, want random, coords, lora or basis", form)
+	want(s.Of >= 1 && s.Of <= Most, "of is %d, want the number of the model's parameters, 1..%d", s.Of, Most)
+	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d, as many as the model has parameters", s.Dim, s.Of)
+	want(form == Random || form == LoRA || s.Seed == 0, "seed is %d, want none for %s", s.Seed, form)
+	want(form == Coords || s.Ranges == nil, "ranges is there, want none for %s", form)
+	want(form == LoRA || s.Matrices == nil && s.Rank == 0, "matrices or rank is there, want none for %s", form)
+	want((form == Basis) == (s.Basis != nil), "basis: want a file for the form basis, and for no other; the form is %s", form)
+	s.Basis.check("basis", want)
+	s.Base.check("base", want)
+	before := len(errs)
+	next := 0
+	for i, r := range s.Ranges {
+		want(r[0] >= next && r[0] <= r[1] && r[1] < s.Of, "ranges[%d] is %v, want the first and the last of coordinates of %d..%d",
+			i, r, next, s.Of-1)
+		next = max(next, r[1]+1)
+	}
+	want(form != LoRA || s.Rank >= 1 && s.Rank <= 1024, "rank is %d, want 1..1024", s.Rank)
+	next = 0
+	for i, m := range s.Matrices {
+		fits := m.Rows >= 1 && m.Columns >= 1 && m.Rows <= s.Of && m.Columns <= s.Of &&
+			int64(m.Rows)*int64(m.Columns) <= int64(s.Of) && m.Offset >= next && int64(m.Offset)+int64(m.Rows)*int64(m.Columns) <= int64(s.Of)
+		want(fits, "matrices[%d] is %+v, want rows and columns within coordinates %d..%d", i, m, next, s.Of-1)
+		want(m.Name != "" && len(m.Name) <= 64 && !strings.ContainsAny(m.Name, ",=:\n"), "matrices[%d] has the name %.80q, want 1..64 bytes "+
+			"without comma, colon or equals sign", i, m.Name)
+		if fits {
+			next = m.Offset + m.Rows*m.Columns
+		}
+	}
+	if len(errs) == before {
+		want(s.trained() == int64(s.Dim), "dim is %d, want %d, which follows from the %s adapter", s.Dim, s.trained(), form)
+	}
+	return errors.Join(errs...)
+}
+
+func (f *File) check(field string, want func(bool, string, ...any)) {
+	if f == nil {
+		return
+	}
+	want(filepath.IsLocal(filepath.FromSlash(f.File)), "%s.file is %.80q, want the name of a file in the fleet file's folder", field, f.File)
+	digits := strings.Trim(f.SHA256, "0123456789abcdef") == "" && len(f.SHA256) == 64
+	want(digits, "%s.sha256 is %.80q, want 64 lower case hexadecimal digits", field, f.SHA256)
+}

@@ -1,0 +1,78 @@
+package fleetfile
+
+import (
+	"encoding/json"
+
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
+)
+
+// Adapter reads the files of the fleet's adapter, which are in the fleet file's folder. It returns nil for a fleet without.
+func (f *File) Adapter() (*adapter.Adapter, error) {
+	if f.Fleet.Adapter == nil {
+		return nil, nil
+	}
+	a, err := adapter.Open(*f.Fleet.Adapter, f.dir)
+	if err != nil {
+		return nil, Mismatchf("fleetfile: %w", err)
+	}
+	return a, nil
+}
+
+// Expand returns the model's parameters for what the members have trained: the same slice for a fleet without adapter.
+func (f *File) Expand(c []float32) ([]float32, error) {
+	a, err := f.Adapter()
+	if err != nil || a == nil {
+		return c, err
+	}
+	return expanded(a, c), nil
+}
+
+func expanded(a *adapter.Adapter, c []float32) []float32 {
+	x := make([]float32, a.Spec().Of)
+	a.Expand(x, c)
+	return x
+}
+
+// Adapt makes a source of the model's parameters one of the numbers that the fleet's adapter makes them of.
+func (f *File) Adapt(s *Source) error {
+	a, err := f.Adapter()
+	if err != nil || a == nil {
+		return err
+	}
+	s.Oracle = a.Oracle(s.Oracle)
+	if s.Test != nil {
+		s.Test = &adaptedJudge{s.Test, a}
+	}
+	return nil
+}
+
+// adaptedJudge judges a model by what an adapter makes it of.
+type adaptedJudge struct {
+	Judge
+	adapter *adapter.Adapter
+}
+
+func (j *adaptedJudge) MeanLoss(c []float32) float64 { return j.Judge.MeanLoss(expanded(j.adapter, c)) }
+func (j *adaptedJudge) Accuracy(c []float32) float64 { return j.Judge.Accuracy(expanded(j.adapter, c)) }
+func (j *adaptedJudge) Deviations(c []float32) (*Deviations, error) {
+	return j.Judge.Deviations(expanded(j.adapter, c))
+}
+
+// ofProgram checks the parameters and the adapter that a program has in its hello, and adapts the source unless the program
+// expands queries itself.
+func (f *File) ofProgram(s *Source, dim int, text string) error {
+	fleet, spec := f.Fleet, adapter.Spec{}
+	switch a := fleet.Adapter; {
+	case text == "" && dim == fleet.Params():
+		return f.Adapt(s)
+	case a == nil && text == "":
+		return Mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", dim, fleet.Dim)
+	case a != nil && dim == a.Dim && json.Unmarshal([]byte(text), &spec) == nil && spec.String() == a.String():
+		return nil
+	case a == nil:
+		return Mismatchf("oracle.stream says that it expands %d numbers by the adapter %.300s, but the fleet has none", dim, text)
+	default:
+		return Mismatchf("oracle.stream says that it takes %d numbers, adapter %.300q; want %d, which the node expands, or %d and the "+
+			"adapter %.300s", dim, text, a.Of, a.Dim, a)
+	}
+}
