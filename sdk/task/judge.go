@@ -10,21 +10,44 @@ import (
 
 // Judge measures parameters on all samples, which must have classes. It fails where Loss would fail, and if a
 // probability is NaN.
-func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
-	if err := m.check(x); err != nil {
+func (m *Model) Judge(x []float32) (*ClassMetrics, error) { return m.judge(x, 0) }
+
+// judge is Judge with the threshold of a [Predictor].
+func (m *Model) judge(x []float32, threshold float64) (*ClassMetrics, error) {
+	said, ones, err := m.said(x, threshold)
+	if err != nil {
 		return nil, err
 	}
-	said := make([]int, m.data.Len())
-	var ones []float64 // the probabilities of class 1 of two
+	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+}
+
+// said returns the class that is said of each sample, and of two classes the probabilities of class 1.
+func (m *Model) said(x []float32, threshold float64) (said []int, ones []float64, err error) {
+	if err := m.check(x); err != nil {
+		return nil, nil, err
+	}
+	said = make([]int, m.data.Len())
 	for i := range said {
 		if said[i] = m.predict(x, i); said[i] < 0 || m.head.classes == 2 && math.IsNaN(float64(m.score(x, i))) {
-			return nil, m.tooLarge(i)
+			return nil, nil, m.tooLarge(i)
 		}
 		if m.head.classes == 2 {
 			ones = append(ones, vec.Sigmoid(m.score(x, i)))
+			said[i] = over(ones[i], threshold, said[i])
 		}
 	}
-	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+	return said, ones, nil
+}
+
+// over returns the class that is said of a sample with a probability of class 1 of two: that by the threshold if there is one.
+func over(probability, threshold float64, class int) int {
+	switch {
+	case threshold == 0:
+		return class
+	case probability >= threshold:
+		return 1
+	}
+	return 0
 }
 
 // tooLarge is the error of a sample for which the model computes no number.

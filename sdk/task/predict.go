@@ -19,6 +19,15 @@ type Predictor struct {
 	// Unknown, if not nil, is called for each value of a column of categories that is none of them; the sample then has
 	// none of the categories. If it is nil such a value is an error.
 	Unknown func(column, value string)
+	// Raw, if not nil, is called with the samples as they were read, before anything is done to them; see [Recipe.Raw].
+	Raw func(*Data)
+	NA  []string // what stands for missing cells, as in [Spec]
+
+	// Threshold is the least probability of class 1 of two with which that class is said; 0 says the more probable one.
+	Threshold float64
+	// Choose, if not nil, is called by Evaluate for two classes, and returns the Threshold: from the class of each sample and
+	// the probability of class 1.
+	Choose func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
 	model  []float32
@@ -29,7 +38,10 @@ type Predictor struct {
 
 // Prediction is what a model says of one sample.
 type Prediction struct {
-	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
+	// ID is the cell of the column that tells whose the row is: the recipe's Person, or else the first column that is not in
+	// the recipe and is called id, patient_id, PatientID or the like; empty if there is none.
+	ID          string
+	Class       int       // the most probable one, in Recipe.Classes, or what Threshold makes it; the first of equally probable ones
 	Probability []float64 // of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in its unit; 0 without one
 	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data that
@@ -94,7 +106,7 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		return nil, nil, err
 	}
 	t.scale = r.Target
-	d, err := r.prepare(t.data(r.Classes))
+	d, err := r.prepare(p.seen(t.data(r.Classes)))
 	if err == nil && d.Len() == 0 {
 		err = fmt.Errorf("task: %s has no sample with a label from %s", t.name, quoted(r.Classes))
 	}
@@ -106,7 +118,16 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		numbers, err := m.Errors(p.model)
 		return nil, numbers, within(t.name, err)
 	}
-	classes, err := m.Judge(p.model)
+	if p.Choose != nil && len(r.Classes) == 2 {
+		_, ones, err := m.said(p.model, 0)
+		if err == nil {
+			p.Threshold, err = p.Choose(d.Y, ones)
+		}
+		if err != nil {
+			return nil, nil, within(t.name, err)
+		}
+	}
+	classes, err := m.judge(p.model, p.Threshold)
 	return classes, nil, within(t.name, err)
 }
 
@@ -165,6 +186,7 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 func (p *Predictor) layout(labels bool) layout {
 	r := *p.recipe
 	return func(h *csvFile) []*column {
+		h.na, h.id = p.NA, p.idOf(h)
 		if !labels {
 			r.Label = h.names[0] // any column that there is
 		}
@@ -182,11 +204,35 @@ func (p *Predictor) layout(labels bool) layout {
 	}
 }
 
+// idOf returns the column of a file that tells whose a row is, or nil.
+func (p *Predictor) idOf(h *csvFile) *column {
+	is := func(name string) bool {
+		other := name != p.recipe.Label && !slices.ContainsFunc(p.recipe.Columns, func(c Column) bool { return c.Name == name })
+		lower := strings.ToLower(name)
+		return other && (lower == "id" || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, " id") || strings.HasSuffix(name, "ID"))
+	}
+	at := slices.Index(h.names, p.recipe.Person)
+	if at < 0 || p.recipe.Person == "" {
+		at = slices.IndexFunc(h.names, is)
+	}
+	if at < 0 {
+		return nil
+	}
+	return &column{Column: Column{Name: h.names[at]}, at: at}
+}
+
+func (p *Predictor) seen(d *Data) *Data {
+	if p.Raw != nil {
+		p.Raw(d)
+	}
+	return d
+}
+
 // predict applies the model to each row of a table.
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	r := p.recipe
 	t.scale = r.Target
-	d, err := r.clean(t.data(r.Classes))
+	d, err := r.clean(p.seen(t.data(r.Classes)))
 	if err == nil {
 		err = d.checkColumns(r.full())
 	}
@@ -200,6 +246,9 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 		}
 	})
 	for i, one := range said {
+		if t.ids != nil {
+			said[i].ID = t.ids[i]
+		}
 		if !finite(one.Probability) || !finite([]float64{one.Number}) || !finite(one.Contribution) {
 			return nil, fmt.Errorf("task: %s: sample %d has numbers too large for the model", t.name, i+1)
 		}
@@ -227,6 +276,7 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 	} else {
 		said.Class = max(sideOf(z[0]), 0)
 		said.Probability = []float64{vec.Sigmoid(-z[0]), vec.Sigmoid(z[0])}
+		said.Class = over(said.Probability[1], p.Threshold, said.Class)
 	}
 	score := p.score(z, said.Class)
 	for k := range p.recipe.Columns {
