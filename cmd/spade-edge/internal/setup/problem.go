@@ -195,7 +195,7 @@ func flagOf(field string) string {
 		}
 	}
 	name := strings.ReplaceAll(field, "_", "-")
-	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "test-fraction", "partition"}, name) {
+	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "na", "test-fraction", "partition"}, name) {
 		return "-" + name
 	}
 	return field

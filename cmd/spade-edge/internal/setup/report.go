@@ -161,6 +161,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 // WriteBeginning says, before a run, what was chosen for the user and what the run will be worth.
 func (p *Problem) WriteBeginning(w io.Writer) {
 	p.WriteChosen(w)
+	p.suspect(w)
 	if p.Fleet.Privacy.NonPrivate {
 		fmt.Fprintln(w, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
