@@ -43,9 +43,28 @@ type Model struct {
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
+	// Threshold and Personal are of a site's own copy, see there; nil in a model that is passed on.
+	Threshold *Threshold `json:"threshold,omitempty"`
+	Personal  *Personal  `json:"personal,omitempty"`
+
 	// Certificate says what the run has leaked, an object in one line; nil if there is none.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite; with a task, as many as Task.Dim
+}
+
+// Threshold is the least probability of class 1 of two with which that class is said. It was chosen by a site's own samples, which no
+// privacy guarantee covers.
+type Threshold struct {
+	Value   float64 `json:"value"`   // above 0, at most 1
+	Rule    string  `json:"rule"`    // how it was chosen, in words
+	Samples int     `json:"samples"` // on how many
+}
+
+// Personal says that the weights were fitted further on a site's own records, without noise: they may reveal these records, and stay on
+// the device that has them.
+type Personal struct {
+	Rounds  int `json:"rounds"`  // of local learning, from the fleet's model on
+	Samples int `json:"samples"` // on how many
 }
 
 // modelForm is a model file.
@@ -118,6 +137,10 @@ func (m *Model) Validate() error {
 	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
 	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
+	if t := m.Threshold; t != nil {
+		errs.want(t.Value > 0 && t.Value <= 1, "threshold.value is %v, want more than 0 and at most 1", t.Value)
+		errs.want(m.Task != nil && len(m.Task.Classes) == 2, "threshold is given, want it left out: it is for a task of two classes")
+	}
 	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 	errs.want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
 	errs.want(len(m.Weights) > 0, "model has 0 numbers, want at least one")
@@ -164,5 +187,9 @@ func (m *Model) Predictor() (*task.Predictor, error) {
 		return nil, fmt.Errorf("%w: each member of run %q has fitted that on its own data (\"fit\": \"own\" in the node file), "+
 			"and what comes from data stays out of the file unless it is asked for", ErrNoTask, m.Run)
 	}
-	return m.Task.Predictor(m.Weights)
+	p, err := m.Task.Predictor(m.Weights)
+	if err == nil && m.Threshold != nil {
+		p.Threshold = m.Threshold.Value
+	}
+	return p, err
 }
