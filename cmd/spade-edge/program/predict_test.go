@@ -44,7 +44,7 @@ func TestPredictAndEvaluate(t *testing.T) {
 	if said.Model != r.Model || len(said.Rows) != 4000 || len(said.Columns) != 5 || len(said.Rows[7].Contribution) != 5 || !said.Done {
 		t.Errorf("%d rows, columns %q", len(said.Rows), said.Columns)
 	}
-	code, out, log := call("predict", "-data", "synthetic:clinical", model, "-seed", "9")
+	code, out, log := call("predict", "-data", "synthetic:clinical", model, "-seed", "9", "-csv")
 	lines, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 	if code != cli.ExitDone || log != "" || err != nil || len(lines) != 4001 || strings.Join(lines[0][:5], ",") != "row,class,p_no,p_yes,by_age_years" {
 		t.Fatalf("exit code %d, %d lines, %v\n%.300s%s", code, len(lines), err, out, log)
@@ -52,7 +52,7 @@ func TestPredictAndEvaluate(t *testing.T) {
 	for i, row := range said.Rows {
 		line := lines[i+1]
 		p, _ := strconv.ParseFloat(line[3], 64)
-		if line[0] != strconv.Itoa(i+1) || row.Row != i+1 || line[1] != row.Class || p != row.Probability[1] || (row.Class == "yes") != (p > 0.5) {
+		if line[0] != strconv.Itoa(i+1) || row.Row != i+1 || line[1] != row.Class || line[3] != fmt.Sprintf("%.4g", row.Probability[1]) || math.Abs(p-0.5) > 1e-4 && (row.Class == "yes") != (p > 0.5) {
 			t.Fatalf("line %q, row %+v", line, row)
 		}
 	}
@@ -204,4 +204,85 @@ func (tr *trial) put(t *testing.T, name, text string) string {
 	t.Helper()
 	tr.write(t, name, text)
 	return tr.path(name)
+}
+
+// For people there are four digits, who each row is, and what contributed most; a number far from what is known is named. A threshold
+// that a site chooses by its own samples is kept in its copy of the model alone, and rules what is said.
+func TestPredictForPeople(t *testing.T) {
+	t.Parallel()
+	dir := &trial{dir: t.TempDir()}
+	s := task.Spec{Source: "csv:" + dir.put(t, "public.csv", ward(200, 1, "")), Label: "ill", Drop: []string{"id"}, OneHot: []string{"sex"},
+		Missing: "mean"}
+	r, err := task.Fit(s, task.ModelSpec{Name: task.SoftmaxModel}, "patients of nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := (&builtin.Model{Run: "r", Member: "a", Round: 5, Rounds: 5, Task: r, Weights: []float32{2, 0.25, 0, 0.125, 0.5}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, site := dir.put(t, "model.json", string(text)), dir.path("site.json")
+	own := "csv:" + dir.put(t, "own.csv", ward(100, 2, ""))
+	few := "csv:" + dir.put(t, "few.csv", "PatientID,age,glucose,sex\nx-1,60,6.1,m\nx-2,61,60,f\nx-3,-9,5.9,f\n")
+	code, out, log := call("predict", model, "-data", few, "-na", "-9")
+	for _, want := range []string{"   row  id              class              p of yes  contributed most\n", "     1  x-1             yes        ",
+		" %  glucose +", `suspicious: column "glucose": 1 of 3 values are far from what the model was fitted for, `, ", such as 60 in row 2"} {
+		if code != cli.ExitDone || !strings.Contains(out+log, want) || strings.Contains(log, "age") {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, out, log)
+		}
+	}
+	code, out, _ = call("predict", model, "-data", few, "-csv")
+	if lines := strings.Split(out, "\n"); code != cli.ExitDone || len(lines) != 5 || !strings.HasPrefix(lines[0], "row,id,class,p_no,p_yes,by_glucose,") ||
+		!strings.HasPrefix(lines[1], "1,x-1,yes,0.") || len(strings.Split(lines[1], ",")[4]) > len("0.1234") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+
+	var before, judged, after node.Evaluation
+	into(t, &before, cli.ExitDone, "evaluate", model, "-data", own)
+	into(t, &judged, cli.ExitDone, "evaluate", model, "-data", own, "-threshold", "sensitivity:0.97", "-out", site)
+	into(t, &after, cli.ExitDone, "evaluate", site, "-data", own)
+	b, m := before.Classification.Binary, judged.Classification.Binary
+	if th := judged.Threshold; th == nil || th.Samples != 100 || m.Sensitivity.Value < 0.97 || b.Sensitivity.Value >= 0.97 || *after.Threshold != *th ||
+		after.Classification.Accuracy != judged.Classification.Accuracy || before.Threshold != nil || m.AUC.Value != b.AUC.Value {
+		t.Errorf("%+v, %+v; before %+v", judged.Threshold, m, b)
+	}
+	var said node.Predictions
+	into(t, &said, cli.ExitDone, "predict", site, "-data", own)
+	for _, row := range said.Rows {
+		if row.ID != fmt.Sprintf("p%d", row.Row-1) || (row.Class == "yes") != (row.Probability[1] >= judged.Threshold.Value) {
+			t.Fatalf("%+v", row)
+		}
+	}
+	var youden node.Evaluation
+	into(t, &youden, cli.ExitDone, "evaluate", model, "-data", own, "-threshold", "youden")
+	best, lines := 0.0, strings.Split(ward(100, 2, ""), "\n")
+	for _, row := range said.Rows { // each probability as a threshold
+		var hits, all [2]float64
+		for i, other := range said.Rows {
+			ill := strings.HasSuffix(lines[i+1], ",yes")
+			is := map[bool]int{true: 1}[ill]
+			all[is]++
+			if (other.Probability[1] >= row.Probability[1]) == ill {
+				hits[is]++
+			}
+		}
+		best = max(best, hits[0]/all[0]+hits[1]/all[1])
+	}
+	y := youden.Classification.Binary
+	if got := y.Sensitivity.Value + y.Specificity.Value; math.Abs(got-best) > 1e-9 {
+		t.Errorf("%v, the best is %v", got, best)
+	}
+	for want, args := range map[string][]string{
+		`-threshold "half", want youden, sensitivity:S`: {"-threshold", "half"},
+		`-threshold "sensitivity:2"`:                    {"-threshold", "sensitivity:2"},
+		"-out goes with -threshold":                     {"-out", dir.path("x.json")},
+		"is there already":                              {"-threshold", "0.3", "-out", site},
+	} {
+		if code, out, log := call(append([]string{"evaluate", model, "-data", own}, args...)...); code != cli.ExitUsage || !strings.Contains(log, want) {
+			t.Errorf("%q: exit code %d\n%s%s", args, code, out, log)
+		}
+	}
+	if code, _, log := call("predict", model, "-data", few, "-csv", "-json"); code != cli.ExitUsage || !strings.Contains(log, "exclude each other") {
+		t.Errorf("exit code %d\n%s", code, log)
+	}
 }
