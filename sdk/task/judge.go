@@ -14,15 +14,18 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) { return m.judge(x, 0)
 
 // judge is Judge with the threshold of a [Predictor].
 func (m *Model) judge(x []float32, threshold float64) (*ClassMetrics, error) {
-	said, ones, err := m.said(x, threshold)
+	said, ones, err := m.decide(x, threshold)
 	if err != nil {
 		return nil, err
 	}
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 
-// said returns the class that is said of each sample, and of two classes the probabilities of class 1.
-func (m *Model) said(x []float32, threshold float64) (said []int, ones []float64, err error) {
+// Said returns the class that is said of each sample, and of two classes the probabilities of class 1. It fails as Judge does.
+func (m *Model) Said(x []float32) (said []int, ones []float64, err error) { return m.decide(x, 0) }
+
+// decide is Said with a threshold.
+func (m *Model) decide(x []float32, threshold float64) (said []int, ones []float64, err error) {
 	if err := m.check(x); err != nil {
 		return nil, nil, err
 	}

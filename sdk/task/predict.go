@@ -119,7 +119,7 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		return nil, numbers, within(t.name, err)
 	}
 	if p.Choose != nil && len(r.Classes) == 2 {
-		_, ones, err := m.said(p.model, 0)
+		_, ones, err := m.Said(p.model)
 		if err == nil {
 			p.Threshold, err = p.Choose(d.Y, ones)
 		}

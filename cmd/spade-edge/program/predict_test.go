@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -284,5 +285,63 @@ func TestPredictForPeople(t *testing.T) {
 	}
 	if code, _, log := call("predict", model, "-data", few, "-csv", "-json"); code != cli.ExitUsage || !strings.Contains(log, "exclude each other") {
 		t.Errorf("exit code %d\n%s", code, log)
+	}
+}
+
+// A personal model says so in its file, which nobody else can read, starts no fleet, and has no certificate; export says which of three
+// models is best here. Neither the state nor the ledger of the node changes.
+func TestExportPersonal(t *testing.T) {
+	t.Parallel()
+	text, recipe := public(t, task.ModelSpec{Name: task.SoftmaxModel}, 77)
+	tr := newTrial(t, "a ", func(f *sdk.Fleet) {
+		f.Members, f.Edges = []string{"a"}, nil
+		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
+		f.Dim, f.X0, f.Task = recipe.Dim(), make([]float32, recipe.Dim()), text
+	})
+	tr.byTask(t)
+	file, out := tr.path("a.json"), tr.path("personal.json")
+	var r node.RunResult
+	into(t, &r, cli.ExitDone, "run", file)
+	before := readFile(t, tr.path("a.ledger"))
+	var e node.Exported
+	into(t, &e, cli.ExitDone, "export", file, "-out", out, "-personal")
+	c := e.Compared
+	if c == nil || e.Certificate != "" || !e.Predicts || e.Model == r.Model || c.Samples != 800 || c.Records != 3200 || c.Personal.Rounds == 0 ||
+		c.Shared.Classification.Accuracy.Value*100 != r.Local.Accuracy && math.Abs(c.Shared.Classification.Accuracy.Value*100-r.Local.Accuracy) > 1e-9 ||
+		c.Personal.Loss > c.Shared.Loss || c.Best == "shared" {
+		t.Errorf("%+v, %+v, run %+v", e, c, r.Local)
+	}
+	info, err := os.Stat(out)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 || !strings.Contains(readFile(t, out), `"personal": {`) {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := os.Stat(out + ".certificate.json"); err == nil || readFile(t, tr.path("a.ledger")) != before {
+		t.Error("a certificate, or a charge")
+	}
+	code, said, log := call("export", file, "-out", tr.path("again.json"), "-personal", "-data", "synthetic:clinical")
+	for _, want := range []string{"stays on this device", "\nshared          0 ", "\nown ", "\npersonal  ", "best here, by the loss on 4000 samples"} {
+		if code != cli.ExitDone || !strings.Contains(said, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, said, log)
+		}
+	}
+	var judged node.Evaluation
+	into(t, &judged, cli.ExitDone, "evaluate", out, "-data", "synthetic:clinical")
+	if judged.Personal == nil || judged.Personal.Samples != 3200 {
+		t.Errorf("%+v", judged.Personal)
+	}
+	tr.edit(t, "a.json", `"seed": 5`, `"seed": 5, "test_fraction": 0`)
+	for want, args := range map[string][]string{
+		"holds no samples back":            {"export", file, "-out", tr.path("x.json"), "-personal"},
+		"-personal goes with a file":       {"export", file, "-out", tr.path("x.npy"), "-personal"},
+		"-data goes with -personal":        {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
+		"it would give them away":          {"init", tr.path("new"), "-n", "2", "-x0", out},
+		`want data from synthetic, as the`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
+	} {
+		if code, said, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
+			t.Errorf("%q: exit code %d, want %q\n%s%s", args, code, want, said, log)
+		}
+	}
+	if _, err := os.Stat(tr.path("x.json")); err == nil {
+		t.Error("a file was written")
 	}
 }

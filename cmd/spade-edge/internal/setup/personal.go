@@ -3,7 +3,7 @@ package setup
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	personalFolds  = 5  // parts of the own records, each held back once to choose how many rounds are best
-	personalRounds = 50 // at most
+	personalRounds = 50 // of local learning, at most
+	personalParts  = 5  // of the samples that judge: how many rounds are best for each is chosen by the others
+	personalLeast  = 20 // samples that judge
 
 	quantile = 1.96 // of a normal variable, for 95 %
 )
@@ -46,53 +47,36 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize fits a fleet's model further on a site's own records, and compares. spec is the model's, start where the fleet began,
-// and lopsided says that columns are components or pixels. All is computed here, without noise, from the seed 1, and sent nowhere.
+// Personalize fits a fleet's model further on a site's own records, train, and compares by test, which none of the models has learned
+// from. spec is the model's, start where the fleet began, and lopsided says that columns are components or pixels. All is computed here,
+// without noise, from the seed 1, and sent nowhere.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
-	if test.Len() == 0 {
-		return nil, errors.New("no samples to judge by: the node holds none back (test_fraction is 0)")
+	if test.Len() < personalLeast {
+		return nil, fmt.Errorf("%d samples to judge by, want %d or more", test.Len(), personalLeast)
 	}
-	l := local{ctx: ctx, spec: spec, lopsided: lopsided}
-	p := &Personal{Records: train.Len(), Samples: test.Len()}
-	p.Shared.x = shared
-	var err error
-	if p.Personal.x, p.Personal.Rounds, err = l.tune(train, shared); err == nil {
-		p.Own.x, p.Own.Rounds, err = l.tune(train, start)
-	}
+	parts, err := task.Partition{}.Deal(test, personalParts, 1)
 	if err != nil {
 		return nil, err
 	}
-	p.Model = p.Personal.x
-	all := map[string]*Judged{"shared": &p.Shared, "own": &p.Own, "personal": &p.Personal}
-	judge := spec.New(test)
-	for _, name := range []string{"shared", "personal", "own"} { // of equal ones the first
-		if err := all[name].judge(judge); err != nil {
-			return nil, err
-		}
-		if p.Best == "" || all[name].Loss < all[p.Best].Loss {
+	l := local{ctx: ctx, spec: spec, lopsided: lopsided, train: train, test: test, parts: parts}
+	p := &Personal{Records: train.Len(), Samples: test.Len()}
+	if err := l.tune(shared, &p.Shared, &p.Personal); err != nil {
+		return nil, err
+	}
+	if err := l.tune(start, nil, &p.Own); err != nil {
+		return nil, err
+	}
+	p.Model, p.Best, p.Clear = p.Personal.x, "shared", true
+	all := map[string]*Judged{"shared": &p.Shared, "personal": &p.Personal, "own": &p.Own}
+	for _, name := range []string{"personal", "own"} {
+		if all[name].Loss < all[p.Best].Loss {
 			p.Best = name
 		}
 	}
-	p.Clear = true
 	for name, other := range all {
 		p.Clear = p.Clear && (name == p.Best || less(all[p.Best].losses, other.losses, quantile))
 	}
 	return p, nil
-}
-
-func (j *Judged) judge(m *task.Model) (err error) {
-	j.losses = make([]float64, m.Len())
-	for i := range j.losses {
-		if j.losses[i], err = m.Loss(context.Background(), j.x, i); err != nil {
-			return err
-		}
-		j.Loss += j.losses[i] / float64(len(j.losses))
-	}
-	if j.Regression, err = m.Errors(j.x); err != nil {
-		j.Regression = nil
-		j.Classification, err = m.Judge(j.x)
-	}
-	return err
 }
 
 // less reports whether the mean of a is below that of b by more than so many standard errors of the mean of differences.
@@ -110,45 +94,94 @@ func less(a, b []float64, most float64) bool {
 
 // local is learning on one site's records alone.
 type local struct {
-	ctx      context.Context
-	spec     task.ModelSpec
-	lopsided bool
+	ctx         context.Context
+	spec        task.ModelSpec
+	lopsided    bool
+	train, test *task.Data
+	parts       [][]int // of test
 }
 
-// tune learns from a start on, for the fewest rounds whose loss on parts that are held back one after the other is within a standard
-// error of the least (Breiman et al., "Classification and Regression Trees", 1984, section 3.4.3); perhaps for none.
-func (l *local) tune(train *task.Data, start []float32) (x []float32, rounds int, err error) {
-	parts, err := task.Partition{}.Deal(train, personalFolds, 1)
-	if err != nil {
-		return nil, 0, err
+// round is what a model says of the samples that judge after a round.
+type round struct {
+	losses []float64
+	said   []int
+	ones   []float64 // of two classes, the probabilities of class 1
+}
+
+// tune learns from a start on, and judges the start, unless that is nil, and the model after as many rounds as are best. For each part of the samples these are
+// chosen by the other parts, so that what judges a model has not chosen it; the model itself is chosen by all.
+func (l *local) tune(start []float32, before, after *Judged) error {
+	judge, rounds := l.spec.New(l.test), make([]round, personalRounds+1)
+	var failed error
+	note := func(k int, x []float32) {
+		r := &rounds[k]
+		for i := range l.test.Len() {
+			loss, err := judge.Loss(l.ctx, x, i)
+			r.losses, failed = append(r.losses, loss), cmp.Or(failed, err)
+		}
+		if l.test.Target == nil {
+			var err error
+			r.said, r.ones, err = judge.Said(x)
+			failed = cmp.Or(failed, err)
+		}
 	}
-	losses := make([][]float64, personalRounds+1) // by round and sample
-	for k := range losses {
-		losses[k] = make([]float64, train.Len())
+	note(0, start)
+	if err := cmp.Or(l.learn(start, note), failed); err != nil {
+		return err
 	}
-	for i, held := range parts {
-		judge := l.spec.New(train.Select(held))
-		rest := slices.Concat(slices.Concat(parts[:i]...), slices.Concat(parts[i+1:]...))
-		slices.Sort(rest)
-		note := func(round int, x []float32) {
-			for k, sample := range held {
-				losses[round][sample], _ = judge.Loss(l.ctx, x, k)
+	mixed := round{make([]float64, l.test.Len()), make([]int, l.test.Len()), make([]float64, l.test.Len())}
+	for i, part := range l.parts {
+		r := &rounds[choose(rounds, slices.Concat(slices.Concat(l.parts[:i]...), slices.Concat(l.parts[i+1:]...)))]
+		for _, k := range part {
+			mixed.losses[k] = r.losses[k]
+			if r.said != nil {
+				mixed.said[k] = r.said[k]
+			}
+			if r.ones != nil {
+				mixed.ones[k] = r.ones[k]
 			}
 		}
-		note(0, start)
-		if err := l.learn(train.Select(rest), start, note); err != nil {
-			return nil, 0, err
-		}
 	}
-	best := slices.MinFunc(losses, func(a, b []float64) int { return cmp.Compare(sum(a), sum(b)) })
-	rounds = slices.IndexFunc(losses, func(these []float64) bool { return !less(best, these, 1) })
-	x = start
-	err = l.learn(train, start, func(round int, now []float32) {
-		if round == rounds {
-			x = slices.Clone(now)
+	if rounds[0].ones == nil {
+		mixed.ones = nil
+	}
+	after.x, after.Rounds = start, choose(rounds, slices.Concat(l.parts...))
+	err := l.learn(start, func(k int, x []float32) {
+		if k == after.Rounds {
+			after.x = slices.Clone(x)
 		}
 	})
-	return x, rounds, err
+	if err == nil && before != nil {
+		before.x = start
+		err = before.judge(judge, l.test, &rounds[0])
+	}
+	return cmp.Or(err, after.judge(judge, l.test, &mixed))
+}
+
+// choose returns the fewest rounds whose loss on some samples is within a standard error of the least (Breiman et al., "Classification
+// and Regression Trees", 1984, section 3.4.3).
+func choose(rounds []round, samples []int) int {
+	var losses [][]float64
+	for _, r := range rounds {
+		some := make([]float64, len(samples))
+		for k, i := range samples {
+			some[k] = r.losses[i]
+		}
+		losses = append(losses, some)
+	}
+	best := slices.MinFunc(losses, func(a, b []float64) int { return cmp.Compare(sum(a), sum(b)) })
+	return slices.IndexFunc(losses, func(these []float64) bool { return !less(best, these, 1) })
+}
+
+// judge says what a model is worth by what it says; numbers are judged by the model that all samples have chosen.
+func (j *Judged) judge(m *task.Model, test *task.Data, r *round) (err error) {
+	j.losses, j.Loss = r.losses, sum(r.losses)/float64(len(r.losses))
+	if test.Target != nil {
+		j.Regression, err = m.Errors(j.x)
+		return err
+	}
+	j.Classification, err = task.JudgeClasses(test.Classes, test.Y, r.said, r.ones)
+	return err
 }
 
 func sum(xs []float64) (all float64) {
@@ -158,8 +191,9 @@ func sum(xs []float64) (all float64) {
 	return all
 }
 
-// learn trains on all samples; each sees the model after each round.
-func (l *local) learn(d *task.Data, start []float32, each func(round int, x []float32)) error {
+// learn trains on all records; each sees the model after each round.
+func (l *local) learn(start []float32, each func(round int, x []float32)) error {
+	d := l.train
 	oracle := l.spec.New(d)
 	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}
 	var err error

@@ -57,29 +57,49 @@ func TestPersonalize(t *testing.T) {
 	if err != nil || small.Own.Loss < small.Shared.Loss || small.Best == "own" || small.Personal.Loss > small.Own.Loss {
 		t.Errorf("%+v, %v", small, err)
 	}
-	if _, err := Personalize(t.Context(), softmax, right, zeros, false, site(12, 3, 1), site(0, 4, 1)); err == nil {
-		t.Error("compared without samples")
+	if _, err := Personalize(t.Context(), softmax, right, zeros, false, site(12, 3, 1), site(19, 4, 1)); err == nil {
+		t.Error("compared by too few samples")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Personalize(ctx, softmax, right, zeros, false, site(12, 3, 1), site(9, 4, 1)); err == nil {
+	if _, err := Personalize(ctx, softmax, right, zeros, false, site(12, 3, 1), site(90, 4, 1)); err == nil {
 		t.Error("went on after the end")
 	}
 }
 
-// The rounds are those that held back records choose: none of them is judged by itself.
-func TestTuneHoldsBack(t *testing.T) {
-	l := local{ctx: t.Context(), spec: softmax}
-	shuffled := site(60, 5, 1)
-	s := rng.New(6, rng.Address{Purpose: rng.Fault})
-	for i := range shuffled.Y { // nothing can be learned
-		shuffled.Y[i] = 0
-		if s.Normal() > 0 {
-			shuffled.Y[i] = 1
+// What judges a model has not chosen its rounds: where nothing can be learned and the start is as good as any, the loss of the chosen
+// models is not below that of the start, as the least of 51 would be.
+func TestChoiceDoesNotJudge(t *testing.T) {
+	least, chosen, start := 0.0, 0.0, 0.0
+	const times = 20
+	for seed := range uint64(times) {
+		r := rng.New(seed, rng.Address{Purpose: rng.Fault})
+		rounds := make([]round, 51)
+		for k := range rounds {
+			for range 40 {
+				rounds[k].losses = append(rounds[k].losses, 0.25+0.1*r.Normal())
+			}
+		}
+		at, all := choose(rounds, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}), 1.0
+		for _, r := range rounds {
+			all = min(all, sum(r.losses[:20])/20)
+		}
+		least += all / times
+		chosen += sum(rounds[at].losses[20:]) / 20 / times
+		start += sum(rounds[0].losses[20:]) / 20 / times
+		if sum(rounds[at].losses[:20]) > sum(rounds[0].losses[:20])+1e-9 {
+			t.Error("worse than the start")
 		}
 	}
-	if _, rounds, err := l.tune(shuffled, make([]float32, 4)); err != nil || rounds > 1 {
-		t.Errorf("%d rounds, %v", rounds, err)
+	if math.Abs(chosen-0.25) > 0.015 || math.Abs(start-0.25) > 0.015 || least > 0.22 {
+		t.Errorf("chosen %.4f, start %.4f, least %.4f", chosen, start, least)
+	}
+	same := round{losses: []float64{1, 2, 3}}
+	if k := choose([]round{same, {losses: []float64{0.9, 2.2, 2.8}}, same}, []int{0, 1, 2}); k != 0 {
+		t.Errorf("%d rounds, want none: the gain is within its error", k)
+	}
+	if k := choose([]round{same, {losses: []float64{0.5, 1.6, 2.4}}, {losses: []float64{0.5, 1.6, 2.3}}}, []int{0, 1, 2}); k == 0 {
+		t.Error("no round, though one gains")
 	}
 	if less([]float64{1, 2, 3}, []float64{1, 2, 3}, 0.001) || !less([]float64{1, 2, 3}, []float64{2, 3, 4.1}, 1.96) || less([]float64{1}, []float64{2}, 1) {
 		t.Error("less")
