@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -70,9 +71,11 @@ func writePersonal(t cli.Table, p *setup.Personal) {
 		}
 		fmt.Fprintf(t, "%-10s %6d %8.4f  %-24s %s\n", row.name, row.Rounds, row.Loss, first, second)
 	}
-	sure := "beyond chance: 95 % intervals of the differences of losses are below zero"
-	if !p.Clear {
-		sure = "but not beyond chance: of models that are alike, the shared one has seen the most"
+	sure := "but the others are about as good"
+	if len(p.Beats) > 0 {
+		sure = "beyond chance better than " + strings.Join(p.Beats, " and ")
 	}
 	fmt.Fprintf(t, "\nbest here, by the loss on %d samples that none has learned from: %s, %s\n", p.Samples, p.Best, sure)
+	fmt.Fprintf(t, "personal began from %s\n", []string{"the shared model", "half way between the start of the run and the shared model",
+		"the start of the run"}[p.Personal.Start])
 }

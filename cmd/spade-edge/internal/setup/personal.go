@@ -30,15 +30,16 @@ type Personal struct {
 	Records  int    `json:"records"` // own ones
 	Samples  int    `json:"samples"` // that judged
 	Best     string `json:"best"`    // shared, own or personal: the least loss
-	// Clear says that its loss is less than that of both others beyond chance: the 95 % intervals of the differences are below zero.
-	Clear bool `json:"clear"`
+	// Beats are those whose loss is greater beyond chance: the 95 % interval of the mean difference is above zero.
+	Beats []string `json:"beats"`
 
 	Model []float32 `json:"-"` // the personal one
 }
 
 // Judged is what a model is worth on a site's samples.
 type Judged struct {
-	Rounds         int                 `json:"rounds"` // of local learning
+	Start          int                 `json:"start"`  // of a personal model: 0 the fleet's, 1 half way back to its start, 2 that start
+	Rounds         int                 `json:"rounds"` // of local learning from there on
 	Loss           float64             `json:"loss"`   // the mean
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
@@ -60,27 +61,29 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 	}
 	l := local{ctx: ctx, spec: spec, lopsided: lopsided, train: train, test: test, parts: parts}
 	p := &Personal{Records: train.Len(), Samples: test.Len()}
-	if err := l.tune(shared, &p.Shared, &p.Personal); err != nil {
+	if err := l.tune(&p.Shared, &p.Personal, shared, Mean([][]float32{shared, start}), start); err != nil {
 		return nil, err
 	}
-	if err := l.tune(start, nil, &p.Own); err != nil {
+	if err := l.tune(nil, &p.Own, start); err != nil {
 		return nil, err
 	}
-	p.Model, p.Best, p.Clear = p.Personal.x, "shared", true
+	p.Model, p.Best, p.Beats = p.Personal.x, "shared", []string{}
 	all := map[string]*Judged{"shared": &p.Shared, "personal": &p.Personal, "own": &p.Own}
 	for _, name := range []string{"personal", "own"} {
 		if all[name].Loss < all[p.Best].Loss {
 			p.Best = name
 		}
 	}
-	for name, other := range all {
-		p.Clear = p.Clear && (name == p.Best || less(all[p.Best].losses, other.losses, quantile))
+	for _, name := range []string{"shared", "own", "personal"} {
+		if less(all[p.Best].losses, all[name].losses) {
+			p.Beats = append(p.Beats, name)
+		}
 	}
 	return p, nil
 }
 
-// less reports whether the mean of a is below that of b by more than so many standard errors of the mean of differences.
-func less(a, b []float64, most float64) bool {
+// less reports whether the mean of a is below that of b by more than the 95 % interval of the mean of differences.
+func less(a, b []float64) bool {
 	n, mean, square := float64(len(a)), 0.0, 0.0
 	for i := range a {
 		mean += (b[i] - a[i]) / n
@@ -89,7 +92,7 @@ func less(a, b []float64, most float64) bool {
 		d := b[i] - a[i] - mean
 		square += float64(d * d)
 	}
-	return len(a) > 1 && mean > most*math.Sqrt(square/(n-1)/n)
+	return len(a) > 1 && mean > quantile*math.Sqrt(square/(n-1)/n)
 }
 
 // local is learning on one site's records alone.
@@ -108,87 +111,90 @@ type round struct {
 	ones   []float64 // of two classes, the probabilities of class 1
 }
 
-// tune learns from a start on, and judges the start, unless that is nil, and the model after as many rounds as are best. For each part of the samples these are
-// chosen by the other parts, so that what judges a model has not chosen it; the model itself is chosen by all.
-func (l *local) tune(start []float32, before, after *Judged) error {
-	judge, rounds := l.spec.New(l.test), make([]round, personalRounds+1)
-	var failed error
-	note := func(k int, x []float32) {
-		r := &rounds[k]
-		for i := range l.test.Len() {
-			loss, err := judge.Loss(l.ctx, x, i)
-			r.losses, failed = append(r.losses, loss), cmp.Or(failed, err)
-		}
-		if l.test.Target == nil {
-			var err error
-			r.said, r.ones, err = judge.Said(x)
-			failed = cmp.Or(failed, err)
+// tune learns from each start on, and judges the first start, if before is not nil, and the model of the start and the rounds that are
+// best. For each part of the samples these are chosen by the other parts, so that what judges a model has not chosen it; the model itself
+// is chosen by all.
+func (l *local) tune(before, after *Judged, starts ...[]float32) error {
+	judge := l.spec.New(l.test)
+	var rounds []round // personalRounds+1 for each start
+	for _, start := range starts {
+		from := len(rounds)
+		rounds = append(rounds, make([]round, personalRounds+1)...)
+		var failed error
+		note := func(k int, x []float32) { failed = cmp.Or(failed, rounds[from+k].note(l.ctx, judge, x)) }
+		note(0, start)
+		if err := cmp.Or(l.learn(start, note), failed); err != nil {
+			return err
 		}
 	}
-	note(0, start)
-	if err := cmp.Or(l.learn(start, note), failed); err != nil {
-		return err
+	mixed := round{make([]float64, l.test.Len()), make([]int, l.test.Len()), nil}
+	if rounds[0].ones != nil {
+		mixed.ones = make([]float64, l.test.Len())
 	}
-	mixed := round{make([]float64, l.test.Len()), make([]int, l.test.Len()), make([]float64, l.test.Len())}
 	for i, part := range l.parts {
 		r := &rounds[choose(rounds, slices.Concat(slices.Concat(l.parts[:i]...), slices.Concat(l.parts[i+1:]...)))]
 		for _, k := range part {
-			mixed.losses[k] = r.losses[k]
-			if r.said != nil {
-				mixed.said[k] = r.said[k]
-			}
-			if r.ones != nil {
+			mixed.losses[k], mixed.said[k] = r.losses[k], r.said[k]
+			if mixed.ones != nil {
 				mixed.ones[k] = r.ones[k]
 			}
 		}
 	}
-	if rounds[0].ones == nil {
-		mixed.ones = nil
-	}
-	after.x, after.Rounds = start, choose(rounds, slices.Concat(l.parts...))
-	err := l.learn(start, func(k int, x []float32) {
+	best := choose(rounds, slices.Concat(l.parts...))
+	after.Start, after.Rounds = best/(personalRounds+1), best%(personalRounds+1)
+	after.x = starts[after.Start]
+	err := l.learn(after.x, func(k int, x []float32) {
 		if k == after.Rounds {
 			after.x = slices.Clone(x)
 		}
 	})
 	if err == nil && before != nil {
-		before.x = start
+		before.x = starts[0]
 		err = before.judge(judge, l.test, &rounds[0])
 	}
 	return cmp.Or(err, after.judge(judge, l.test, &mixed))
 }
 
-// choose returns the fewest rounds whose loss on some samples is within a standard error of the least (Breiman et al., "Classification
-// and Regression Trees", 1984, section 3.4.3).
-func choose(rounds []round, samples []int) int {
-	var losses [][]float64
-	for _, r := range rounds {
-		some := make([]float64, len(samples))
-		for k, i := range samples {
-			some[k] = r.losses[i]
+// note keeps what a model says.
+func (r *round) note(ctx context.Context, judge *task.Model, x []float32) (err error) {
+	for i := range judge.Len() {
+		loss, err := judge.Loss(ctx, x, i)
+		if err != nil {
+			return err
 		}
-		losses = append(losses, some)
+		r.losses = append(r.losses, loss)
 	}
-	best := slices.MinFunc(losses, func(a, b []float64) int { return cmp.Compare(sum(a), sum(b)) })
-	return slices.IndexFunc(losses, func(these []float64) bool { return !less(best, these, 1) })
+	r.said, r.ones, err = judge.Said(x)
+	return err
+}
+
+// choose returns the round with the least loss on some samples, of equal ones the first.
+func choose(rounds []round, samples []int) (best int) {
+	least := math.Inf(1)
+	for k, r := range rounds {
+		sum := 0.0
+		for _, i := range samples {
+			sum += r.losses[i]
+		}
+		if sum < least {
+			best, least = k, sum
+		}
+	}
+	return best
 }
 
 // judge says what a model is worth by what it says; numbers are judged by the model that all samples have chosen.
 func (j *Judged) judge(m *task.Model, test *task.Data, r *round) (err error) {
-	j.losses, j.Loss = r.losses, sum(r.losses)/float64(len(r.losses))
+	j.losses, j.Loss = r.losses, 0
+	for _, loss := range r.losses {
+		j.Loss += loss / float64(len(r.losses))
+	}
 	if test.Target != nil {
 		j.Regression, err = m.Errors(j.x)
 		return err
 	}
 	j.Classification, err = task.JudgeClasses(test.Classes, test.Y, r.said, r.ones)
 	return err
-}
-
-func sum(xs []float64) (all float64) {
-	for _, x := range xs {
-		all += x
-	}
-	return all
 }
 
 // learn trains on all records; each sees the model after each round.
