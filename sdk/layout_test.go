@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"sdk/losses":      {"zoest"},
 	"sdk/plan":        {"dpmech", "sdk", "sdk/admm", "sdk/graph", "sdk/state", "sdk/unit", "zoest", "zoest/setting"},
 	"sdk/task":        {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
-	"sdk/task/screen": {"sdk/task", "zoest/vec"},
+	"sdk/task/screen": {"sdk/task", "zoest/rng"},
 	"sdk/scorer":      {"dpmech", "zoest"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/trust", "sdk/graph", "sdk/losses",
 		"zoest", "zoest/setting", "dpmech", "transport"},

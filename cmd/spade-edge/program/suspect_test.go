@@ -65,7 +65,7 @@ func TestCheckLooksAtData(t *testing.T) {
 		return got
 	}
 	clean := ward(100, 2, "")
-	if got := look(clean); len(got.Data.Suspicions) > 0 || got.Labels == nil || got.Labels.AUC.Low < 0.7 {
+	if got := look(clean); len(got.Data.Suspicions) > 0 || got.Labels == nil || got.Labels.AsGood > 0 {
 		t.Errorf("%+v, %+v", got.Data.Suspicions, got.Labels)
 	}
 	marked := ward(100, 2, "-9")

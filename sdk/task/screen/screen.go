@@ -345,7 +345,7 @@ func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 				}
 			}
 			if one.Count*1000 >= d.Len() && one.Count > 0 { // else they may be the tails of a column
-				one.Text = fmt.Sprintf("%d of %d values are far from what the model was fitted for, %s, such as %s", one.Count, one.Of, e, one.Example)
+				one.Text = fmt.Sprintf("%d of %d far from what the model was fitted for, %s, such as %s", one.Count, one.Of, e, one.Example)
 				found = append(found, one)
 			}
 		}

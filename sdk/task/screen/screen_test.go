@@ -121,7 +121,7 @@ func TestHospitals(t *testing.T) {
 	for _, name := range hospitals {
 		clean := hospital(t, name)
 		at := columns(clean)
-		if p, rel := look(t, r, clean, true); len(p.Suspicions) > 0 || rel.AUC == nil || p.Rows != len(clean)-1 {
+		if p, rel := look(t, r, clean, true); len(p.Suspicions) > 0 || rel.Shuffles == 0 || p.Rows != len(clean)-1 {
 			t.Errorf("%s: %d rows, %+v\n%s", name, p.Rows, rel, text(p))
 		}
 		bad := func(what string, change func(i int, row []string), want ...string) {
@@ -174,7 +174,7 @@ func TestHospitals(t *testing.T) {
 		if os.Getenv("SPADE_LONG") != "" {
 			shuffles = 20
 		}
-		for seed := range uint64(shuffles) { // of 300, 284 to 294 are found
+		for seed := range uint64(shuffles) { // 97 of 100 are found
 			rows := copied(clean)
 			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rows)-1, func(i, j int) {
 				rows[i+1][13], rows[j+1][13] = rows[j+1][13], rows[i+1][13]
@@ -244,7 +244,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, rel := look(t, r, own, true)
-		if len(p.Suspicions) > 0 || rel.AUC == nil || rel.AUC.Low < 0.7 {
+		if len(p.Suspicions) > 0 || rel.AsGood > 0 {
 			t.Errorf("%s: %+v\n%s", file, rel, text(p))
 		}
 		d, err := r.Raw(s, nil)

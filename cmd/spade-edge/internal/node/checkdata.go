@@ -69,10 +69,10 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 		related = related && s.Kind != screen.Labels
 		c.warn(fmt.Sprintf("column %.40q", s.Column), "%s: %s", s.Text, setup.Cure(s, setup.Field))
 	}
-	if l := c.Labels; l != nil && l.AUC == nil {
+	if l := c.Labels; l != nil && l.Shuffles == 0 {
 		c.ok("labels", "not checked: %d rows of the rarer class are too few", l.Rare)
 	} else if related {
-		c.ok("labels", "the other columns tell %.40q from the rest with an AUC of %s; shuffled labels would have 0.5", l.Class, number(l.AUC))
+		c.ok("labels", "the other columns tell %.40q from the rest better than they tell all but %d of %d shuffles", l.Class, l.AsGood, l.Shuffles)
 	}
 }
 

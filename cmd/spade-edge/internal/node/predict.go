@@ -107,7 +107,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 		fmt.Fprintf(c.Log, "unknown category, taken for none of the known ones: %q\n", v)
 	}
 	for _, far := range a.Far {
-		fmt.Fprintln(c.Log, cli.OneLine("suspicious: "+far.String()))
+		fmt.Fprintln(c.Log, cli.OneLine("out of range: "+far.String()))
 	}
 	if !a.Done {
 		fmt.Fprintf(c.Log, "the model is release %d of %d: its run was not finished\n", m.Round, m.Rounds)

@@ -220,6 +220,16 @@ func TestPersonalFigures(t *testing.T) {
 			}
 			return mean
 		}
+		if sites := len(rows) / seeds; sites == 4 {
+			for i := range sites {
+				var own [][3]float64
+				for k := i; k < len(rows); k += sites {
+					own = append(own, rows[k])
+				}
+				a := sum(own)
+				t.Logf("| %s, site %d | %.1f | %.1f | %.1f |", name, i, 100*a[0], 100*a[1], 100*a[2])
+			}
+		}
 		a, l := sum(rows), sum(losses)
 		// the standard error of the mean difference of losses between personal and the other two, over sites and seeds
 		se := func(k int) float64 {
