@@ -67,6 +67,28 @@ func TestPersonalize(t *testing.T) {
 	}
 }
 
+// Of labels that are chance nothing can be learned, and the comparison says so: without any round the loss is 0.25, and what is chosen by
+// other samples is no better than that on the average, as it would be if the same samples chose and judged.
+func TestPartsJudgeOthers(t *testing.T) {
+	mean := 0.0
+	const times = 8
+	for seed := range uint64(times) {
+		train, test := site(40, 10+seed, 1), site(60, 30+seed, 1)
+		s := rng.New(seed, rng.Address{Purpose: rng.Fault})
+		for i := range test.Y {
+			test.Y[i] = s.IntN(2)
+		}
+		p, err := Personalize(t.Context(), softmax, make([]float32, 4), make([]float32, 4), false, train, test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean += (p.Own.Loss - 0.25) / times
+	}
+	if mean <= 0 {
+		t.Errorf("the loss is %.4f better than by chance", -mean)
+	}
+}
+
 // What judges a model has not chosen its rounds: where all are equally good, the loss of the chosen ones is that of all, and not the
 // least of 51.
 func TestChoiceDoesNotJudge(t *testing.T) {
