@@ -37,7 +37,7 @@ var (
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
 	falling  = suite{"./sdk/losses", "Trend"}
 	saddles  = suite{"./sdk/plan", "Saddle"}
-	looks    = suite{"./sdk/task/screen", "Among|Strange|NoFalseAlarm|Hospitals"}
+	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	personal = suite{"./cmd/spade-edge/program", "ExportPersonal"}
 	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}

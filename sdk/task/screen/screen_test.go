@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -371,6 +372,31 @@ func TestOdd(t *testing.T) {
 			if p.Suspicions == nil {
 				t.Error("no list")
 			}
+		}
+	}
+}
+
+// A count whose largest value is rare, a column with a long tail and one that is capped have no sentinel.
+func TestNoSentinel(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 1))
+	for name, value := range map[string]func(i int) string{
+		"count": func(i int) string { return []string{"0", "0", "0", "0", "0", "0", "1", "1", "2", "3"}[i*i/7%10] },
+		"tail":  func(int) string { return fmt.Sprintf("%.0f", 40*math.Exp(g.NormFloat64())) },
+		"cap":   func(int) string { return fmt.Sprint(min(90, 60+int(15*g.NormFloat64()))) },
+		"yes":   func(i int) string { return map[bool]string{true: "1", false: "0"}[i%25 == 0] },
+	} {
+		rows := table(200, 1, func(i int, row []string) { row[1] = value(i) })
+		s := task.Spec{Source: "csv:" + write(t, rows), Label: "y", OneHot: []string{"ward"}, Missing: "mean", Whole: true}
+		r, err := task.Fit(s, task.ModelSpec{Name: task.SoftmaxModel}, "these")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := r.Raw(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := screen.Table(r, d, true, nil); len(p.Suspicions) > 0 {
+			t.Errorf("%s: %s", name, text(p))
 		}
 	}
 }
