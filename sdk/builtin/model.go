@@ -43,9 +43,10 @@ type Model struct {
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Threshold and Personal are of a site's own copy, see there; nil in a model that is passed on.
+	// Threshold is that of a site's own copy. Personal says that the weights were fitted further on the site's own records, without
+	// noise: they may reveal these, and stay on the device that has them.
 	Threshold *Threshold `json:"threshold,omitempty"`
-	Personal  *Personal  `json:"personal,omitempty"`
+	Personal  bool       `json:"personal,omitempty"`
 
 	// Certificate says what the run has leaked, an object in one line; nil if there is none.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
@@ -58,13 +59,6 @@ type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how it was chosen, in words
 	Samples int     `json:"samples"` // on how many
-}
-
-// Personal says that the weights were fitted further on a site's own records, without noise: they may reveal these records, and stay on
-// the device that has them.
-type Personal struct {
-	Rounds  int `json:"rounds"`  // of local learning, from the fleet's model on
-	Samples int `json:"samples"` // on how many
 }
 
 // modelForm is a model file.
@@ -187,9 +181,5 @@ func (m *Model) Predictor() (*task.Predictor, error) {
 		return nil, fmt.Errorf("%w: each member of run %q has fitted that on its own data (\"fit\": \"own\" in the node file), "+
 			"and what comes from data stays out of the file unless it is asked for", ErrNoTask, m.Run)
 	}
-	p, err := m.Task.Predictor(m.Weights)
-	if err == nil && m.Threshold != nil {
-		p.Threshold = m.Threshold.Value
-	}
-	return p, err
+	return m.Task.Predictor(m.Weights)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -89,21 +88,13 @@ func checkPlaces(places int, person string) error {
 		"one person count (2 or more) and the column that says whose each row is, or neither", places, person)
 }
 
-// prepared is a node's data, ready for its model.
-type prepared struct {
-	set    *task.Set
-	train  *task.Data   // this node's part of the training samples
-	recipe *task.Recipe // the fleet's; nil with FitOwn
-	given  []string     // what a guarantee is conditional on
-}
-
-// prepare loads a node's data.
-func (o *Oracle) prepare(fleet *fleetfile.File) (*prepared, error) {
+// open builds the model over a node's data.
+func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
 	if err != nil {
 		return nil, fleetfile.Mismatchf("%w", err)
 	}
-	spec := o.Spec
+	model, spec := o.Model, o.Spec
 	spec.Records = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
 	var set *task.Set
 	var given []string
@@ -125,9 +116,10 @@ func (o *Oracle) prepare(fleet *fleetfile.File) (*prepared, error) {
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return nil, fleetfile.Mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
 			o.Spec.Source, recipe.Source)
-	case o.FitOwn && o.Model.Fits(o.Spec.Target != "") != nil:
-		return nil, fleetfile.Mismatchf("oracle.builtin: %w", o.Model.Fits(o.Spec.Target != ""))
+	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
+		return nil, fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
 	case recipe != nil:
+		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
 		set, err = recipe.Apply(spec)
 	default:
@@ -147,42 +139,8 @@ func (o *Oracle) prepare(fleet *fleetfile.File) (*prepared, error) {
 			return nil, err
 		}
 	}
-	return &prepared{set, train, recipe, given}, nil
-}
-
-// Records returns the samples that a node learns from, without lines that could not be read, those that it holds back, and how both
-// were prepared.
-func (o *Oracle) Records(fleet *fleetfile.File) (train, test *task.Data, recipe *task.Recipe, err error) {
-	p, err := o.prepare(fleet)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if recipe = p.recipe; o.FitOwn {
-		if recipe, err = p.set.Recipe(o.Model, "the own data of a member"); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	var read []int
-	for i := range p.train.Len() {
-		if !slices.ContainsFunc(p.train.Row(i), func(x float32) bool { return x != x }) {
-			read = append(read, i)
-		}
-	}
-	return p.train.Select(read), p.set.Test, recipe, nil
-}
-
-// open builds the model over a node's data.
-func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
-	p, err := o.prepare(fleet)
-	if err != nil {
-		return nil, err
-	}
-	set, train, recipe, given, model := p.set, p.train, p.recipe, p.given, o.Model
-	if recipe != nil {
-		model = recipe.Model
-	}
 	oracle := model.New(train)
-	if fleet.Fleet.Privacy.Unit == sdk.UnitRecord {
+	if spec.Records {
 		places := fleet.Fleet.Privacy.Places
 		if err := checkPlaces(places, recipe.Person); err != nil {
 			return nil, err

@@ -10,22 +10,16 @@ import (
 
 // Judge measures parameters on all samples, which must have classes. It fails where Loss would fail, and if a
 // probability is NaN.
-func (m *Model) Judge(x []float32) (*ClassMetrics, error) { return m.judge(x, 0) }
-
-// judge is Judge with the threshold of a [Predictor].
-func (m *Model) judge(x []float32, threshold float64) (*ClassMetrics, error) {
-	said, ones, err := m.decide(x, threshold)
+func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
+	said, ones, err := m.said(x)
 	if err != nil {
 		return nil, err
 	}
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 
-// Said returns the class that is said of each sample, and of two classes the probabilities of class 1. It fails as Judge does.
-func (m *Model) Said(x []float32) (said []int, ones []float64, err error) { return m.decide(x, 0) }
-
-// decide is Said with a threshold.
-func (m *Model) decide(x []float32, threshold float64) (said []int, ones []float64, err error) {
+// said returns the class that is said of each sample, and of two classes the probabilities of class 1.
+func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	if err := m.check(x); err != nil {
 		return nil, nil, err
 	}
@@ -36,21 +30,9 @@ func (m *Model) decide(x []float32, threshold float64) (said []int, ones []float
 		}
 		if m.head.classes == 2 {
 			ones = append(ones, vec.Sigmoid(m.score(x, i)))
-			said[i] = over(ones[i], threshold, said[i])
 		}
 	}
 	return said, ones, nil
-}
-
-// over returns the class that is said of a sample with a probability of class 1 of two: that by the threshold if there is one.
-func over(probability, threshold float64, class int) int {
-	switch {
-	case threshold == 0:
-		return class
-	case probability >= threshold:
-		return 1
-	}
-	return 0
 }
 
 // tooLarge is the error of a sample for which the model computes no number.

@@ -23,11 +23,9 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // what stands for missing cells, as in [Spec]
 
-	// Threshold is the least probability of class 1 of two with which that class is said; 0 says the more probable one.
-	Threshold float64
-	// Choose, if not nil, is called by Evaluate for two classes, and returns the Threshold: from the class of each sample and
-	// the probability of class 1.
-	Choose func(is []int, probability []float64) (float64, error)
+	// Threshold, if not nil, returns for Evaluate the least probability of class 1 of two with which that class is said, from the
+	// class of each sample and the probability of class 1.
+	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
 	model  []float32
@@ -41,7 +39,7 @@ type Prediction struct {
 	// ID is the cell of the column that tells whose the row is: the recipe's Person, or else the first column that is not in
 	// the recipe and is called id, patient_id, PatientID or the like; empty if there is none.
 	ID          string
-	Class       int       // the most probable one, in Recipe.Classes, or what Threshold makes it; the first of equally probable ones
+	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
 	Probability []float64 // of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in its unit; 0 without one
 	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data that
@@ -118,16 +116,21 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		numbers, err := m.Errors(p.model)
 		return nil, numbers, within(t.name, err)
 	}
-	if p.Choose != nil && len(r.Classes) == 2 {
-		_, ones, err := m.Said(p.model)
-		if err == nil {
-			p.Threshold, err = p.Choose(d.Y, ones)
-		}
-		if err != nil {
-			return nil, nil, within(t.name, err)
+	said, ones, err := m.said(p.model)
+	if err == nil && ones != nil && p.Threshold != nil {
+		least := 0.0
+		least, err = p.Threshold(d.Y, ones)
+		for i, probability := range ones {
+			said[i] = 0
+			if probability >= least {
+				said[i] = 1
+			}
 		}
 	}
-	classes, err := m.judge(p.model, p.Threshold)
+	if err != nil {
+		return nil, nil, within(t.name, err)
+	}
+	classes, err := JudgeClasses(len(r.Classes), d.Y, said, ones)
 	return classes, nil, within(t.name, err)
 }
 
@@ -276,7 +279,6 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 	} else {
 		said.Class = max(sideOf(z[0]), 0)
 		said.Probability = []float64{vec.Sigmoid(-z[0]), vec.Sigmoid(z[0])}
-		said.Class = over(said.Probability[1], p.Threshold, said.Class)
 	}
 	score := p.score(z, said.Class)
 	for k := range p.recipe.Columns {

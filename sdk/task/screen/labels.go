@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -26,6 +25,9 @@ type Relation struct {
 	Shuffles int    `json:"shuffles"` // 0 if nothing was said
 	AsGood   int    `json:"as_good"`  // of these, how many go with the columns as well
 }
+
+// Chance reports whether the labels may have been shuffled.
+func (r *Relation) Chance() bool { return r.AsGood >= chance }
 
 // Related measures the relation of the columns and the label, and adds a suspicion if it may be chance. Of each person one row counts.
 // It is nil for data that are too wide.
@@ -58,10 +60,9 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 		}
 	}
 	rel.Shuffles++
-	if rel.AsGood >= chance {
-		p.add(Suspicion{Kind: Labels, Column: r.Label, Count: d.Len(), Of: d.Len(), Example: rel.Class, Text: fmt.Sprintf("the other columns "+
-			"tell %.40q from the rest hardly better than they tell shuffled labels (%d of %d shuffles go with them as well): labels in the wrong rows, "+
-			"or no relation", rel.Class, rel.AsGood, rel.Shuffles)})
+	if rel.Chance() {
+		p.add(Labels, r.Label, d.Len(), rel.Class, "the other columns tell %.40q from the rest hardly better than they tell shuffled labels (%d of "+
+			"%d shuffles go with them as well): labels in the wrong rows, or no relation", rel.Class, rel.AsGood, rel.Shuffles)
 	}
 	return rel
 }

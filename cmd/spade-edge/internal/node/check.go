@@ -38,8 +38,7 @@ type Checkup struct {
 	Code  int       `json:"exit_code"`
 	Items []finding `json:"items"`
 
-	Data   *screen.Report   `json:"data,omitempty"` // what the table has that the node learns from, if it learns from one
-	Labels *screen.Relation `json:"labels,omitempty"`
+	Data *screen.Report `json:"data,omitempty"` // what the table has that the node learns from, if it learns from one
 
 	timeout time.Duration
 	program *cli.Program

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -42,7 +43,11 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	if r.kept = *to; *to != "" {
+	kept := ""
+	if *rule == "" {
+		kept = "of this copy"
+	} else if *to != "" {
+		kept = "kept in " + *to + ", for this site alone"
 		r.file.Threshold = r.Threshold
 		text, err := r.file.Marshal()
 		if err == nil {
@@ -62,7 +67,10 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 			t.Row("intervals", "95 %%, by the ends of brackets")
 			return
 		}
-		r.threshold(t)
+		if th := r.Threshold; th != nil {
+			t.Row("threshold", "%q is said from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
+				cmp.Or(kept, "not kept: -out FILE writes a copy of the model with it"))
+		}
 		classMetrics(t, r.Classification, r.Classes)
 	})
 }
@@ -118,27 +126,26 @@ func estimate(e *task.Estimate, format string, unit float64) string {
 	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
 }
 
-// choose reads a rule for the threshold, which Evaluate then applies; an empty one leaves it as it is in the file.
+// choose makes Evaluate judge by the threshold of the file, or by one that a rule chooses on the samples.
 func (a *Applied) choose(rule, to string) error {
-	number, err := strconv.ParseFloat(rule, 64)
 	kind, text, _ := strings.Cut(rule, ":")
-	least, err2 := strconv.ParseFloat(text, 64)
+	number, err := strconv.ParseFloat(cmp.Or(text, rule), 64)
+	valid := rule == "youden" || err == nil && number > 0 && number < 1 && (text == "" || kind == "sensitivity" || kind == "specificity")
 	switch {
 	case rule == "" && to != "":
 		return cli.Usage("-out goes with -threshold: the copy would be the same")
-	case rule == "":
-		return nil
-	case len(a.Classes) != 2:
+	case rule != "" && len(a.Classes) != 2:
 		return cli.Usage("-threshold: the model is not for two classes")
-	case err == nil && number > 0 && number < 1:
-	case rule == "youden":
-	case (kind == "sensitivity" || kind == "specificity") && err2 == nil && least > 0 && least < 1:
-	default:
+	case rule != "" && !valid:
 		return cli.Usage("-threshold %q, want youden, sensitivity:S, specificity:S or a number, between 0 and 1", rule)
+	case rule == "" && a.Threshold == nil:
+		return nil
 	}
-	a.predictor.Choose = func(is []int, probability []float64) (value float64, err error) {
-		value = number
-		if number == 0 {
+	a.predictor.Threshold = func(is []int, probability []float64) (value float64, err error) {
+		if rule == "" {
+			return a.Threshold.Value, nil
+		}
+		if value = number; rule == "youden" || text != "" {
 			value, err = cut(is, probability, func(sensitivity, specificity float64) float64 {
 				if kind == "specificity" {
 					sensitivity, specificity = specificity, sensitivity
@@ -146,7 +153,7 @@ func (a *Applied) choose(rule, to string) error {
 				switch {
 				case rule == "youden":
 					return sensitivity + specificity
-				case sensitivity < least:
+				case sensitivity < number:
 					return sensitivity - 1 // worth less than any that is enough
 				}
 				return specificity
@@ -160,53 +167,27 @@ func (a *Applied) choose(rule, to string) error {
 
 // cut returns the threshold with the greatest worth, of several the highest one: in the middle between two probabilities that occur, or
 // below all.
-func cut(is []int, probability []float64, worth func(sensitivity, specificity float64) float64) (float64, error) {
-	order := make([]int, len(is))
-	var count [2]int
+func cut(is []int, probability []float64, worth func(sensitivity, specificity float64) float64) (at float64, err error) {
+	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {
 		order[i] = i
 		count[y]++
 	}
-	if count[0] == 0 || count[1] == 0 {
-		return 0, errors.New("-threshold: all samples are of one class")
-	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(probability[b], probability[a]) })
-	best, at := 0.0, 0.0
-	var above [2]int
+	best := math.Inf(-1)
 	for k, i := range order {
 		above[is[i]]++
 		p, next := probability[i], 0.0
 		if k+1 < len(order) {
 			next = probability[order[k+1]]
 		}
-		if p == next {
-			continue
-		}
 		w := worth(float64(above[1])/float64(count[1]), float64(count[0]-above[0])/float64(count[0]))
-		if at == 0 || w > best {
+		if p > next && w > best {
 			best, at = w, p-(p-next)/2
 		}
 	}
-	if at == 0 {
-		return 0, errors.New("-threshold: the model gives each sample the probability 0")
+	if count[0] == 0 || count[1] == 0 || at == 0 {
+		return 0, errors.New("-threshold: want samples of both classes, and probabilities above 0")
 	}
 	return at, nil
-}
-
-// threshold says from which probability on the second class is said.
-func (r *Evaluation) threshold(t cli.Table) {
-	if r.Threshold == nil {
-		return
-	}
-	said := fmt.Sprintf("%q is said from %.4g on (%s)", r.Classes[1], r.Threshold.Value, r.Threshold.Rule)
-	if r.predictor.Choose != nil {
-		if _, err := strconv.ParseFloat(r.Threshold.Rule, 64); err != nil {
-			said += ", chosen on these samples: sensitivity and specificity are a little too good"
-		}
-		said += "; not kept: -out FILE writes a copy of the model with it"
-		if r.kept != "" {
-			said = strings.Replace(said, "not kept: -out FILE writes a copy of the model with it", "kept in "+r.kept+", for this site alone", 1)
-		}
-	}
-	t.Row("threshold", "%s", said)
 }

@@ -93,12 +93,13 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
 		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
 	}
-	if *personal {
+	if b := builtin.Of(node); *personal && b != nil {
+		*ownFit = b.FitOwn
+	}
+	if err = recipeOf(whole, node, file, *ownFit); err == nil && *personal {
 		r.Compared, err = personalize(ctx, whole, node, file, *judges)
 		r.Certificate, cert, why = "", nil, "the guarantee does not cover a personal model"
 		r.Model = sdk.ModelHash(whole.Weights)
-	} else {
-		err = recipeOf(whole, node, file, *ownFit)
 	}
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type Applied struct {
 	// Far are columns with values that the preprocessing was not fitted for.
 	Far       []screen.Suspicion `json:"far,omitempty"`
 	Threshold *builtin.Threshold `json:"threshold,omitempty"` // of a site's copy
-	Personal  *builtin.Personal  `json:"personal,omitempty"`
+	Personal  bool               `json:"personal,omitempty"`  // the model is
 
 	file      *builtin.Model
 	predictor *task.Predictor
@@ -107,7 +107,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 		fmt.Fprintf(c.Log, "unknown category, taken for none of the known ones: %q\n", v)
 	}
 	for _, far := range a.Far {
-		fmt.Fprintln(c.Log, cli.OneLine("out of range: "+far.String()))
+		fmt.Fprintln(c.Log, cli.OneLine(fmt.Sprintf("out of range: column %q: %s", far.Column, far.Text)))
 	}
 	if !a.Done {
 		fmt.Fprintf(c.Log, "the model is release %d of %d: its run was not finished\n", m.Round, m.Rounds)
@@ -140,6 +140,12 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 			row.Number = &said[i].Number
 		} else {
 			row.Class = r.Classes[s.Class]
+			if th := r.Threshold; th != nil {
+				row.Class = r.Classes[0]
+				if s.Probability[1] >= th.Value {
+					row.Class = r.Classes[1]
+				}
+			}
 		}
 		r.Rows = append(r.Rows, row)
 	}

@@ -102,6 +102,14 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
+// Recipe returns how the data were prepared; fittedOn names those of a simulation without a task.
+func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
+	if p.Opt.Recipe != nil {
+		return p.Opt.Recipe, nil
+	}
+	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
+}
+
 // places returns how many records of one person count where each person is protected: the most that anybody has, unless it
 // is given. It is 0 where no persons are protected.
 func (p *Problem) places() int {

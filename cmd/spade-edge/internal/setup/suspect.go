@@ -7,38 +7,25 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Cure says what helps against a suspicion. sentinel is how a mark for missing values is named: a flag, or a field of a file.
-func Cure(s screen.Suspicion, sentinel string) string {
-	missing := fmt.Sprintf("if that stands for a missing value, "+sentinel+" reads it as one", s.Example)
-	switch s.Kind {
-	case screen.Sentinel:
-		return missing
-	case screen.Constant:
-		return missing + "; else check the export that wrote the file: such a column tells nothing"
-	case screen.Unit:
-		return "convert the column to the unit that was agreed"
-	case screen.Far:
-		return "check unit and coding of the column; " + missing
-	case screen.Swapped:
-		return "check the names in the header"
-	case screen.Unknown:
-		return "write it as the task does; " + missing
-	}
-	return "check that the label was not sorted, or pasted, apart from the other columns"
+// Cure says what helps against a suspicion. na is how a mark for missing values is named: by a flag, or in a file.
+func Cure(s screen.Suspicion, na string) string {
+	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
+	return map[string]string{
+		screen.Sentinel: missing,
+		screen.Constant: missing + "; else check the export that wrote the file: such a column tells nothing",
+		screen.Unit:     "convert the column to the unit that was agreed",
+		screen.Far:      "check unit and coding of the column; " + missing,
+		screen.Swapped:  "check the names in the header",
+		screen.Unknown:  "write it as the task does; " + missing,
+		screen.Labels:   "check that the label was not sorted, or pasted, apart from the other columns",
+	}[s.Kind]
 }
 
-// Flag and Field are how sentinels are named on a command line and in a node file.
-const (
-	Flag  = "-na %s"
-	Field = `"na": ["%s"] in the node file's oracle`
-)
-
-// Look reads a table as it is, and looks at it. own says that the recipe was fitted on it. It returns nil for images.
+// Look reads a table as it is, and looks at it. own says that the recipe was fitted on it. The report is nil for images.
 func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, error) {
 	if r.Columns == nil {
 		return nil, nil, nil
@@ -62,7 +49,7 @@ func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool)
 	}
 	var all []*screen.Report
 	for _, file := range files {
-		s.Source = "csv:" + file
+		s.Source, s.Records = "csv:"+file, s.Records && !own
 		p, _, err := Look(r, s, own)
 		if err != nil {
 			return
@@ -74,22 +61,8 @@ func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool)
 	}
 	for i, p := range all {
 		for _, one := range p.Suspicions {
-			fmt.Fprintln(w, cli.OneLine(fmt.Sprintf("suspicious: %s, %s: %s", filepath.Base(files[i]), one, Cure(one, Flag))))
+			text := fmt.Sprintf("suspicious: %s, column %q: %s: %s", filepath.Base(files[i]), one.Column, one.Text, Cure(one, "-na %s"))
+			fmt.Fprintln(w, cli.OneLine(text))
 		}
 	}
-}
-
-// suspect is Suspect for the data of a problem.
-func (p *Problem) suspect(w io.Writer) {
-	o := &p.Opt
-	recipe, own := o.Recipe, o.Recipe == nil
-	if own {
-		var err error
-		if recipe, err = p.Set.Recipe(o.ModelSpec(), "these data"); err != nil {
-			return
-		}
-	}
-	s := o.DataSpec()
-	s.Records = s.Records && o.Asked.Privacy.Unit == sdk.UnitRecord && !own
-	Suspect(w, recipe, s, o.Files, own)
 }
