@@ -37,6 +37,8 @@ var (
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
 	falling  = suite{"./sdk/losses", "Trend"}
 	saddles  = suite{"./sdk/plan", "Saddle"}
+	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
+	personal = suite{"./cmd/spade-edge/program", "ExportPersonal"}
 	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
@@ -408,6 +410,20 @@ var mutations = []mutation{
 		"at.Colluders = c\n", "at.Colluders = 0\n", suite{"./sdk", "Levels$"}},
 	{"forecast: half the parameters are all", "sdk/plan/forecast.go",
 		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk/plan", "ForecastHalved"}},
+	{"wrong data: a repeated number far from all others passes", "sdk/task/screen/screen.go", "count < repeated ||", "count < 1000 ||", looks},
+	{"wrong data: a sentinel among close numbers", "sdk/task/screen/screen.go", "gap > s && gap > widest &&", "gap >= 0 &&", looks},
+	{"wrong data: swapped columns are not compared", "sdk/task/screen/screen.go", "a < close && b < close &&", "a < 0 && b < close &&", looks},
+	{"wrong data: shuffled labels pass", "sdk/task/screen/labels.go", "return r.AsGood >= chance", "return r.AsGood > shuffles",
+		suite{"./cmd/spade-edge/program", "CheckLooksAtData"}},
+	{"wrong data: -na is not heard", "sdk/task/csv.go", "case r.absent(cell):", "case false:",
+		suite{"./cmd/spade-edge/program", "CheckLooksAtData|SimulateAndFitLook"}},
+	{"personal: the model may start a fleet", "cmd/spade-edge/internal/fleet/start.go", "if m.Personal {", "if false {", personal},
+	{"personal: everybody may read the file", "cmd/spade-edge/internal/cli/write.go", "if f.Secret {", "if false {", personal},
+	{"personal: what judges has chosen", "cmd/spade-edge/internal/setup/personal.go",
+		"spec.New(test.Select(halves[1]))", "spec.New(test.Select(halves[0]))",
+		suite{"./cmd/spade-edge/internal/setup", "HalvesJudge"}},
+	{"threshold of a site's copy not applied", "cmd/spade-edge/internal/node/predict.go", "th != nil {", "th != nil && false {",
+		suite{"./cmd/spade-edge/program", "PredictForPeople"}},
 	{"scale of a column not applied", "sdk/task/fitted.go",
 		"z *= s.Scale[j]", "z *= 1", suite{"./sdk/task", "Scale"}},
 	{"scale of a column that is none", "sdk/task/scale.go",

@@ -18,7 +18,7 @@ func init() {
 // Oracle is a built-in model on a data set.
 type Oracle struct {
 	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
-	// false both come from the task in the fleet file, and of Spec only Source, TestFraction, Whole and Seed are given.
+	// false both come from the task in the fleet file, and of Spec only Source, NA, TestFraction, Whole and Seed are given.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // the data set, its paths resolved
@@ -78,9 +78,9 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 	case o.FitOwn:
 		errs.at("oracle.builtin", errors.Join(o.Model.Validate(), o.Spec.Validate()))
 	default:
-		rest.Source, rest.Seed = "", 0
+		rest.Source, rest.NA, rest.Seed = "", nil, 0
 		errs.want(reflect.DeepEqual(rest, task.Spec{}) && o.Model == task.ModelSpec{}, "oracle.builtin has a model or preprocessing, "+
-			"want only data, test_fraction, seed and share: the task in the fleet file has the rest for all nodes, unless "+
+			"want only data, na, test_fraction, seed and share: the task in the fleet file has the rest for all nodes, unless "+
 			`there is "fit": "own"`)
 		errs.at("oracle.builtin", task.CheckSource(o.Spec.Source))
 	}

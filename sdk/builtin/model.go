@@ -43,9 +43,22 @@ type Model struct {
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
+	// Threshold is that of a site's own copy. Personal says that the weights were fitted further on the site's own records, without
+	// noise: they may reveal these, and stay on the device that has them.
+	Threshold *Threshold `json:"threshold,omitempty"`
+	Personal  bool       `json:"personal,omitempty"`
+
 	// Certificate says what the run has leaked, an object in one line; nil if there is none.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite; with a task, as many as Task.Dim
+}
+
+// Threshold is the least probability of class 1 of two with which that class is said. It was chosen by a site's own samples, which no
+// privacy guarantee covers.
+type Threshold struct {
+	Value   float64 `json:"value"`   // above 0, at most 1
+	Rule    string  `json:"rule"`    // how it was chosen, in words
+	Samples int     `json:"samples"` // on how many
 }
 
 // modelForm is a model file.
@@ -118,6 +131,10 @@ func (m *Model) Validate() error {
 	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
 	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
+	if t := m.Threshold; t != nil {
+		errs.want(t.Value > 0 && t.Value <= 1, "threshold.value is %v, want more than 0 and at most 1", t.Value)
+		errs.want(m.Task != nil && len(m.Task.Classes) == 2, "threshold is given, want it left out: it is for a task of two classes")
+	}
 	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 	errs.want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
 	errs.want(len(m.Weights) > 0, "model has 0 numbers, want at least one")

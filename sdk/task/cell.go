@@ -26,6 +26,15 @@ func blank(cell string, number bool) bool {
 	return false
 }
 
+// absent reports whether a cell is one of those that stand for a missing value in this file.
+func (r *csvFile) absent(cell string) bool {
+	return slices.ContainsFunc(r.na, func(text string) bool {
+		a, err := strconv.ParseFloat(text, 64)
+		b, err2 := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
+		return strings.EqualFold(cell, text) || err == nil && err2 == nil && a == b
+	})
+}
+
 // numbers reads the numbers of a file, which have decimal points, or all of them decimal commas. 1,234 may be either, and
 // other numbers of the file then decide. Each text describes the first number of its kind, and is empty if there is none.
 type numbers struct {

@@ -77,11 +77,14 @@ type csvFile struct {
 	where   map[string]int // of each name, the first one
 	columns []*column      // those that are learned from, and the label behind them
 	person  *column        // says whose a row is; nil for none
+	id      *column        // likewise, for people alone
 	rule    string         // for missing cells, "" for none; see [Missing]
+	na      []string       // what else stands for one; see [Spec].NA
 	numbers numbers
 
 	cells  []float32      // of columns, row by row
 	people []int          // whose each row is
+	ids    []string       // of the column id
 	known  map[string]int // the number of each person
 	lost   []bool         // which rows could not be read, where rows are lines
 	unread []error        // why, where rows may be lost
@@ -143,6 +146,14 @@ func (r *csvFile) column(name string, missing error) *column {
 
 // layout picks the columns, in their order, and may set person and rule.
 type layout func(r *csvFile) (columns []*column)
+
+// marked is a layout of files in which na stand for missing cells, too.
+func (l layout) marked(na []string) layout {
+	return func(r *csvFile) []*column {
+		r.na = na
+		return l(r)
+	}
+}
 
 // columns is the layout of a Spec: all columns but Label, Person and Drop are learned from.
 func (s Spec) columns(r *csvFile) (columns []*column) {
@@ -258,6 +269,9 @@ func (r *csvFile) row(record []string) {
 	} else if r.person != nil && r.at == 0 {
 		r.whose(strings.TrimSpace(record[r.person.at]))
 	}
+	if whole && r.id != nil {
+		r.ids = append(r.ids, strings.Clone(strings.TrimSpace(record[r.id.at])))
+	}
 }
 
 // whose notes whose the present row is.
@@ -283,6 +297,11 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 	wrong := ""
 	switch {
 	case c.ignored:
+	case r.absent(cell):
+		if r.rule != "" {
+			return nan
+		}
+		wrong = "stands for a missing value, and no rule says what becomes of one (missing: mean, median, indicator or drop)"
 	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.fold):
 		return nan
 	case c == r.label() && cell == "":
@@ -326,7 +345,7 @@ func (r *csvFile) end() {
 
 // table makes one column of each category, in the order that is fixed, or sorted.
 func (r *csvFile) table() *table {
-	t := &table{name: r.name, names: r.names, person: r.people, lost: r.lost, unread: r.unread}
+	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)
 	features := r.columns[:width-1]
 	for i := width - 1; i < len(cells); i += width {

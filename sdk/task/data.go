@@ -133,6 +133,7 @@ type table struct {
 	targets  []float32 // in place of labels
 	scale    *Range    // of the targets
 	person   []int     // whose each row is; nil if nothing says so
+	ids      []string  // of each row, for people; nil if nothing tells
 	file     []int     // that each row is from, of several; nil for one
 	lost     []bool    // rows that could not be read, which stay; nil if there can be none
 	unread   []error   // why, for the first of them

@@ -11,20 +11,28 @@ import (
 // Judge measures parameters on all samples, which must have classes. It fails where Loss would fail, and if a
 // probability is NaN.
 func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
-	if err := m.check(x); err != nil {
+	said, ones, err := m.said(x)
+	if err != nil {
 		return nil, err
 	}
-	said := make([]int, m.data.Len())
-	var ones []float64 // the probabilities of class 1 of two
+	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+}
+
+// said returns the class that is said of each sample, and of two classes the probabilities of class 1.
+func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
+	if err := m.check(x); err != nil {
+		return nil, nil, err
+	}
+	said = make([]int, m.data.Len())
 	for i := range said {
 		if said[i] = m.predict(x, i); said[i] < 0 || m.head.classes == 2 && math.IsNaN(float64(m.score(x, i))) {
-			return nil, m.tooLarge(i)
+			return nil, nil, m.tooLarge(i)
 		}
 		if m.head.classes == 2 {
 			ones = append(ones, vec.Sigmoid(m.score(x, i)))
 		}
 	}
-	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+	return said, ones, nil
 }
 
 // tooLarge is the error of a sample for which the model computes no number.

@@ -37,6 +37,10 @@ type Spec struct {
 	// gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all columns.
 	Missing string `json:"missing"`
 
+	// NA are texts of cells that are missing as well, such as -9 or 999; as numbers, -9 is also -9.0. Unlike Missing it goes
+	// with a recipe, too: how gaps are written is each file's own.
+	NA []string `json:"na"`
+
 	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
 	// number if all are numbers. Case does not distinguish labels unless both are in the list; without a list the first
 	// one in the file gives the name.
@@ -73,7 +77,7 @@ type Spec struct {
 
 // FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
 type FieldError struct {
-	Field string // data, label, target, person, drop, onehot, missing, labels, pca, scale, test_fraction or partition
+	Field string // data, label, target, person, drop, onehot, missing, na, labels, pca, scale, test_fraction or partition
 	Fault string // what was found and what was wanted; it follows the name of the field
 }
 
@@ -101,6 +105,7 @@ func (s Spec) Validate() error {
 	want(isCSV || s.Target == "" && s.Missing == "", "target", "%q, missing %q: only for data csv:FILE, not for %q",
 		s.Target, s.Missing, s.Source)
 	want(s.Target == "" || len(s.Labels) == 0, "labels", "%q, want none: target %q is a number", s.Labels, s.Target)
+	want(isCSV || len(s.NA) == 0, "na", "%q: only for data csv:FILE, not for %q", s.NA, s.Source)
 	want(isCSV || s.Person == "", "person", "%q: only for data csv:FILE, not for %q", s.Person, s.Source)
 	want(isCSV || s.Label == "" && len(s.Drop) == 0 && len(s.OneHot) == 0, "label",
 		"%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
@@ -298,7 +303,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 		if s.files == nil {
 			s.files = []string{arg}
 		}
-		train, err = readFiles(s.files, rule, l)
+		train, err = readFiles(s.files, rule, l.marked(s.NA))
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, s.Seed)

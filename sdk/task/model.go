@@ -145,6 +145,9 @@ func (m *Model) Dim() int { return m.inner() + m.head.parameters() }
 
 func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters of the hidden units
 
+// Data returns the samples, which must not change.
+func (m *Model) Data() *Data { return m.data }
+
 // Len returns the number of samples, or of places.
 func (m *Model) Len() int {
 	if m.place != nil {

@@ -19,6 +19,13 @@ type Predictor struct {
 	// Unknown, if not nil, is called for each value of a column of categories that is none of them; the sample then has
 	// none of the categories. If it is nil such a value is an error.
 	Unknown func(column, value string)
+	// Raw, if not nil, is called with the samples as they were read, before anything is done to them; see [Recipe.Raw].
+	Raw func(*Data)
+	NA  []string // what stands for missing cells, as in [Spec]
+
+	// Threshold, if not nil, returns for Evaluate the least probability of class 1 of two with which that class is said, from the
+	// class of each sample and the probability of class 1.
+	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
 	model  []float32
@@ -29,6 +36,9 @@ type Predictor struct {
 
 // Prediction is what a model says of one sample.
 type Prediction struct {
+	// ID is the cell of the column that tells whose the row is: the recipe's Person, or else the first column that is not in
+	// the recipe and is called id, patient_id, PatientID or the like; empty if there is none.
+	ID          string
 	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
 	Probability []float64 // of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in its unit; 0 without one
@@ -94,7 +104,7 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		return nil, nil, err
 	}
 	t.scale = r.Target
-	d, err := r.prepare(t.data(r.Classes))
+	d, err := r.prepare(p.seen(t.data(r.Classes)))
 	if err == nil && d.Len() == 0 {
 		err = fmt.Errorf("task: %s has no sample with a label from %s", t.name, quoted(r.Classes))
 	}
@@ -106,7 +116,21 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		numbers, err := m.Errors(p.model)
 		return nil, numbers, within(t.name, err)
 	}
-	classes, err := m.Judge(p.model)
+	said, ones, err := m.said(p.model)
+	if err == nil && ones != nil && p.Threshold != nil {
+		least := 0.0
+		least, err = p.Threshold(d.Y, ones)
+		for i, probability := range ones {
+			said[i] = 0
+			if probability >= least {
+				said[i] = 1
+			}
+		}
+	}
+	if err != nil {
+		return nil, nil, within(t.name, err)
+	}
+	classes, err := JudgeClasses(len(r.Classes), d.Y, said, ones)
 	return classes, nil, within(t.name, err)
 }
 
@@ -165,6 +189,7 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 func (p *Predictor) layout(labels bool) layout {
 	r := *p.recipe
 	return func(h *csvFile) []*column {
+		h.na, h.id = p.NA, p.idOf(h)
 		if !labels {
 			r.Label = h.names[0] // any column that there is
 		}
@@ -182,11 +207,35 @@ func (p *Predictor) layout(labels bool) layout {
 	}
 }
 
+// idOf returns the column of a file that tells whose a row is, or nil.
+func (p *Predictor) idOf(h *csvFile) *column {
+	is := func(name string) bool {
+		other := name != p.recipe.Label && !slices.ContainsFunc(p.recipe.Columns, func(c Column) bool { return c.Name == name })
+		lower := strings.ToLower(name)
+		return other && (lower == "id" || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, " id") || strings.HasSuffix(name, "ID"))
+	}
+	at := slices.Index(h.names, p.recipe.Person)
+	if at < 0 || p.recipe.Person == "" {
+		at = slices.IndexFunc(h.names, is)
+	}
+	if at < 0 {
+		return nil
+	}
+	return &column{Column: Column{Name: h.names[at]}, at: at}
+}
+
+func (p *Predictor) seen(d *Data) *Data {
+	if p.Raw != nil {
+		p.Raw(d)
+	}
+	return d
+}
+
 // predict applies the model to each row of a table.
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	r := p.recipe
 	t.scale = r.Target
-	d, err := r.clean(t.data(r.Classes))
+	d, err := r.clean(p.seen(t.data(r.Classes)))
 	if err == nil {
 		err = d.checkColumns(r.full())
 	}
@@ -200,6 +249,9 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 		}
 	})
 	for i, one := range said {
+		if t.ids != nil {
+			said[i].ID = t.ids[i]
+		}
 		if !finite(one.Probability) || !finite([]float64{one.Number}) || !finite(one.Contribution) {
 			return nil, fmt.Errorf("task: %s: sample %d has numbers too large for the model", t.name, i+1)
 		}

@@ -115,7 +115,7 @@ func (r *Recipe) Start(seed uint64) []float32 {
 }
 
 // Apply loads a device's own data, from a source of the recipe's kind, and prepares them. Of s only Source, TestFraction,
-// Whole, Records and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted
+// NA, Whole, Records and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted
 // on the result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends on
@@ -138,7 +138,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
-		Source: s.Source, files: s.files, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
+		Source: s.Source, files: s.files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if s.kind() != r.Source {
@@ -173,6 +173,31 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	}
 	set.Train.spoil()
 	return set, nil
+}
+
+// Raw reads the samples of a CSV file or of generated patients as they are, for a look at them: a missing number is NaN, and so are the
+// zeros and ones of a missing category. Of s only Source, NA, Records and Seed are used. With s.Records lines that cannot be read
+// are left out, see Apply. unknown is called for each value of a column of categories that is none of them.
+func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
+	rule, reader := byRecord, *r
+	if s.Records {
+		rule, reader.Subset = everyLine, false
+	}
+	t, _, err := s.read(rule, func(h *csvFile) []*column {
+		columns := reader.layout(h)
+		for _, c := range columns[:len(columns)-1] {
+			c.unknown = unknown
+		}
+		return columns
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.Records {
+		t.canLose()
+	}
+	t.scale = r.Target
+	return t.data(r.Classes).keep(), nil
 }
 
 // clean fills missing cells and standardizes, as far as the recipe is made.

@@ -22,6 +22,7 @@ func AppendFloats(b []byte, x []float32) []byte {
 type Written struct {
 	Path    string
 	Content []byte
+	Secret  bool // nobody else may read it
 }
 
 // Taken reports what stands in the place of a file that is to be written.
@@ -32,7 +33,7 @@ func (f *Faults) Taken(path string, force bool) {
 	}
 }
 
-// WriteAll writes files that everybody may read, each whole or not at all; if the disk is full, none is left. Without force
+// WriteAll writes files, each whole or not at all; if the disk is full, none is left. Without force
 // it fails if one of them exists.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
@@ -46,7 +47,11 @@ func WriteAll(files []Written, force bool) error {
 		if f.Content == nil {
 			continue
 		}
-		if err := state.Replace(f.Path+".new", f.Content, 0o644); err != nil {
+		mode := fs.FileMode(0o644)
+		if f.Secret {
+			mode = 0o600
+		}
+		if err := state.Replace(f.Path+".new", f.Content, mode); err != nil {
 			for _, before := range files[:i] {
 				_ = os.Remove(before.Path + ".new") // it may never have been written
 			}

@@ -58,6 +58,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
+	setup.Suspect(c.Log, recipe, spec, nil, true)
 	r := Fitted{
 		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
 		FittedOn: recipe.FittedOn,

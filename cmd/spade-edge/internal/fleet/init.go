@@ -180,7 +180,7 @@ func (o *initOptions) check() error {
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
 	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0, "adapter", o.adapter)
-	for _, name := range append(setup.Preparation, "test-fraction", "partition") {
+	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
 	}
 	entries, err := os.ReadDir(o.dir)

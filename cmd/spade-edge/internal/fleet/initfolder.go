@@ -170,6 +170,9 @@ func (o *initOptions) oracle(number int) map[string]any {
 			b["data"] = kind + ":" + abs
 		}
 	}
+	if o.Given["na"] {
+		b["na"] = s.NA
+	}
 	if o.Given["test-fraction"] {
 		b["test_fraction"] = s.TestFraction
 	}

@@ -67,6 +67,10 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	if err != nil {
 		return nil, cli.AsUsageError(fmt.Errorf("%s: want a file .npy, or .json that export has written: %w", flag, err))
 	}
+	if m.Personal {
+		return nil, cli.Usage("%s %s is a personal model, fitted on a site's own records without noise: it would give them away. Take "+
+			"the one that export writes without -personal", flag, path)
+	}
 	if m.Task != nil && f.Task != nil { // else nothing says what the numbers mean
 		own, err := builtin.Task(f)
 		if err != nil {

@@ -228,12 +228,9 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 // modelFile returns a member's final model as export writes it, marked as not private: the noise comes from the seed,
 // and the preprocessing was fitted on everybody's data.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
-	recipe := p.Opt.Recipe
-	if recipe == nil {
-		var err error
-		if recipe, err = p.Set.Recipe(p.Opt.ModelSpec(), "the training part of the data of a simulation"); err != nil {
-			return nil, err
-		}
+	recipe, err := p.Recipe("the training part of the data of a simulation")
+	if err != nil {
+		return nil, err
 	}
 	last := p.Fleet.Method.Last()
 	return &builtin.Model{

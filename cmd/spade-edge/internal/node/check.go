@@ -21,6 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
 // finding is a line of check.
@@ -36,6 +37,8 @@ type Checkup struct {
 	OK    bool      `json:"ok"`
 	Code  int       `json:"exit_code"`
 	Items []finding `json:"items"`
+
+	Data *screen.Report `json:"data,omitempty"` // what the table has that the node learns from, if it learns from one
 
 	timeout time.Duration
 	program *cli.Program
@@ -67,6 +70,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 		for _, f := range c.Items {
 			fmt.Fprintf(t, "%-5s %-22s %s\n", f.Verdict, f.Item, f.Text)
 		}
+		c.table(t)
 	})
 	if err == nil && !c.OK {
 		err = cli.AsExit(fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code)
@@ -204,6 +208,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
 	}
+	c.data(within, node, f)
 	if r.Saddle > 0 {
 		c.warn("start", "zeros, a saddle of this model: %d parameters change a loss together, and neither half of them does, as in "+
 			"hidden layers; little or nothing is learned from there. init -x0 normal:0.1 makes another start (found with this node's "+

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -38,13 +39,19 @@ type Exported struct {
 	NonPrivate  bool   `json:"non_private"`
 	// Predicts says whether it is a model file with the preprocessing, from which predict and evaluate work.
 	Predicts bool `json:"predicts"`
+	// Compared is what the shared, the own and the personal model are worth here, with -personal.
+	Compared *setup.Personal `json:"compared,omitempty"`
 }
 
 // Export is the command that writes a node's model to a file.
-func Export(_ context.Context, c *cli.Cmdline) error {
+func Export(ctx context.Context, c *cli.Cmdline) error {
 	to := c.String("out", "", "the `file` to write, whose ending says the format: .json or .npy")
 	ownFit := c.Bool("own-fit", false, "with .json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
 		"deviations, categories); the privacy guarantee does not cover it")
+	personal := c.Bool("personal", false, "with .json: the model fitted further on the node's own records, for this device alone, "+
+		"and which model is best here")
+	judges := c.String("data", "", "with -personal: a `source` of samples to judge by that nobody has learned from (default those that "+
+		"the node holds back)")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite what is there")
 	c.JSONFlag("")
@@ -53,13 +60,8 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
-	switch {
-	case *to == "":
-		return cli.Usage("-out is missing: the file to write")
-	case format != "json" && format != "npy":
-		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", *to)
-	case *ownFit && format != "json":
-		return cli.Usage("-own-fit goes with a file .json, not with .npy, which has numbers alone")
+	if err := checkExport(c, *to, format); err != nil {
+		return err
 	}
 	node, file, err := readFiles(path)
 	if err != nil {
@@ -95,7 +97,15 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
 		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
 	}
-	if err = recipeOf(whole, node, file, *ownFit); err != nil {
+	if b := builtin.Of(node); *personal && b != nil {
+		*ownFit = b.FitOwn
+	}
+	if err = recipeOf(whole, node, file, *ownFit); err == nil && *personal {
+		r.Compared, err = personalize(ctx, whole, node, file, *judges)
+		r.Certificate, cert, why = "", nil, "the guarantee does not cover a personal model"
+		r.Model = sdk.ModelHash(whole.Weights)
+	}
+	if err != nil {
 		return err
 	}
 	content := cli.AppendFloats(cli.NpyHeader(len(model)), model)
@@ -108,11 +118,29 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	sum := sha256.Sum256(content)
 	r.SHA256 = hex.EncodeToString(sum[:])
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
-	files := []cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
+	files := []cli.Written{{Path: *to, Content: content, Secret: *personal}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
 	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
+}
+
+// checkExport reports flags of export that do not go together.
+func checkExport(c *cli.Cmdline, to, format string) error {
+	given := func(name string) bool { return c.Given[name] && c.Lookup(name).Value.String() != "false" }
+	switch {
+	case to == "":
+		return cli.Usage("-out is missing: the file to write")
+	case format != "json" && format != "npy":
+		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", to)
+	case given("own-fit") && format != "json":
+		return cli.Usage("-own-fit goes with a file .json, not with .npy, which has numbers alone")
+	case given("personal") && format != "json":
+		return cli.Usage("-personal goes with a file .json, which says that the model stays here")
+	case given("data") && !given("personal"):
+		return cli.Usage("-data goes with -personal")
+	}
+	return nil
 }
 
 // write says what was written of a model; why is why there is no certificate.
@@ -137,6 +165,9 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 		t.Row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
 	}
 	t.Row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
+	if r.Compared != nil {
+		writePersonal(t, r.Compared)
+	}
 }
 
 // recipeOf completes a model file with the preprocessing, or with why it has none.

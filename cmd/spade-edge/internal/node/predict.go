@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
 // Applied is a model file at work, and the beginning of its JSON.
@@ -32,6 +35,10 @@ type Applied struct {
 	Unknown []string `json:"unknown_categories,omitempty"`
 	Classes []string `json:"classes,omitempty"`
 	Target  string   `json:"target,omitempty"` // the column whose number is predicted, in place of classes
+	// Far are columns with values that the preprocessing was not fitted for.
+	Far       []screen.Suspicion `json:"far,omitempty"`
+	Threshold *builtin.Threshold `json:"threshold,omitempty"` // of a site's copy
+	Personal  bool               `json:"personal,omitempty"`  // the model is
 
 	file      *builtin.Model
 	predictor *task.Predictor
@@ -47,6 +54,7 @@ type Predictions struct {
 
 type predicted struct {
 	Row          int       `json:"row"` // from 1, in the order of the data
+	ID           string    `json:"id,omitempty"`
 	Class        string    `json:"class,omitempty"`
 	Probability  []float64 `json:"probability,omitempty"` // of each class
 	Number       *float64  `json:"number,omitempty"`      // of the target
@@ -60,6 +68,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	c.Uint64Var(&a.seed, "seed", 1000, "the seed of generated patients")
 	unknown := c.Bool("unknown", false, "take a category that the model does not know for none of them, and say so; "+
 		"otherwise it is an error")
+	na := c.String("na", "", "`texts` of cells that are missing as well, such as -9,999, separated by commas")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
@@ -83,6 +92,9 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if m.Task.Target != nil {
 		a.Target = m.Task.Label
 	}
+	a.Threshold, a.Personal = m.Threshold, m.Personal
+	a.predictor.NA = setup.List(*na)
+	a.predictor.Raw = func(d *task.Data) { a.Far = screen.Strange(m.Task, d) }
 	found := map[string]bool{}
 	if *unknown {
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
@@ -93,6 +105,9 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a.Unknown = slices.Sorted(maps.Keys(found))
 	for _, v := range a.Unknown {
 		fmt.Fprintf(c.Log, "unknown category, taken for none of the known ones: %q\n", v)
+	}
+	for _, far := range a.Far {
+		fmt.Fprintln(c.Log, cli.OneLine(fmt.Sprintf("out of range: column %q: %s", far.Column, far.Text)))
 	}
 	if !a.Done {
 		fmt.Fprintf(c.Log, "the model is release %d of %d: its run was not finished\n", m.Round, m.Rounds)
@@ -105,7 +120,11 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	r := Predictions{Rows: []predicted{}}
 	var said []task.Prediction
 	var err error
+	asCSV := c.Bool("csv", false, "print CSV for programs, with all classes and columns")
 	r.Applied, err = apply(c, func(a *Applied) (err error) {
+		if *asCSV && c.JSON {
+			return cli.Usage("-csv and -json exclude each other")
+		}
 		said, err = a.predictor.Predict(a.Data, os.Stdin, a.seed)
 		return err
 	})
@@ -116,19 +135,38 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 		r.Columns = append(r.Columns, column.Name)
 	}
 	for i, s := range said {
-		row := predicted{Row: i + 1, Probability: s.Probability, Contribution: s.Contribution}
+		row := predicted{Row: i + 1, ID: s.ID, Probability: s.Probability, Contribution: s.Contribution}
 		if r.Target != "" {
 			row.Number = &said[i].Number
 		} else {
 			row.Class = r.Classes[s.Class]
+			if th := r.Threshold; th != nil {
+				row.Class = r.Classes[0]
+				if s.Probability[1] >= th.Value {
+					row.Class = r.Classes[1]
+				}
+			}
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	if c.JSON {
-		return cli.WriteObject(c.Out, r)
+	if *asCSV {
+		return r.csv(c.Out)
 	}
-	w := csv.NewWriter(c.Out)
-	head := []string{"row", cmp.Or(r.Target, "class")}
+	return c.Print(r, r.table)
+}
+
+// named reports whether a column of the data names rows.
+func (r *Predictions) named() bool {
+	return slices.ContainsFunc(r.Rows, func(row predicted) bool { return row.ID != "" })
+}
+
+func (r *Predictions) csv(out io.Writer) error {
+	w := csv.NewWriter(out)
+	head, named := []string{"row"}, r.named()
+	if named {
+		head = append(head, "id")
+	}
+	head = append(head, cmp.Or(r.Target, "class"))
 	for _, name := range r.Classes {
 		head = append(head, "p_"+name)
 	}
@@ -137,12 +175,17 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	}
 	_ = w.Write(head) // an error stays until the end
 	for _, row := range r.Rows {
-		cells := []string{strconv.Itoa(row.Row), row.Class}
+		cells := []string{strconv.Itoa(row.Row)}
+		if named {
+			cells = append(cells, row.ID)
+		}
 		if row.Number != nil {
-			cells[1] = cli.Digits(*row.Number)
+			cells = append(cells, four(*row.Number))
+		} else {
+			cells = append(cells, row.Class)
 		}
 		for _, v := range slices.Concat(row.Probability, row.Contribution) {
-			cells = append(cells, cli.Digits(v))
+			cells = append(cells, four(v))
 		}
 		_ = w.Write(cells)
 	}
@@ -150,85 +193,66 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	return w.Error()
 }
 
-// Evaluation is what a model is worth on some data, and its JSON.
-type Evaluation struct {
-	*Applied
-	Classification *task.ClassMetrics  `json:"classification,omitempty"`
-	Regression     *task.NumberMetrics `json:"regression,omitempty"`
+// four writes a number with four digits, or as a whole one if it has more before the point.
+func four(v float64) string {
+	if size := math.Abs(v); size >= 1e4 && size < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// Evaluate is the command that says what a model file is worth on labelled samples.
-func Evaluate(_ context.Context, c *cli.Cmdline) error {
-	var r Evaluation
-	var err error
-	r.Applied, err = apply(c, func(a *Applied) (err error) {
-		r.Classification, r.Regression, err = a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
-		return err
-	})
-	if err != nil {
-		return err
+// table is for people: of two classes the probability of the second one, of more that of the one that is said, and what has contributed
+// most.
+func (r *Predictions) table(t cli.Table) {
+	id, width := "", 0
+	if r.named() {
+		width = 14
+		id = "  " + fmt.Sprintf("%-*s", width, "id")
 	}
-	return c.Print(r, func(t cli.Table) {
-		t.Row("model", "release %d of %d of run %q by %q, model_sha256 %s", r.Round, r.file.Rounds, r.Run, r.Name, r.Model)
-		if m := r.Regression; m != nil {
-			t.Row("samples", "%d, of %q", m.Samples, r.Target)
-			t.Row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)
-			t.Row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
-			t.Row("R2", "%s; always saying the mean: 0", number(m.R2))
-			t.Row("intervals", "95 %%, by the ends of brackets")
-			return
+	what, of := cmp.Or(r.Target, "class"), "probability"
+	if len(r.Classes) == 2 {
+		of = "p of " + r.Classes[1]
+	} else if r.Target != "" {
+		of = ""
+	}
+	most := ""
+	if r.Columns != nil {
+		most = "contributed most"
+	}
+	fmt.Fprintf(t, "%6s%s  %-14.14s %12.12s  %s\n", "row", id, what, of, most)
+	for _, row := range r.Rows {
+		if id != "" {
+			id = fmt.Sprintf("  %-*.*s", width, width, row.ID)
 		}
-		classMetrics(t, r.Classification, r.Classes)
-	})
-}
-
-// classMetrics prints what said classes are worth.
-func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
-	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples,
-		100*m.Majority)
-	if b := m.Binary; b != nil {
-		t.Row("sensitivity", "%s, of the samples of %q", percent(b.Sensitivity), classes[1])
-		t.Row("specificity", "%s, of the samples of %q", percent(b.Specificity), classes[0])
-		t.Row("PPV", "%s, of those said to be %q", percent(b.PPV), classes[1])
-		t.Row("NPV", "%s, of those said to be %q", percent(b.NPV), classes[0])
-		t.Row("AUC", "%s", number(b.AUC))
-		t.Row("Brier", "%s", number(&b.Brier))
-	}
-	t.Row("macro F1", "%.4g", m.MacroF1)
-	t.Row("intervals", "95 %%, by the ends of brackets")
-	fmt.Fprintf(t, "\n%-20s", "is \\ said")
-	for _, name := range classes {
-		fmt.Fprintf(t, " %12.12s", name)
-	}
-	fmt.Fprintf(t, "  %-22s %s\n", "recall", "precision")
-	for k, name := range classes {
-		fmt.Fprintf(t, "%-20.20s", name)
-		for _, count := range m.Confusion[k] {
-			fmt.Fprintf(t, " %12d", count)
+		said, p := row.Class, ""
+		switch {
+		case row.Number != nil:
+			said = four(*row.Number)
+		case len(r.Classes) == 2:
+			p = fmt.Sprintf("%.1f %%", 100*row.Probability[1])
+		default:
+			p = fmt.Sprintf("%.1f %%", 100*row.Probability[slices.Index(r.Classes, row.Class)])
 		}
-		fmt.Fprintf(t, "  %-22s %s\n", percent(m.PerClass[k].Recall), percent(m.PerClass[k].Precision))
+		fmt.Fprintln(t, strings.TrimRight(cli.OneLine(fmt.Sprintf("%6d%s  %-14.14s %12s  %s", row.Row, id, said, p, r.most(row.Contribution))), " "))
 	}
-	if m.Binary == nil {
-		return
-	}
-	fmt.Fprintf(t, "\n%-20.20s %12s %12s  observed\n", "p of "+classes[1], "samples", "mean p")
-	for k, tenth := range m.Binary.Calibration {
-		if tenth.Samples > 0 {
-			fmt.Fprintf(t, "%.1f to %-13.1f %12d %12.3f  %s\n", float64(k)/10, float64(k+1)/10, tenth.Samples, tenth.Said,
-				percent(tenth.Found))
-		}
+	if r.Threshold != nil {
+		fmt.Fprintf(t, "\n%q from %.1f %% on (%s)\n", r.Classes[1], 100*r.Threshold.Value, r.Threshold.Rule)
 	}
 }
 
-// percent is a share with its interval.
-func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
+// shown is how many contributions are shown to people.
+const shown = 3
 
-// number is a figure with its interval.
-func number(e *task.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
-
-func estimate(e *task.Estimate, format string, unit float64) string {
-	if e == nil {
-		return "none"
+// most names the columns that have contributed most.
+func (r *Predictions) most(contribution []float64) string {
+	order := make([]int, len(contribution))
+	for k := range order {
+		order[k] = k
 	}
-	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(contribution[b]), math.Abs(contribution[a])) })
+	var parts []string
+	for _, k := range order[:min(shown, len(order))] {
+		parts = append(parts, fmt.Sprintf("%.24s %+.3g", r.Columns[k], contribution[k]))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -221,6 +221,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 	c.StringVar(&o.Spec.Missing, "missing", o.Spec.Missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
 		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
 		"(default they are errors)")
+	list(&o.Spec.NA, "na", "csv: `texts` of cells that are missing as well, such as -9,999, separated by commas; with -missing")
 	list(&o.Spec.Labels, "labels", "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.Spec.PCA, "pca", 0, "project on this many principal components (0 = none)")
 	c.Func("scale", "what columns are multiplied by once they are standardised, such as age:1,bmi:1,*:0.1 (default 1): the model "+

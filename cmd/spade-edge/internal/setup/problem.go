@@ -103,6 +103,14 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
+// Recipe returns how the data were prepared; fittedOn names those of a simulation without a task.
+func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
+	if p.Opt.Recipe != nil {
+		return p.Opt.Recipe, nil
+	}
+	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
+}
+
 // places returns how many records of one person count if each person is protected: the most of any person by default.
 // It is 0 if no persons are protected.
 func (p *Problem) places() int {
@@ -197,7 +205,7 @@ func flagOf(field string) string {
 		}
 	}
 	name := strings.ReplaceAll(field, "_", "-")
-	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "test-fraction", "partition"}, name) {
+	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "na", "test-fraction", "partition"}, name) {
 		return "-" + name
 	}
 	return field

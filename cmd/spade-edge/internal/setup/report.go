@@ -163,6 +163,9 @@ func (p *Problem) Forecast() *plan.Outlook {
 // WriteBeginning prints, before a run, what was chosen for the user and what the run will be worth.
 func (p *Problem) WriteBeginning(w io.Writer) {
 	p.WriteChosen(w)
+	if r, err := p.Recipe("these data"); err == nil {
+		Suspect(w, r, p.Opt.DataSpec(), p.Opt.Files, p.Opt.Recipe == nil)
+	}
 	if p.Fleet.Privacy.NonPrivate {
 		fmt.Fprintln(w, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}

@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/task/screen"
+)
+
+// data looks at the table that the node learns from, if it is one. Nothing fails for it: what it finds is in the output of check alone,
+// and run does not look.
+func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) {
+	b := builtin.Of(node)
+	if b == nil {
+		return
+	}
+	var labels *screen.Relation
+	seen, err := cli.Prompt(ctx, func() (*screen.Report, error) {
+		s := b.Spec
+		s.Records = f.Privacy.Unit == sdk.UnitRecord
+		recipe, err := builtin.Task(f)
+		if b.FitOwn {
+			recipe, err = task.Fit(s, b.Model, "own data")
+		}
+		if err != nil || recipe == nil {
+			return nil, err
+		}
+		report, d, err := setup.Look(recipe, s, b.FitOwn)
+		if report != nil {
+			labels = report.Related(recipe, d)
+		}
+		return report, err
+	})
+	if err != nil || seen == nil {
+		return // why is said of the oracle
+	}
+	c.Data = seen
+	text, missing := fmt.Sprintf("%d rows", seen.Rows), 0
+	for _, class := range seen.Classes {
+		text += fmt.Sprintf(", %d %q", class.Rows, class.Value)
+	}
+	for _, column := range seen.Columns {
+		missing += column.Missing
+	}
+	c.ok("data", "%s; %d cells are missing", text, missing)
+	for _, s := range seen.Suspicions {
+		c.warn(fmt.Sprintf("column %.40q", s.Column), "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
+	}
+	switch l := labels; {
+	case l == nil:
+	case l.Shuffles == 0:
+		c.ok("labels", "not checked: %d rows of the rarer class are too few", l.Rare)
+	case !l.Chance():
+		c.ok("labels", "the other columns tell %.40q from the rest better than they tell all but %d of %d shuffles", l.Class, l.AsGood, l.Shuffles)
+	}
+}
+
+// mostColumns is how many columns of a table check shows.
+const mostColumns = 60
+
+// table shows the columns of the node's data.
+func (c *Checkup) table(t cli.Table) {
+	if c.Data == nil {
+		return
+	}
+	fmt.Fprintf(t, "\n%-24s %8s %10s %10s %10s  %s\n", "column", "missing", "lowest", "median", "highest", "the task expects")
+	for _, column := range c.Data.Columns[:min(mostColumns, len(c.Data.Columns))] {
+		var values []string
+		for _, v := range column.Categories {
+			values = append(values, fmt.Sprintf("%.20s (%d)", v.Value, v.Rows))
+		}
+		line := fmt.Sprintf("%-24.24s %8d %s", column.Name, column.Missing, strings.Join(values, ", "))
+		if values == nil && column.Missing < c.Data.Rows {
+			line += fmt.Sprintf("%10.4g %10.4g %10.4g", column.Low, column.Median, column.High)
+			if column.Std > 0 {
+				line += fmt.Sprintf("  %.4g, give or take %.4g", column.Mean, column.Std)
+			}
+		}
+		fmt.Fprintf(t, "%s\n", cli.OneLine(line))
+	}
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Evaluation is what a model is worth on some data, and its JSON.
+type Evaluation struct {
+	*Applied
+	Classification *task.ClassMetrics  `json:"classification,omitempty"`
+	Regression     *task.NumberMetrics `json:"regression,omitempty"`
+
+	kept string // the file with the threshold
+}
+
+// Evaluate is the command that says what a model file is worth on labelled samples.
+func Evaluate(_ context.Context, c *cli.Cmdline) error {
+	var r Evaluation
+	rule := c.String("threshold", "", "two classes: say the second one from which `probability` on: youden, sensitivity:0.9 or the like, "+
+		"chosen on these samples, or a number")
+	to := c.String("out", "", "with -threshold: write this site's copy of the model, which has it, to this `file`")
+	force := c.Bool("force", false, "overwrite what is there")
+	var err error
+	r.Applied, err = apply(c, func(a *Applied) (err error) {
+		if err := a.choose(*rule, *to); err != nil {
+			return err
+		}
+		r.Classification, r.Regression, err = a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	kept := ""
+	if *rule == "" {
+		kept = "of this copy"
+	} else if *to != "" {
+		kept = "kept in " + *to + ", for this site alone"
+		r.file.Threshold = r.Threshold
+		text, err := r.file.Marshal()
+		if err == nil {
+			err = cli.WriteAll([]cli.Written{{Path: *to, Content: text}}, *force)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.Print(r, func(t cli.Table) {
+		t.Row("model", "release %d of %d of run %q by %q, model_sha256 %s", r.Round, r.file.Rounds, r.Run, r.Name, r.Model)
+		if m := r.Regression; m != nil {
+			t.Row("samples", "%d, of %q", m.Samples, r.Target)
+			t.Row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)
+			t.Row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
+			t.Row("R2", "%s; always saying the mean: 0", number(m.R2))
+			t.Row("intervals", "95 %%, by the ends of brackets")
+			return
+		}
+		if th := r.Threshold; th != nil {
+			t.Row("threshold", "%q is said from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
+				cmp.Or(kept, "not kept: -out FILE writes a copy of the model with it"))
+		}
+		classMetrics(t, r.Classification, r.Classes)
+	})
+}
+
+// classMetrics prints what said classes are worth.
+func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
+	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples,
+		100*m.Majority)
+	if b := m.Binary; b != nil {
+		t.Row("sensitivity", "%s, of the samples of %q", percent(b.Sensitivity), classes[1])
+		t.Row("specificity", "%s, of the samples of %q", percent(b.Specificity), classes[0])
+		t.Row("PPV", "%s, of those said to be %q", percent(b.PPV), classes[1])
+		t.Row("NPV", "%s, of those said to be %q", percent(b.NPV), classes[0])
+		t.Row("AUC", "%s", number(b.AUC))
+		t.Row("Brier", "%s", number(&b.Brier))
+	}
+	t.Row("macro F1", "%.4g", m.MacroF1)
+	t.Row("intervals", "95 %%, by the ends of brackets")
+	fmt.Fprintf(t, "\n%-20s", "is \\ said")
+	for _, name := range classes {
+		fmt.Fprintf(t, " %12.12s", name)
+	}
+	fmt.Fprintf(t, "  %-22s %s\n", "recall", "precision")
+	for k, name := range classes {
+		fmt.Fprintf(t, "%-20.20s", name)
+		for _, count := range m.Confusion[k] {
+			fmt.Fprintf(t, " %12d", count)
+		}
+		fmt.Fprintf(t, "  %-22s %s\n", percent(m.PerClass[k].Recall), percent(m.PerClass[k].Precision))
+	}
+	if m.Binary == nil {
+		return
+	}
+	fmt.Fprintf(t, "\n%-20.20s %12s %12s  observed\n", "p of "+classes[1], "samples", "mean p")
+	for k, tenth := range m.Binary.Calibration {
+		if tenth.Samples > 0 {
+			fmt.Fprintf(t, "%.1f to %-13.1f %12d %12.3f  %s\n", float64(k)/10, float64(k+1)/10, tenth.Samples, tenth.Said,
+				percent(tenth.Found))
+		}
+	}
+}
+
+// percent is a share with its interval.
+func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
+
+// number is a figure with its interval.
+func number(e *task.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
+
+func estimate(e *task.Estimate, format string, unit float64) string {
+	if e == nil {
+		return "none"
+	}
+	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
+}
+
+// choose makes Evaluate judge by the threshold of the file, or by one that a rule chooses on the samples.
+func (a *Applied) choose(rule, to string) error {
+	kind, text, _ := strings.Cut(rule, ":")
+	number, err := strconv.ParseFloat(cmp.Or(text, rule), 64)
+	valid := rule == "youden" || err == nil && number > 0 && number < 1 && (text == "" || kind == "sensitivity" || kind == "specificity")
+	switch {
+	case rule == "" && to != "":
+		return cli.Usage("-out goes with -threshold: the copy would be the same")
+	case rule != "" && len(a.Classes) != 2:
+		return cli.Usage("-threshold: the model is not for two classes")
+	case rule != "" && !valid:
+		return cli.Usage("-threshold %q, want youden, sensitivity:S, specificity:S or a number, between 0 and 1", rule)
+	case rule == "" && a.Threshold == nil:
+		return nil
+	}
+	a.predictor.Threshold = func(is []int, probability []float64) (value float64, err error) {
+		if rule == "" {
+			return a.Threshold.Value, nil
+		}
+		if value = number; rule == "youden" || text != "" {
+			value, err = cut(is, probability, func(sensitivity, specificity float64) float64 {
+				if kind == "specificity" {
+					sensitivity, specificity = specificity, sensitivity
+				}
+				switch {
+				case rule == "youden":
+					return sensitivity + specificity
+				case sensitivity < number:
+					return sensitivity - 1 // worth less than any that is enough
+				}
+				return specificity
+			})
+		}
+		a.Threshold = &builtin.Threshold{Value: value, Rule: rule, Samples: len(is)}
+		return value, err
+	}
+	return nil
+}
+
+// cut returns the threshold with the greatest worth, of several the highest one: in the middle between two probabilities that occur, or
+// below all.
+func cut(is []int, probability []float64, worth func(sensitivity, specificity float64) float64) (at float64, err error) {
+	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
+	for i, y := range is {
+		order[i] = i
+		count[y]++
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(probability[b], probability[a]) })
+	best := math.Inf(-1)
+	for k, i := range order {
+		above[is[i]]++
+		p, next := probability[i], 0.0
+		if k+1 < len(order) {
+			next = probability[order[k+1]]
+		}
+		w := worth(float64(above[1])/float64(count[1]), float64(count[0]-above[0])/float64(count[0]))
+		if p > next && w > best {
+			best, at = w, p-(p-next)/2
+		}
+	}
+	if count[0] == 0 || count[1] == 0 || at == 0 {
+		return 0, errors.New("-threshold: want samples of both classes, and probabilities above 0")
+	}
+	return at, nil
+}

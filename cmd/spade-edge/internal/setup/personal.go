@@ -1,0 +1,151 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+const (
+	personalRounds = 50 // of local learning, at most
+	personalLeast  = 20 // samples that choose and judge
+)
+
+// Personal compares, at a site, the fleet's model, one that learned from the site's own records alone, and the fleet's fitted further on
+// these.
+type Personal struct {
+	Models  []Judged `json:"models"` // shared, own, personal
+	Records int      `json:"records"`
+	Best    string   `json:"best"`  // the one with the least loss
+	Beats   []string `json:"beats"` // those whose loss is greater beyond chance: the 95 % interval of the mean difference is above zero
+}
+
+// Judged is what a model is worth on samples that it has not learned from, and that have not chosen it.
+type Judged struct {
+	Name           string              `json:"name"`
+	Start          int                 `json:"start"`  // of a personal model: 0 the fleet's, 1 half way back to the fleet's start, 2 that
+	Rounds         int                 `json:"rounds"` // of local learning from there on
+	Loss           float64             `json:"loss"`   // the mean
+	Classification *task.ClassMetrics  `json:"classification,omitempty"`
+	Regression     *task.NumberMetrics `json:"regression,omitempty"`
+	Model          []float32           `json:"-"`
+
+	losses []float64
+}
+
+// Personalize fits a fleet's model, which began at start, further on a site's own records. Of test, from which none of the models has
+// learned, one half chooses where that begins and ends, and the other half judges. lopsided says that columns are components or pixels.
+// All is computed here, without noise, from the seed 1, and sent nowhere.
+func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
+	if test.Len() < personalLeast {
+		return nil, fmt.Errorf("%d samples to choose and judge by, want %d or more", test.Len(), personalLeast)
+	}
+	halves, err := task.Partition{}.Deal(test, 2, 1)
+	if err != nil {
+		return nil, err
+	}
+	chooser, judge := spec.New(test.Select(halves[0])), spec.New(test.Select(halves[1]))
+	p := &Personal{Records: train.Len(), Models: []Judged{{Name: "shared", Model: shared}, {Name: "own"}, {Name: "personal"}}, Beats: []string{}}
+	if err := p.Models[1].tune(ctx, spec, lopsided, train, chooser, start); err != nil {
+		return nil, err
+	}
+	if err := p.Models[2].tune(ctx, spec, lopsided, train, chooser, shared, Mean([][]float32{shared, start}), start); err != nil {
+		return nil, err
+	}
+	best := 0
+	for _, i := range []int{0, 2, 1} { // of equal ones the first
+		if err := p.Models[i].judge(judge); err != nil {
+			return nil, err
+		}
+		if p.Models[i].Loss < p.Models[best].Loss {
+			best = i
+		}
+	}
+	p.Best = p.Models[best].Name
+	for _, other := range p.Models {
+		if less(p.Models[best].losses, other.losses) {
+			p.Beats = append(p.Beats, other.Name)
+		}
+	}
+	return p, nil
+}
+
+// tune learns on all records from each start on, and takes the model with the least mean loss on the samples that choose: after any
+// number of rounds, none included.
+func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, train *task.Data, chooser *task.Model, starts ...[]float32) error {
+	least := math.Inf(1)
+	for i, start := range starts {
+		note := func(round int, x []float32) {
+			if loss := chooser.MeanLoss(x); loss < least {
+				least, j.Start, j.Rounds, j.Model = loss, i, round, slices.Clone(x)
+			}
+		}
+		note(0, start)
+		if err := learn(ctx, spec, lopsided, train, start, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Judged) judge(m *task.Model) (err error) {
+	for i := range m.Len() {
+		loss, err := m.Loss(context.Background(), j.Model, i)
+		if err != nil {
+			return err
+		}
+		j.losses = append(j.losses, loss)
+	}
+	j.Loss = m.MeanLoss(j.Model)
+	if m.Data().Target != nil {
+		j.Regression, err = m.Errors(j.Model)
+		return err
+	}
+	j.Classification, err = m.Judge(j.Model)
+	return err
+}
+
+// less reports whether the mean of a is below that of b by more than the 95 % interval of the mean of differences.
+func less(a, b []float64) bool {
+	n, mean, square := float64(len(a)), 0.0, 0.0
+	for i := range a {
+		mean += (b[i] - a[i]) / n
+	}
+	for i := range a {
+		d := b[i] - a[i] - mean
+		square += float64(d * d)
+	}
+	return len(a) > 1 && mean > 1.96*math.Sqrt(square/(n-1)/n)
+}
+
+// learn trains on all records, from a start on; each sees the model after each round.
+func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data, start []float32, each func(round int, x []float32)) error {
+	oracle := spec.New(d)
+	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}
+	var err error
+	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{
+		Dim: fleet.Dim, Samples: []int{d.Len()}, Hidden: spec.Hidden > 0, Uneven: lopsided, Open: true,
+		Method: sdk.Method{Rounds: personalRounds, Cooldown: -1, Seed: 1}, Privacy: sdk.Privacy{NonPrivate: true},
+	})
+	if err != nil {
+		return err
+	}
+	machines, err := fleet.Machines([]int{d.Len()}, nil)
+	if err != nil {
+		return err
+	}
+	network, err := sim.New([]sim.Client{{Config: machines[0], Oracle: oracle}})
+	if err != nil {
+		return err
+	}
+	return network.Run(ctx, func(round int) error {
+		each(round, network.Models()[0])
+		return nil
+	})
+}

@@ -1,0 +1,304 @@
+package screen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// The kinds of [Suspicion].
+const (
+	Sentinel = "sentinel" // a number far from all others is there again and again: it may stand for a missing value
+	Unit     = "unit"     // all values are off by about one factor
+	Far      = "far"      // most values are far from what is expected
+	Swapped  = "swapped"  // two columns would fit if each were the other
+	Constant = "constant" // every row has the same value
+	Unknown  = "unknown"  // a category that the recipe does not have
+	Labels   = "labels"   // the columns tell nothing about the label
+)
+
+const (
+	fewest   = 10  // present values from which on a column is judged
+	repeated = 3   // how often a number must be there to be a sentinel
+	apart    = 3.5 // how many spreads a sentinel is from the middle of the others
+	far      = 3   // how many deviations the median is from the mean that is expected
+	close    = 1.5 // and from that of the right column
+	strange  = 4   // how many deviations a single value is from the mean
+)
+
+// Report is what there is in a table, and what is suspicious.
+type Report struct {
+	Rows       int         `json:"rows"`
+	Classes    []Count     `json:"classes,omitempty"` // none for a target
+	Columns    []Column    `json:"columns"`
+	Suspicions []Suspicion `json:"suspicious"`
+}
+
+// Count is how many rows have a value.
+type Count struct {
+	Value string `json:"value"`
+	Rows  int    `json:"rows"`
+}
+
+// Column is a column of the file, of categories or of numbers.
+type Column struct {
+	Name       string  `json:"name"`
+	Missing    int     `json:"missing"`              // cells
+	Categories []Count `json:"categories,omitempty"` // those that occur
+	Low        float64 `json:"low,omitempty"`        // of numbers
+	Median     float64 `json:"median,omitempty"`
+	High       float64 `json:"high,omitempty"`
+	Mean       float64 `json:"expected_mean,omitempty"`
+	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
+
+	values []float64 // those that are present, sorted; without sentinels
+}
+
+// Suspicion is what may be wrong with a column, or with the label.
+type Suspicion struct {
+	Kind    string `json:"kind"`
+	Column  string `json:"column"`
+	Count   int    `json:"count"`   // values
+	Example string `json:"example"` // a value
+	Text    string `json:"text"`    // what was found and what was expected, for people
+}
+
+// Table looks at samples as [task.Recipe.Raw] returns them. With own, the recipe was fitted on these very samples, and expects nothing
+// of them. unknown counts the values that are no category of a column, by column and value; it may be nil. The data do not change.
+func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
+	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
+	for c, name := range d.ClassNames {
+		n := 0
+		for _, y := range d.Y {
+			n += max(0, 1-max(y-c, c-y))
+		}
+		if r.Target == nil {
+			p.Classes = append(p.Classes, Count{name, n})
+		}
+	}
+	at := 0
+	for _, c := range r.Columns {
+		now := column(c, d, at)
+		if s := r.Standardize; s != nil && c.Categories == nil && !own {
+			now.Mean, now.Std = s.Mean[at], s.Std[at]
+		}
+		p.alone(&now)
+		p.Columns = append(p.Columns, now)
+		at += max(1, len(c.Categories))
+	}
+	p.compare()
+	for key, n := range unknown {
+		p.add(Unknown, key[0], n, key[1], "%d of %d values are %.40q, none of its categories", n, p.Rows, key[1])
+	}
+	slices.SortStableFunc(p.Suspicions, func(a, b Suspicion) int { // the order of a map is none
+		return slices.Compare([]string{a.Kind, a.Column, a.Example}, []string{b.Kind, b.Column, b.Example})
+	})
+	return p
+}
+
+// Among compares the tables of several sites, for which nothing was agreed, with each other: each column of numbers with the
+// middle of the same one at the others, of which at least two must have it. The reports are of one recipe.
+func Among(all []*Report) {
+	for i, p := range all {
+		for k := range p.Columns {
+			var medians []float64
+			wide := 0.0
+			for j, other := range all {
+				if v := other.Columns[k].values; j != i && len(v) >= fewest {
+					medians, wide = append(medians, quantile(v, 0.5)), max(wide, spread(v))
+				}
+			}
+			if slices.Sort(medians); len(medians) >= 2 {
+				p.Columns[k].Mean, p.Columns[k].Std = quantile(medians, 0.5), wide
+			}
+		}
+		p.compare()
+	}
+}
+
+// column reads a column of a file from the columns of its numbers, or of its categories, from number at on.
+func column(c task.Column, d *task.Data, at int) Column {
+	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
+	for i := range d.Len() {
+		row := d.Row(i)[at:]
+		if row[0] != row[0] {
+			out.Missing++
+			continue
+		}
+		for k := range counts {
+			counts[k] += int(row[k])
+		}
+		if c.Categories == nil {
+			out.values = append(out.values, float64(row[0]))
+		}
+	}
+	for k, n := range counts {
+		if n > 0 {
+			out.Categories = append(out.Categories, Count{c.Categories[k], n})
+		}
+	}
+	if slices.Sort(out.values); len(out.values) > 0 {
+		out.Low, out.Median, out.High = out.values[0], quantile(out.values, 0.5), out.values[len(out.values)-1]
+	}
+	return out
+}
+
+func (p *Report) add(kind, column string, count int, example, format string, args ...any) {
+	p.Suspicions = append(p.Suspicions, Suspicion{kind, column, count, example, fmt.Sprintf(format, args...)})
+}
+
+// alone looks at a column by itself: it finds numbers at either end that are there repeatedly, and far from all others, and then whether
+// all others are the same.
+func (p *Report) alone(c *Column) {
+	present := p.Rows - c.Missing
+	for len(c.values) >= fewest && c.values[0] < c.values[len(c.values)-1] {
+		v := c.values
+		low, _ := slices.BinarySearch(v, math.Nextafter(v[0], math.Inf(1)))
+		high, _ := slices.BinarySearch(v, v[len(v)-1])
+		at, count, rest := v[0], low, v[low:]
+		if !isSentinel(at, count, rest) {
+			at, count, rest = v[len(v)-1], len(v)-high, v[:high]
+		}
+		if !isSentinel(at, count, rest) {
+			break
+		}
+		c.values = rest
+		p.add(Sentinel, c.Name, count, short(at), "%d of %d values are %s, far from all others (%s to %s)", count, present, short(at),
+			short(rest[0]), short(rest[len(rest)-1]))
+	}
+	same := ""
+	if n := len(c.values); n > 0 && c.values[0] == c.values[n-1] {
+		same = short(c.values[0])
+	} else if len(c.Categories) == 1 {
+		same = c.Categories[0].Value
+	}
+	if same != "" && present >= fewest {
+		expected := ""
+		if c.isFar() {
+			expected = ", expected are " + c.expected()
+		}
+		p.add(Constant, c.Name, present, same, "all of its %d values are %.40s%s", present, same, expected)
+		c.values = nil
+	}
+}
+
+// isSentinel judges an end of a column by the sorted rest of it: the gap between them must be wider than any other but those of
+// a few outliers.
+func isSentinel(at float64, count int, rest []float64) bool {
+	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
+		return false
+	}
+	widest, few := 0.0, 1+len(rest)/50
+	for i := few; i+1 < len(rest)-few; i++ {
+		widest = max(widest, rest[i+1]-rest[i])
+	}
+	s, gap := spread(rest), min(math.Abs(at-rest[0]), math.Abs(at-rest[len(rest)-1]))
+	return gap > s && gap > widest && math.Abs(at-quantile(rest, 0.5)) > apart*s
+}
+
+// off is how many deviations a value is from the mean that is expected; 0 if nothing is.
+func (c *Column) off(x float64) float64 {
+	if c.Std == 0 {
+		return 0
+	}
+	return math.Abs(x-c.Mean) / c.Std
+}
+
+func (c *Column) isFar() bool { return len(c.values) >= fewest && c.off(quantile(c.values, 0.5)) > far }
+
+func (c *Column) expected() string { return short(c.Mean) + " ± " + short(c.Std) }
+
+// compare looks at the columns that are far from what is expected: two of them may be swapped, or one in another unit, if one factor
+// brings both the middle and the spread to what is expected.
+func (p *Report) compare() {
+	swapped := map[string]bool{}
+	for i := range p.Columns {
+		a := &p.Columns[i]
+		if swapped[a.Name] || !a.isFar() {
+			continue
+		}
+		n, m := len(a.values), quantile(a.values, 0.5)
+		if b := p.partner(a, m); b != nil {
+			swapped[b.Name] = true
+			p.add(Swapped, a.Name, n, short(m), "its %d values are about %s, those of %q about %s: as if they were swapped (expected %s and %s)",
+				n, short(m), b.Name, short(quantile(b.values, 0.5)), a.expected(), b.expected())
+			continue
+		}
+		factor := a.Mean / m
+		wide, size, by := spread(a.values)*math.Abs(factor)/a.Std, max(factor, 1/factor), "smaller"
+		if factor < 1 {
+			by = "larger"
+		}
+		kind, text := Far, ""
+		if factor > 0 && size > 2 && !math.IsInf(size, 0) && wide > 0.25 && wide < 4 {
+			kind, text = Unit, fmt.Sprintf(": about %s times %s, as in another unit", short(size), by)
+		}
+		p.add(kind, a.Name, n, short(m), "its values are about %s, expected are %s%s", short(m), a.expected(), text)
+	}
+}
+
+// partner returns the column with which c, of a median m, may be swapped: each then is where the other is expected. It is nil if there
+// is none.
+func (p *Report) partner(c *Column, m float64) (best *Column) {
+	least := float64(far)
+	for i := range p.Columns {
+		o := &p.Columns[i]
+		if o == c || o.Std == 0 || len(o.values) < fewest {
+			continue
+		}
+		median := quantile(o.values, 0.5)
+		a, b := o.off(m), c.off(median)
+		if a < close && b < close && a+b < least && o.off(median) > close {
+			best, least = o, a+b
+		}
+	}
+	return best
+}
+
+// Strange lists single values that are far from what a recipe was fitted on, one suspicion a column, if they are more than one in a
+// thousand: of such a row a model guesses. The example is the first one, with the number of its row, from 1.
+func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
+	p, at := Report{}, 0
+	for _, c := range r.Columns {
+		if s := r.Standardize; s != nil && c.Categories == nil {
+			e, count, example := Column{Mean: s.Mean[at], Std: s.Std[at]}, 0, ""
+			for i := range d.Len() {
+				if x := float64(d.Row(i)[at]); e.off(x) > strange { // not a missing one
+					if count++; count == 1 {
+						example = fmt.Sprintf("%s in row %d", short(x), i+1)
+					}
+				}
+			}
+			if count > 0 && count*1000 >= d.Len() {
+				p.add(Far, c.Name, count, example, "%d of %d far from what the model was fitted for, %s, such as %s", count, d.Len(), e.expected(), example)
+			}
+		}
+		at += max(1, len(c.Categories))
+	}
+	return p.Suspicions
+}
+
+// quantile returns a quantile of sorted values, between two if need be.
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	below := sorted[int(at)]
+	return below + float64((sorted[min(int(at)+1, len(sorted)-1)]-below)*(at-math.Floor(at)))
+}
+
+// spread is the standard deviation of sorted values, or that of a normal variable with their quartiles if it is larger.
+func spread(sorted []float64) float64 {
+	mean, square := 0.0, 0.0
+	for _, x := range sorted {
+		mean += x / float64(len(sorted))
+	}
+	for _, x := range sorted {
+		square += float64((x-mean)*(x-mean)) / float64(len(sorted))
+	}
+	return max(math.Sqrt(square), (quantile(sorted, 0.75)-quantile(sorted, 0.25))/1.349)
+}
+
+// short writes a number for people.
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }

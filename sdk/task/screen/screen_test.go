@@ -1,0 +1,402 @@
+package screen_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/sdk/task/screen"
+)
+
+const shared = "../../../../shared/data"
+
+var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
+
+// agreed is the task of examples/hospital: from a table that describes nobody.
+func agreed(t *testing.T) *task.Recipe {
+	t.Helper()
+	r, err := task.Fit(task.Spec{
+		Source: "csv:../../../examples/hospital/agreed.csv", Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
+		Missing: "indicator", Whole: true,
+	}, task.ModelSpec{Name: task.SoftmaxModel}, "a table of usual values, of nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// hospital returns the file of a hospital as examples/hospital/hospitals.sh tidies it: the header, then a record for each patient.
+func hospital(t *testing.T, name string) [][]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(shared, "heart-four-hospitals", name+".csv"))
+	if err != nil {
+		t.Skipf("no real data in ../shared/data beside the project: %v", err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := columns(rows)
+	rows[0][at["num"]] = "ill"
+	for _, row := range rows[1:] {
+		for _, c := range []string{"chol", "trestbps"} {
+			if row[at[c]] == "0" {
+				row[at[c]] = ""
+			}
+		}
+		row[at["num"]] = map[bool]string{true: "no", false: "yes"}[row[at["num"]] == "0"]
+	}
+	return rows
+}
+
+func columns(rows [][]string) map[string]int {
+	at := map[string]int{}
+	for i, name := range rows[0] {
+		at[name] = i
+	}
+	return at
+}
+
+func copied(rows [][]string) (out [][]string) {
+	for _, row := range rows {
+		out = append(out, append([]string(nil), row...))
+	}
+	return out
+}
+
+func write(t *testing.T, rows [][]string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data.csv")
+	f, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(csv.NewWriter(f).WriteAll(rows), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// look screens rows by a recipe, as check does.
+func look(t *testing.T, r *task.Recipe, rows [][]string, records bool) (*screen.Report, *screen.Relation) {
+	t.Helper()
+	path := write(t, rows)
+	unknown := map[[2]string]int{}
+	d, err := r.Raw(task.Spec{Source: "csv:" + path, Records: records}, func(c, v string) { unknown[[2]string{c, v}]++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := screen.Table(r, d, false, unknown)
+	return p, p.Related(r, d)
+}
+
+func text(p *screen.Report) string {
+	var all []string
+	for _, s := range p.Suspicions {
+		all = append(all, s.Kind+" "+s.Column+": "+s.Text)
+	}
+	return strings.Join(all, "\n")
+}
+
+// kinds lists what was found, as kind and column.
+func kinds(p *screen.Report) (all []string) {
+	for _, s := range p.Suspicions {
+		all = append(all, s.Kind+" "+s.Column)
+	}
+	return all
+}
+
+// The files of four hospitals as they are raise no suspicion; with one fault each, that fault is found, and no other.
+func TestHospitals(t *testing.T) {
+	r := agreed(t)
+	for _, name := range hospitals {
+		clean := hospital(t, name)
+		at := columns(clean)
+		if p, rel := look(t, r, clean, true); len(p.Suspicions) > 0 || rel.Shuffles == 0 || p.Rows != len(clean)-1 {
+			t.Errorf("%s: %d rows, %+v\n%s", name, p.Rows, rel, text(p))
+		}
+		bad := func(what string, change func(i int, row []string), want ...string) {
+			t.Helper()
+			rows := copied(clean)
+			for i, row := range rows[1:] {
+				change(i, row)
+			}
+			p, _ := look(t, r, rows, true)
+			got := slices.DeleteFunc(kinds(p), func(s string) bool { // eight healthy patients are at the edge
+				return s == "labels ill" && name == "switzerland" && !slices.Contains(want, s)
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %s: found %q, want %q\n%s", name, what, got, want, text(p))
+			}
+		}
+		for _, c := range clean[0][:13] {
+			want := "sentinel " + c
+			switch present := count(clean, at[c]); {
+			case slices.Contains([]string{"cp", "restecg", "slope", "thal"}, c):
+				want = "unknown " + c
+			case present == 0:
+				want = "constant " + c
+			case present < 10: // more sentinels than values
+				want = "far " + c
+			}
+			bad("-9 in "+c, func(i int, row []string) {
+				if i%10 == 3 {
+					row[at[c]] = "-9"
+				}
+			}, want)
+		}
+		swap := func(a, b string) {
+			bad(a+" and "+b+" swapped", func(_ int, row []string) { row[at[a]], row[at[b]] = row[at[b]], row[at[a]] }, "swapped "+a)
+		}
+		swap("age", "trestbps")
+		swap("age", "thalach")
+		bad("one sex", func(_ int, row []string) { row[at["sex"]] = "1" }, "constant sex")
+		if name != "switzerland" { // which has no cholesterol
+			swap("age", "chol")
+			swap("trestbps", "chol")
+			bad("mmol/L", func(_ int, row []string) {
+				if mg, err := strconv.ParseFloat(row[at["chol"]], 64); err == nil {
+					row[at["chol"]] = fmt.Sprintf("%.1f", mg/38.67)
+				}
+			}, "unit chol")
+		}
+		found := 0
+		shuffles := 6
+		if os.Getenv("SPADE_LONG") != "" {
+			shuffles = 20
+		}
+		for seed := range uint64(shuffles) { // 97 of 100 are found
+			rows := copied(clean)
+			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rows)-1, func(i, j int) {
+				rows[i+1][13], rows[j+1][13] = rows[j+1][13], rows[i+1][13]
+			})
+			if p, _ := look(t, r, rows, true); slices.Contains(kinds(p), "labels ill") {
+				found++
+			}
+		}
+		t.Logf("%s: %d of %d shuffles of the label found", name, found, shuffles)
+		if found < shuffles*2/3 {
+			t.Errorf("%s: %d of %d shuffles of the label found", name, found, shuffles)
+		}
+	}
+}
+
+func count(rows [][]string, at int) (n int) {
+	for _, row := range rows[1:] {
+		if row[at] != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Swiss cholesterol is 0 in the file as it comes, which is that hospital's mark for what was not measured.
+func TestUntidied(t *testing.T) {
+	r := agreed(t)
+	rows := hospital(t, "switzerland")
+	at := columns(rows)["chol"]
+	for _, row := range rows[1:] {
+		row[at] = "0"
+	}
+	p, _ := look(t, r, rows, false)
+	if got := kinds(p); !slices.Equal(got, []string{"constant chol"}) || !strings.Contains(text(p), "expected are 240") {
+		t.Errorf("%q\n%s", got, text(p))
+	}
+}
+
+// Of a data set of which every other row is public, the rest raises no suspicion, nor the whole by itself.
+func TestNoFalseAlarm(t *testing.T) {
+	for file, s := range map[string]task.Spec{
+		"../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
+		shared + "/alzheimers/alzheimers_disease_data.csv": {Label: "Diagnosis", Drop: []string{"PatientID", "DoctorInCharge"},
+			OneHot: []string{"Ethnicity", "EducationLevel"}},
+	} {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Logf("skipped: %v", err)
+			continue
+		}
+		rows, err := csv.NewReader(f).ReadAll()
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, own := [][]string{rows[0]}, [][]string{rows[0]}
+		for i, row := range rows[1:] {
+			if i%2 == 0 {
+				public = append(public, row)
+			} else {
+				own = append(own, row)
+			}
+		}
+		s.Source, s.Whole = "csv:"+write(t, public), true
+		r, err := task.Fit(s, task.ModelSpec{Name: task.SoftmaxModel}, "every other row")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, rel := look(t, r, own, true)
+		if len(p.Suspicions) > 0 || rel.AsGood > 0 {
+			t.Errorf("%s: %+v\n%s", file, rel, text(p))
+		}
+		d, err := r.Raw(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := screen.Table(r, d, true, nil); len(p.Suspicions) > 0 {
+			t.Errorf("%s by itself:\n%s", file, text(p))
+		}
+	}
+}
+
+// table generates a table of four columns, in which y depends on a.
+func table(n int, seed uint64, change func(i int, row []string)) [][]string {
+	g := rand.New(rand.NewPCG(seed, 2))
+	rows := [][]string{{"a", "b", "ward", "y"}}
+	for i := range n {
+		a := g.NormFloat64()
+		y := "no"
+		if a+0.5*g.NormFloat64() > 0 {
+			y = "yes"
+		}
+		row := []string{fmt.Sprintf("%.1f", 50+10*a), fmt.Sprintf("%.2f", 5+g.NormFloat64()), strconv.Itoa(1 + i%3), y}
+		change(i, row)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func nothing(int, []string) {}
+
+// Without an agreed task, several sites are compared with each other; a sentinel is found in one table by itself.
+func TestAmong(t *testing.T) {
+	each := func(change func(i int, row []string)) []*screen.Report {
+		files := [][][]string{table(60, 1, nothing), table(60, 2, change), table(60, 3, nothing), table(60, 4, nothing)}
+		var paths []string
+		for _, rows := range files {
+			paths = append(paths, write(t, rows))
+		}
+		s := task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}
+		all, _, err := task.LoadFiles(s, paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := all.Recipe(task.ModelSpec{Name: task.SoftmaxModel}, "all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reports []*screen.Report
+		for _, path := range paths {
+			d, err := r.Raw(task.Spec{Source: "csv:" + path}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reports = append(reports, screen.Table(r, d, true, nil))
+		}
+		screen.Among(reports)
+		return reports
+	}
+	for _, c := range []struct {
+		change func(i int, row []string)
+		want   []string
+	}{
+		{nothing, nil},
+		{func(_ int, row []string) {
+			x, _ := strconv.ParseFloat(row[0], 64)
+			row[0] = fmt.Sprint(x / 40)
+		}, []string{"unit a"}},
+		{func(_ int, row []string) { row[0], row[1] = row[1], row[0] }, []string{"swapped a"}},
+		{func(i int, row []string) {
+			if i%9 == 0 {
+				row[1] = "99"
+			}
+		}, []string{"sentinel b"}},
+		{func(_ int, row []string) { row[2] = "2" }, []string{"constant ward"}},
+	} {
+		for i, p := range each(c.change) {
+			want := c.want
+			if i != 1 {
+				want = nil
+			}
+			if got := kinds(p); !slices.Equal(got, want) {
+				t.Errorf("site %d: %q, want %q\n%s", i, got, want, text(p))
+			}
+		}
+	}
+}
+
+// Single values that are far from what a model was fitted for are named with their row; missing ones are not.
+func TestStrange(t *testing.T) {
+	path := write(t, table(60, 1, nothing))
+	r, err := task.Fit(task.Spec{Source: "csv:" + path, Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
+		task.ModelSpec{Name: task.SoftmaxModel}, "60 rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := r.Raw(task.Spec{Source: "csv:" + write(t, [][]string{{"b", "a", "ward", "y"}, {"5", "50", "1", "no"}, {"", "5", "1", "no"}, {"-9", "200", "2", "yes"}})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := screen.Strange(r, d)
+	if len(found) != 2 || found[0].Column != "a" || found[0].Count != 2 || found[0].Example != "5 in row 2" || found[1].Example != "-9 in row 3" {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A file may be empty but for broken lines, tiny, constant throughout or full of extreme numbers: nothing panics.
+func TestOdd(t *testing.T) {
+	r, err := task.Fit(task.Spec{Source: "csv:" + write(t, table(60, 1, nothing)), Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
+		task.ModelSpec{Name: task.SoftmaxModel}, "60 rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []func(i int, row []string){
+		func(_ int, row []string) { row[0] = "x" },
+		func(_ int, row []string) { row[0], row[1], row[2] = "", "", "" },
+		func(_ int, row []string) { row[0], row[1], row[2] = "1", "1", "1" },
+		func(i int, row []string) { row[0] = []string{"3e38", "-3e38", "1e-45"}[i%3] },
+		func(_ int, row []string) { row[3] = "perhaps" },
+		func(_ int, row []string) { row[3] = "no" },
+	} {
+		for _, n := range []int{1, 12, 60} {
+			p, _ := look(t, r, table(n, 1, change), true)
+			if p.Suspicions == nil {
+				t.Error("no list")
+			}
+		}
+	}
+}
+
+// A count whose largest value is rare, a column with a long tail and one that is capped have no sentinel.
+func TestNoSentinel(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 1))
+	for name, value := range map[string]func(i int) string{
+		"count": func(i int) string { return []string{"0", "0", "0", "0", "0", "0", "1", "1", "2", "3"}[i*i/7%10] },
+		"tail":  func(int) string { return fmt.Sprintf("%.0f", 40*math.Exp(g.NormFloat64())) },
+		"cap":   func(int) string { return fmt.Sprint(min(90, 60+int(15*g.NormFloat64()))) },
+		"yes":   func(i int) string { return map[bool]string{true: "1", false: "0"}[i%25 == 0] },
+	} {
+		rows := table(200, 1, func(i int, row []string) { row[1] = value(i) })
+		s := task.Spec{Source: "csv:" + write(t, rows), Label: "y", OneHot: []string{"ward"}, Missing: "mean", Whole: true}
+		r, err := task.Fit(s, task.ModelSpec{Name: task.SoftmaxModel}, "these")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := r.Raw(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := screen.Table(r, d, true, nil); len(p.Suspicions) > 0 {
+			t.Errorf("%s: %s", name, text(p))
+		}
+	}
+}
