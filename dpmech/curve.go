@@ -121,13 +121,84 @@ func epsilonText(epsilon float64) string {
 	return text
 }
 
-// curve returns what the certificate says of its run by the number of members who work together.
-func (c *Certificate) curve() Curve {
+// Bar is a cost against one adversary, for people.
+type Bar struct {
+	Who     string  `json:"who"`     // the adversary, such as "outsiders" or "any 5 of 30 others"
+	Epsilon float64 `json:"epsilon"` // see [Point]
+	Guess   float64 `json:"guess"`   // see [Guess]
+}
+
+// Bars returns the cost against each adversary of the curve, the weakest first. It ends where further members learn no more.
+func (c Curve) Bars() (bars []Bar) {
+	last := c.Points[len(c.Points)-1]
+	for _, p := range c.Points {
+		who := fmt.Sprintf("any %d other members", p.Colluders)
+		switch {
+		case len(c.Points) == 1:
+			who = Everybody
+		case p.Colluders == last.Colluders && c.Others > 0:
+			who = fmt.Sprintf("all %d others together", c.Others)
+		case p.Colluders == last.Colluders:
+			who = AllOthers
+		case c.named != "":
+			who = c.named
+		case p.Colluders == 0:
+			who = "outsiders"
+		case c.Others > 0:
+			who = fmt.Sprintf("any %d of %d others", p.Colluders, c.Others)
+		case p.Colluders == 1:
+			who = "any 1 other member"
+		}
+		more := p.Rho == last.Rho && p.Colluders < last.Colluders
+		if more {
+			who += " or more"
+		}
+		if p.Colluders < last.Colluders {
+			who += vanishing(c.absent)
+		}
+		if bars = append(bars, Bar{who, p.Epsilon, Guess(p.Rho)}); more {
+			break
+		}
+	}
+	return bars
+}
+
+// Guess returns the highest probability, in [0.5, 1], of telling correctly which of two equally likely data sets releases
+// with a cost of rho were made from, if the two differ in what the cost protects. By guessing it is 0.5.
+//
+// It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1) against
+// N(mu, 1), whose best test errs with Phi(-mu/2) on either side (Dong, Roth and Su, "Gaussian differential privacy",
+// 2.3). No delta and no epsilon enter.
+func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
+
+// Times says a probability as a whole number of times in 100, rounded up.
+func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
+
+// Words says in sentences that laymen can check what c means for one unit of the data of one member.
+func (c Curve) Words(unit Unit) string {
+	which, cases := "which of two data sets this member has", "the two"
+	if unit == Record {
+		which, cases = "whether a given record, such as a patient's, was in the data of this member",
+			"the two cases, with the record or with another in its place,"
+	}
+	bars := c.Bars()
+	text := fmt.Sprintf("anyone who tries to tell %s is right at most %d times in 100", which, Times(bars[0].Guess))
+	for i, bar := range bars {
+		if i > 0 {
+			text += fmt.Sprintf(", %d", Times(bar.Guess))
+		}
+		text += " (" + bar.Who + ")"
+	}
+	return fmt.Sprintf("%s; by guessing, 50. All other data count as known, and %s as equally likely", text, cases)
+}
+
+// Bound returns what the certificate says of its run by the number of members who work together, and for which unit.
+func (c *Certificate) Bound() (Curve, Unit) {
 	if len(c.Curve) == 0 {
-		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP)
+		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP), c.unit()
 	}
 	s := c.shared()
-	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}
+	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}, c.unit()
 }
 
 // verifyCurve reports a curve that does not follow from the releases and the levels that it states. What the levels are

@@ -1,0 +1,159 @@
+package privacy
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed" // the page
+	"fmt"
+	"html"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// reportPage has a name in braces where something is filled in.
+//
+//go:embed report.html
+var reportPage string
+
+// list is HTML made of texts that others may have written.
+type list struct{ strings.Builder }
+
+// add appends HTML with escaped values.
+func (l *list) add(form string, values ...any) {
+	for i, v := range values {
+		values[i] = plain(fmt.Sprint(v))
+	}
+	fmt.Fprintf(l, form, values...)
+}
+
+// plain is text as it stands in HTML.
+func plain(text string) string { return html.EscapeString(transport.Printable(text)) }
+
+// fact appends a term and what is said of it.
+func (l *list) fact(term, format string, values ...any) {
+	l.add("<dt>%s</dt><dd>%s</dd>", term, fmt.Sprintf(format, values...))
+}
+
+func items(all []string) string {
+	var l list
+	for _, one := range all {
+		l.add("<li>%s</li>", one)
+	}
+	return cmp.Or(l.String(), "<li>Nothing.</li>")
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// report returns a page for people who decide about data, such as an ethics board. text is the certificate's file.
+func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledger) []byte {
+	c := v.Certificate
+	curve, unit := c.Bound()
+	var bars, figures, several list
+	for i, bar := range curve.Bars() {
+		times, epsilon := dpmech.Times(bar.Guess), dpmech.FormatEpsilon(bar.Epsilon, 1)
+		bars.add(`<li><span>%s</span><div class="track"><div style="width: %v%%"></div></div><b>%v in 100, ε %v</b></li>`,
+			sentence(bar.Who)[:len(bar.Who)], 2*times-100, times, epsilon)
+		figures.add(`<tr><th scope="row">%s</th><td>%v</td><td>%v</td><td>%v</td></tr>`, bar.Who,
+			cellOf(math.Sqrt(2*curve.Points[i].Rho)), dpmech.FormatEpsilon(bar.Epsilon, 4), cellOf(100*bar.Guess))
+	}
+	if unit == dpmech.Record {
+		rho, who := curve.Points[0].Rho, curve.Bars()[0].Who
+		several.add("<li>Somebody with several records at this member is protected less. Against %v: with 2 records %v times in "+
+			"100, with 3 %v, with 5 %v, with 10 %v.</li>", who, dpmech.Times(dpmech.Guess(4*rho)), dpmech.Times(dpmech.Guess(9*rho)),
+			dpmech.Times(dpmech.Guess(25*rho)), dpmech.Times(dpmech.Guess(100*rho)))
+	}
+	badge, good := "Figures verified, signatures not checked", ""
+	if v.FleetChecked {
+		badge, good = "Verified and signed", " good"
+	}
+	if c.Simulated {
+		badge, good = "SIMULATED: protects nobody", ""
+	}
+	return []byte(strings.NewReplacer(
+		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(curve.Words(unit))),
+		"{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(), "{facts}", facts(c),
+		"{adjacency}", plain(c.Adjacency), "{uncovered}", items(c.NotCovered), "{public}", items(c.ConditionalOn),
+		"{signed}", o.vouchers(v, ledger), "{commands}", o.commands(v, text), "{delta}", fmt.Sprint(c.Delta),
+	).Replace(reportPage))
+}
+
+// cellOf writes a number with six digits, rounded up.
+func cellOf(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-5)
+	return fmt.Sprintf("%.6g", math.Ceil(x/unit-1e-7)*unit)
+}
+
+// facts says what is protected, and for how long.
+func facts(c *dpmech.Certificate) string {
+	var l list
+	l.fact("Protected", "%s", c.Unit)
+	l.fact("For how long", "Indefinitely: what was sent cannot tell more later.")
+	unmade := ""
+	if c.ReservedUnmade > 0 {
+		unmade = fmt.Sprintf(" %d more are counted, of which nothing is known.", c.ReservedUnmade)
+	}
+	curve, _ := c.Bound()
+	l.fact("This run", "%d releases with noise in every number: %s, at δ %v.%s", c.Rounds, strings.Replace(curve.Text(), "epsilon", "ε", 1),
+		c.Delta, unmade)
+	allowed := func(limit *dpmech.Limit) string {
+		if limit == nil {
+			return "No limit is set."
+		}
+		return fmt.Sprintf("Allowed: %v. The device refuses more.", limit)
+	}
+	l.fact("Its limit", "%s", allowed(c.Limit))
+	life := c.Lifetime
+	if life == nil {
+		l.fact("All runs", "NOT KNOWN: no ledger was kept, so what other runs revealed of the same data is not counted.")
+		return l.String()
+	}
+	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs),
+		curveOf(life.Total(), life.Delta).Words(life.Unit()))
+	l.fact("Their limit", "%s", allowed(life.Limit))
+	return l.String()
+}
+
+// vouchers says who has signed what, as far as that was checked.
+func (o *privacyOptions) vouchers(v *Verification, ledger *state.Ledger) string {
+	var l list
+	c := v.Certificate
+	if v.FleetChecked {
+		l.fact("Signed by", "%s, with the key that the fleet file has for this member. Verified.", c.Member)
+		l.fact("Countersigned", "%s", cmp.Or(strings.Join(v.Countersigned, ", "), "by nobody: only the member says that no release is left out"))
+		if len(v.Countersigned) > 0 {
+			l.fact("", "Each of these neighbors signed that it holds the last release, and so all before it.")
+		}
+		if len(v.NotCountersigned) > 0 {
+			l.fact("Not by", "%s", strings.Join(v.NotCountersigned, ", "))
+		}
+	} else {
+		l.fact("Signatures", "NOT CHECKED: that takes the fleet file (-fleet). Until then anybody can have written the certificate.")
+	}
+	if ledger != nil {
+		l.fact("Ledger", "The device's ledger %s still holds all that is counted here (%d releases then, %d now).", filepath.Base(o.ledger),
+			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
+	}
+	l.fact("Trusted", "The owner of the device, with drawing the noise and keeping the data: no certificate can show that.")
+	return l.String()
+}
+
+// commands says how to verify the files, and which they are.
+func (o *privacyOptions) commands(v *Verification, text []byte) string {
+	cert, fleet := filepath.Base(o.verify), "fleet.json"
+	if o.fleet != "" {
+		fleet = filepath.Base(o.fleet)
+	}
+	var l list
+	l.add("spade-edge privacy -verify %s -fleet %s\n\n%s: SHA-256 %s\n%s: the fleet with hash %s", cert, fleet, cert,
+		fmt.Sprintf("%x", sha256.Sum256(text)), fleet, v.Certificate.Fleet)
+	return l.String()
+}
