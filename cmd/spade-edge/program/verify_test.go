@@ -66,7 +66,7 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma, Unit: f.Privacy.Unit}
 	for round := 1; round <= f.Method.Rounds; round++ {
 		if err := n.ledger.Reserve(f.Run, f.Hash(), "b", round, g); err != nil {
 			t.Fatal(err)

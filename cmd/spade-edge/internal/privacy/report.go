@@ -75,8 +75,9 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 	if c.Simulated {
 		badge, good = "SIMULATED: protects nobody", ""
 	}
+	words, more, _ := strings.Cut(curve.Words(unit), ". ")
 	return []byte(strings.NewReplacer(
-		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(curve.Words(unit))),
+		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)), "{more}", plain(more)+".",
 		"{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(), "{facts}", facts(c),
 		"{adjacency}", plain(c.Adjacency), "{uncovered}", items(c.NotCovered), "{public}", items(c.ConditionalOn),
 		"{signed}", o.vouchers(v, ledger), "{commands}", o.commands(v, text), "{delta}", fmt.Sprint(c.Delta),
@@ -116,8 +117,8 @@ func facts(c *dpmech.Certificate) string {
 		l.fact("All runs", "NOT KNOWN: no ledger was kept, so what other runs revealed of the same data is not counted.")
 		return l.String()
 	}
-	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs),
-		curveOf(life.Total(), life.Delta).Words(life.Unit()))
+	words, _, _ := strings.Cut(curveOf(life.Total(), life.Delta).Words(life.Unit()), ". ")
+	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs), words)
 	l.fact("Their limit", "%s", allowed(life.Limit))
 	return l.String()
 }
