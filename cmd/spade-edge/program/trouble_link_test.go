@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -27,7 +26,7 @@ import (
 func suspect(in admm.Influence) (int, string) {
 	r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
 	var text strings.Builder
-	r.Write(cli.Table{Writer: &text}, sdk.Method{})
+	r.Write(cli.Table{Writer: &text})
 	return cli.ExitDone, text.String()
 }
 

@@ -24,6 +24,12 @@ func (t Table) Row(name, format string, args ...any) {
 	fmt.Fprintf(t, "%-14s %s\n", name, OneLine(fmt.Sprintf(format, args...)))
 }
 
+// Wrap is Row in lines of 80 columns.
+func (t Table) Wrap(name, format string, args ...any) {
+	words := strings.Fields(OneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
+}
+
 // OneLine is text as it stands in a line. Part of it may come from other machines.
 func OneLine(text string) string { return transport.Printable(strings.ReplaceAll(text, "\n", "; ")) }
 

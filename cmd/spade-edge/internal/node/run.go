@@ -2,10 +2,12 @@
 package node
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -18,7 +20,10 @@ import (
 // Run is the command that runs a node of a fleet.
 func Run(ctx context.Context, c *cli.Cmdline) error {
 	addr := c.String("http", "",
-		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
+		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none. The page "+
+			"stays after the end of the run until you interrupt")
+	linger := c.Duration("linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
+	verbose := c.Bool("v", false, "at the end, say all that is known of the run")
 	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will gain next to nothing")
 	without := c.String("without", "", "go on without neighbors that are silent for good, or others whose keys never come: their `names`, with commas")
@@ -32,6 +37,9 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	}
 	if err == nil && *form != "text" && *form != "json" {
 		err = cli.Usage("-log %q, want text or json", *form)
+	}
+	if err == nil && c.Given["linger"] && (*addr == "" || *linger < 0) {
+		err = cli.Usage("-linger is %v, want 0s or more, with -http", *linger)
 	}
 	if err != nil {
 		return err
@@ -59,15 +67,33 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	d.Recover, d.Anyway, d.Noise = *restore, *anyway, c.Program.Noise
 	tell(c, d, show, *form == "json")
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
+	r := new(RunResult)
+	report := func(o *device.Outcome) error {
+		if r.Outcome = *o; !r.NonPrivate {
+			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
+		}
+		write := r.Write
+		if *verbose {
+			write = func(t cli.Table) { r.WriteAll(t, f.Method.EndedAt(o.EndedAfter)) }
+		}
+		return c.Print(r, write)
+	}
+	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
+		d.Linger = func(o *device.Outcome) <-chan time.Time {
+			_ = report(o)
+			_ = c.Out.(*bufio.Writer).Flush() // its last call returns the error of both
+			if c.Given["linger"] {
+				show.Say("the page stays for %v, or until you interrupt (Ctrl-C)", *linger)
+				return time.After(*linger)
+			}
+			show.Say("the page stays until you interrupt (Ctrl-C); -linger says for how long")
+			return nil
+		}
+	}
 	o, err := d.Run(ctx)
-	if err != nil {
-		return err
+	if err == nil && d.Linger == nil {
+		err = report(o)
 	}
-	r := &RunResult{Outcome: *o}
-	if !r.NonPrivate {
-		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
-	}
-	err = c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) })
 	if err == nil && len(r.Quarantined) > 0 {
 		err = cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
 			strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
@@ -130,8 +156,43 @@ type RunResult struct {
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// Write prints the outcome for people.
-func (r *RunResult) Write(t cli.Table, m sdk.Method) {
+// Write prints what matters of the outcome for people, in ten lines of 80 columns unless something is wrong.
+func (r *RunResult) Write(t cli.Table) {
+	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
+	t.Row("model", "%s", r.Model)
+	if r.EndedAfter > 0 {
+		t.Wrap("early end", "after round %d of learning, as members asked", r.EndedAfter)
+	}
+	if r.Recovered > 0 {
+		t.Wrap("took over", "after release %d, in the place of a lost device", r.Recovered)
+	}
+	r.warnings(t)
+	if l := r.Local; l != nil {
+		t.Wrap("accuracy", "%.1f %% of %d test samples (most frequent class: %.1f %%)", l.Accuracy, l.Samples, l.Majority)
+	} else if e := r.LocalErrors; e != nil {
+		t.Wrap("errors", "RMSE %.4g of %d test samples (always saying their mean: %.4g)", e.RMSE, e.Samples, e.MeanRMSE)
+	}
+	if !r.NonPrivate && (r.Local != nil || r.LocalErrors != nil) {
+		t.Wrap("", "(for this device only: the privacy guarantee does not cover it)")
+	}
+	r.Privacy.Brief(t)
+	if r.Certificate != "" {
+		t.Wrap("certificate", "%s", r.Certificate)
+	}
+}
+
+// warnings says what speaks against neighbors.
+func (r *RunResult) warnings(t cli.Table) {
+	for _, s := range r.Suspects {
+		t.Row("suspect", "%s", s)
+	}
+	for _, q := range r.Quarantined {
+		t.Row("quarantine", "%s", q)
+	}
+}
+
+// WriteAll prints all of the outcome for people.
+func (r *RunResult) WriteAll(t cli.Table, m sdk.Method) {
 	one := cli.ReleaseWord(m)
 	t.Row("node", "%q", r.Name)
 	t.Row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
@@ -145,12 +206,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 	if r.Recovered > 0 {
 		t.Row("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
-	for _, s := range r.Suspects {
-		t.Row("suspect", "%s", s)
-	}
-	for _, q := range r.Quarantined {
-		t.Row("quarantine", "%s", q)
-	}
+	r.warnings(t)
 	t.Row("cost", "%s sent, %.1f s", cli.BytesText(r.BytesSent), r.Seconds)
 	own := ""
 	if !r.NonPrivate {
