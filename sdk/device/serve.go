@@ -68,7 +68,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		l, err := net.Listen("tcp", m.Listen)
 		if err != nil {
 			cancel()
-			return nil, fmt.Errorf("device: metrics: %w", err)
+			return nil, fmt.Errorf(`device: "metrics" in the node file: %w`, err)
 		}
 		d.say("metrics: %s", l.Addr())
 		if d.tls != nil {
@@ -81,7 +81,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		if err != nil {
 			cancel()
 			work.Wait()
-			return nil, err
+			return nil, fmt.Errorf(`device: "http" in the node file, or -http: %w`, err)
 		}
 		d.say("page: http://%s/", l.Addr())
 		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Handler()) })

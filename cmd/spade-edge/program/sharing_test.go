@@ -41,7 +41,7 @@ func TestWrongSharing(t *testing.T) {
 			strings.Fields("-colluders 1 -absent 1 -partners 2")},
 		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
 		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
-		{cli.ExitUsage, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
+		{cli.ExitUsage, "-pair-sigma: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
 			strings.Fields("-colluders 1 -pair-sigma 3 -sigma 1")},
 		{cli.ExitUsage, "-pair-sigma is 0, want more than 0", strings.Fields("-colluders 1 -pair-sigma 0 -sigma 1")},
 		{cli.ExitUsage, "-limit-all is 7, want 0 (no limit), or at least epsilon_limit (8)", strings.Fields("-colluders 1 -graph complete -limit-all 7")},

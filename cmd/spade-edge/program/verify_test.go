@@ -280,7 +280,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = ""
 	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
-	refused("no signature", n.write(t, "zero.json", c), "signature: signed: certificate: the signature is by none of the member's keys", "-fleet", fleet)
+	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature is by none of the member's keys", "-fleet", fleet)
 
 	// The ledger has gone on with this run since.
 	good = n.certify(t, nil, "a")
