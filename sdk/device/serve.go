@@ -48,11 +48,11 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 		}
 		l := monitor.Link{
 			Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received, How: peer.How,
-			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: text(peer.LostBy), Refusal: text(peer.Refused),
+			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: monitor.InWords(text(peer.LostBy)), Refusal: text(peer.Refused),
 			Seconds: time.Since(since).Seconds(),
 		}
 		if !peer.Connected {
-			l.Fault = text(peer.Err)
+			l.Fault = monitor.InWords(text(peer.Err))
 		}
 		all = append(all, l)
 	}
