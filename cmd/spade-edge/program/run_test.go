@@ -205,7 +205,7 @@ func TestRunPrivate(t *testing.T) {
 			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
 		}
 		for _, want := range [][]string{
-			{"model          sha256", "privacy        epsilon", "in each of 6 releases", "dealt out as dirichlet:0.3", "does not cover it"},
+			{"model          ", "privacy        epsilon", "in each of 6 releases", "dealt out as dirichlet:0.3", "does not cover it"},
 			{"model          ", "privacy        epsilon", "does not cover it", "is right at most", "guessing, 50", "certificate    "},
 		}[i] {
 			if !strings.Contains(outs[i], want) {

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -26,7 +27,7 @@ import (
 func suspect(in admm.Influence) (int, string) {
 	r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
 	var text strings.Builder
-	r.Write(cli.Table{Writer: &text})
+	r.Write(cli.Table{Writer: &text}, sdk.Method{}, false)
 	return cli.ExitDone, text.String()
 }
 

@@ -72,21 +72,19 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		if r.Outcome = *o; !r.NonPrivate {
 			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
 		}
-		write := r.Write
-		if *verbose {
-			write = func(t cli.Table) { r.WriteAll(t, f.Method.EndedAt(o.EndedAfter)) }
-		}
-		return c.Print(r, write)
+		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter), *verbose) })
 	}
 	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
 		d.Linger = func(o *device.Outcome) <-chan time.Time {
 			_ = report(o)
-			_ = c.Out.(*bufio.Writer).Flush() // its last call returns the error of both
+			if out, ok := c.Out.(*bufio.Writer); ok { // the result is shown at once
+				_ = out.Flush() // the last call returns the error of both
+			}
 			if c.Given["linger"] {
-				show.Say("the page stays for %v, or until you interrupt (Ctrl-C)", *linger)
+				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))
 				return time.After(*linger)
 			}
-			show.Say("the page stays until you interrupt (Ctrl-C); -linger says for how long")
+			d.Say("the page stays until you interrupt (Ctrl-C); -linger says for how long")
 			return nil
 		}
 	}
@@ -156,8 +154,9 @@ type RunResult struct {
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// Write prints what matters of the outcome for people, in ten lines of 80 columns unless something is wrong.
-func (r *RunResult) Write(t cli.Table) {
+// Write prints what matters of the outcome for people, in ten lines of 80 columns unless something is wrong, and with verbose all
+// else that is known. m is the method as the run ended.
+func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
 	t.Row("model", "%s", r.Model)
 	if r.EndedAfter > 0 {
@@ -166,7 +165,12 @@ func (r *RunResult) Write(t cli.Table) {
 	if r.Recovered > 0 {
 		t.Wrap("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
-	r.warnings(t)
+	for _, s := range r.Suspects {
+		t.Row("suspect", "%s", s)
+	}
+	for _, q := range r.Quarantined {
+		t.Row("quarantine", "%s", q)
+	}
 	if l := r.Local; l != nil {
 		t.Wrap("accuracy", "%.1f %% of %d test samples (most frequent class: %.1f %%)", l.Accuracy, l.Samples, l.Majority)
 	} else if e := r.LocalErrors; e != nil {
@@ -179,51 +183,23 @@ func (r *RunResult) Write(t cli.Table) {
 	if r.Certificate != "" {
 		t.Wrap("certificate", "%s", r.Certificate)
 	}
-}
-
-// warnings says what speaks against neighbors.
-func (r *RunResult) warnings(t cli.Table) {
-	for _, s := range r.Suspects {
-		t.Row("suspect", "%s", s)
+	if !verbose {
+		return
 	}
-	for _, q := range r.Quarantined {
-		t.Row("quarantine", "%s", q)
+	for _, w := range r.Stops {
+		t.Row("early end", "%q asked for round %d", w.Member, w.Last)
 	}
-}
-
-// WriteAll prints all of the outcome for people.
-func (r *RunResult) WriteAll(t cli.Table, m sdk.Method) {
-	one := cli.ReleaseWord(m)
-	t.Row("node", "%q", r.Name)
-	t.Row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
-	if r.EndedAfter > 0 {
-		var all []string
-		for _, w := range r.Stops {
-			all = append(all, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
-		}
-		t.Row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, strings.Join(all, ", "))
-	}
-	if r.Recovered > 0 {
-		t.Row("took over", "after release %d, in the place of a lost device", r.Recovered)
-	}
-	r.warnings(t)
-	t.Row("cost", "%s sent, %.1f s", cli.BytesText(r.BytesSent), r.Seconds)
 	own := ""
 	if !r.NonPrivate {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	if r.Local != nil {
-		t.Row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
-			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
-	}
 	if e := r.LocalErrors; e != nil {
-		t.Row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
-			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
+		t.Row("errors", "MAE %.4g of %d test samples (always saying their mean: %.4g)", e.MAE, e.Samples, e.MeanMAE)
 	}
 	trendRows(t, r.Trend, r.NonPrivate)
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
-		t.Row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)
+		t.Row("", "spade-edge privacy -verify %s checks the certificate", r.Certificate)
 	}
 }

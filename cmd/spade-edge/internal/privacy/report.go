@@ -60,7 +60,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 		bars.add(`<li><span>%s</span><div class="track"><div style="width: %v%%"></div></div><b>%v in 100, ε %v</b></li>`,
 			sentence(bar.Who)[:len(bar.Who)], 2*times-100, times, epsilon)
 		figures.add(`<tr><th scope="row">%s</th><td>%v</td><td>%v</td><td>%v</td></tr>`, bar.Who,
-			cellOf(math.Sqrt(2*curve.Points[i].Rho)), dpmech.FormatEpsilon(bar.Epsilon, 4), cellOf(100*bar.Guess))
+			dpmech.FormatEpsilon(math.Sqrt(2*curve.Points[i].Rho), 6), dpmech.FormatEpsilon(bar.Epsilon, 4), dpmech.FormatEpsilon(100*bar.Guess, 3))
 	}
 	if unit == dpmech.Record {
 		rho, who := curve.Points[0].Rho, curve.Bars()[0].Who
@@ -82,15 +82,6 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 		"{adjacency}", plain(c.Adjacency), "{uncovered}", items(c.NotCovered), "{public}", items(c.ConditionalOn),
 		"{signed}", o.vouchers(v, ledger), "{commands}", o.commands(v, text), "{delta}", fmt.Sprint(c.Delta),
 	).Replace(reportPage))
-}
-
-// cellOf writes a number with six digits, rounded up.
-func cellOf(x float64) string {
-	if x == 0 {
-		return "0"
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(x))-5)
-	return fmt.Sprintf("%.6g", math.Ceil(x/unit-1e-7)*unit)
 }
 
 // facts says what is protected, and for how long.
