@@ -77,33 +77,8 @@ func (c Curve) Text() string {
 		return fmt.Sprintf("epsilon %s against %s", epsilonText(last.Epsilon), Everybody)
 	}
 	var parts []string
-	told := false // of how many others there are
-	for _, p := range c.Points {
-		with := fmt.Sprintf("with %d", p.Colluders)
-		switch {
-		case p.Colluders == last.Colluders && told:
-			with = "with all"
-		case p.Colluders == last.Colluders:
-			with = "with all others"
-		case c.named != "":
-			with = "against " + c.named
-		case p.Colluders == 0:
-			with = "against outsiders"
-		case !told && c.Others > 0:
-			with = fmt.Sprintf("with any %d of %d others", p.Colluders, c.Others)
-		case !told && p.Colluders == 1:
-			with = "with any 1 other member"
-		case !told:
-			with = fmt.Sprintf("with any %d other members", p.Colluders)
-		}
-		told = told || p.Colluders > 0
-		more := p.Rho == last.Rho && p.Colluders < last.Colluders
-		if more {
-			with += " or more"
-		}
-		if parts = append(parts, epsilonText(p.Epsilon)+" "+with); more {
-			break
-		}
+	for i, p := range c.shown() {
+		parts = append(parts, epsilonText(p.Epsilon)+" "+c.who(p, i > 0 && c.Points[i-1].Colluders > 0))
 	}
 	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
@@ -128,39 +103,50 @@ type Bar struct {
 	Guess   float64 `json:"guess"`   // see [Guess]
 }
 
-// Bars returns the cost against each adversary of the curve, the weakest first. It ends where further members learn no more.
+// Bars returns the cost against each adversary of the curve, the weakest first.
 func (c Curve) Bars() (bars []Bar) {
-	last := c.Points[len(c.Points)-1]
-	for _, p := range c.Points {
-		who := fmt.Sprintf("any %d other members", p.Colluders)
-		switch {
-		case len(c.Points) == 1:
-			who = Everybody
-		case p.Colluders == last.Colluders && c.Others > 0:
-			who = fmt.Sprintf("all %d others together", c.Others)
-		case p.Colluders == last.Colluders:
-			who = AllOthers
-		case c.named != "":
-			who = c.named
-		case p.Colluders == 0:
-			who = "outsiders"
-		case c.Others > 0:
-			who = fmt.Sprintf("any %d of %d others", p.Colluders, c.Others)
-		case p.Colluders == 1:
-			who = "any 1 other member"
-		}
-		more := p.Rho == last.Rho && p.Colluders < last.Colluders
-		if more {
-			who += " or more"
-		}
-		if p.Colluders < last.Colluders {
-			who += vanishing(c.absent)
-		}
-		if bars = append(bars, Bar{who, p.Epsilon, Guess(p.Rho)}); more {
-			break
-		}
+	for _, p := range c.shown() {
+		who := strings.TrimPrefix(strings.TrimPrefix(c.who(p, false), "with "), "against ")
+		bars = append(bars, Bar{who + vanishing(c.absent), p.Epsilon, Guess(p.Rho)})
 	}
 	return bars
+}
+
+// shown returns the points up to the first one that is as strong as the last.
+func (c Curve) shown() []Point {
+	end := len(c.Points) - 1
+	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {
+		end--
+	}
+	return c.Points[:end+1]
+}
+
+// who says against whom a point holds; told says that how many others there are was said before.
+func (c Curve) who(p Point, told bool) string {
+	last := c.Points[len(c.Points)-1]
+	with := fmt.Sprintf("with %d", p.Colluders)
+	switch {
+	case len(c.Points) == 1:
+		return "against " + Everybody
+	case p.Colluders == last.Colluders && told:
+		return "with all"
+	case p.Colluders == last.Colluders:
+		return "with all others"
+	case c.named != "":
+		with = "against " + c.named
+	case p.Colluders == 0:
+		with = "against outsiders"
+	case !told && c.Others > 0:
+		with = fmt.Sprintf("with any %d of %d others", p.Colluders, c.Others)
+	case !told && p.Colluders == 1:
+		with = "with any 1 other member"
+	case !told:
+		with = fmt.Sprintf("with any %d other members", p.Colluders)
+	}
+	if p.Rho == last.Rho {
+		with += " or more"
+	}
+	return with
 }
 
 // Guess returns the highest probability, in [0.5, 1], of telling correctly which of two equally likely data sets releases

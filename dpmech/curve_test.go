@@ -191,10 +191,10 @@ func TestBars(t *testing.T) {
 		want  []string
 	}{
 		{CurveOf(g.Total(50), g.Shared, levels, 1e-5, GDP),
-			[]string{"outsiders", "any 1 of 30 others", "any 5 of 30 others", "all 30 others together"}},
+			[]string{"outsiders", "any 1 of 30 others", "any 5 of 30 others", "all others"}},
 		{CurveOf(g.Total(50), g.Shared, append(levels[:2:2], Level{5, 10}, Level{30, 10}), 1e-5, GDP),
 			[]string{"outsiders", "any 1 of 30 others", "any 5 of 30 others or more"}},
-		{CurveOf(g.Total(50), g.Shared, nil, 1e-5, GDP), []string{"any 1 other member", AllOthers}},
+		{CurveOf(g.Total(50), g.Shared, nil, 1e-5, GDP), []string{"any 1 other member", "all others"}},
 		{CurveOf(g.Alone().Total(50), Shared{}, nil, 1e-5, GDP), []string{Everybody}},
 	} {
 		if got := names(c.curve); !slices.Equal(got, c.want) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -47,7 +46,7 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
 	} else if found := lookup(name); name != "" && found != "" {
-		_, err = fmt.Fprintf(w, "No topic is called %q. Here it is mentioned (%s help TOPIC shows the page):\n\n%s", name, p.Name, found)
+		_, err = fmt.Fprintf(w, "No topic is called %q. Here is something of it (%s help NAME shows the page):\n\n%s", name, p.Name, found)
 	} else {
 		err = Usage("no topic %q; there are %s, and the commands %s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))
@@ -55,37 +54,22 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup lists the topics and commands with a word, the one with the most mentions first, each with its first line and the
-// first one that has the word; "" if there are none.
-func lookup(word string) string {
-	type page struct {
-		mentions int
-		said     string
-	}
-	var found []page
+// lookup lists the topics and commands in which words begin with a text, each with the first line that has one; "" if none do.
+func lookup(word string) (all string) {
 	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
-	for _, name := range append(TopicNames(), names()...) {
-		content := cmp.Or(text("topics/"+name), text("usage/"+name))
-		n := len(begins.FindAllString(content, -1))
-		if n == 0 || slices.ContainsFunc(found, func(p page) bool { return strings.HasPrefix(p.said, "  "+name+" ") }) {
-			continue
-		}
-		first, rest, _ := strings.Cut(content, "\n")
-		p := page{n, fmt.Sprintf("  %-16s %s\n", name, first)}
-		for line := range strings.Lines(rest) {
-			if begins.MatchString(line) {
-				p.said += fmt.Sprintf("  %16s %s\n", "", strings.TrimSpace(line))
-				break
+	for _, folder := range []string{"topics", "usage"} {
+		files, _ := texts.ReadDir(folder) // it is in the program
+		for _, f := range files {
+			name := strings.TrimSuffix(f.Name(), ".txt")
+			for line := range strings.Lines(text(folder + "/" + name)) {
+				if begins.MatchString(line) {
+					all += fmt.Sprintf("  %-16s %s\n", name, strings.TrimSpace(line))
+					break
+				}
 			}
 		}
-		found = append(found, p)
 	}
-	slices.SortStableFunc(found, func(a, b page) int { return b.mentions - a.mentions })
-	var all strings.Builder
-	for _, p := range found[:min(len(found), 6)] {
-		all.WriteString(p.said)
-	}
-	return all.String()
+	return all
 }
 
 // Release is the version and commit of a release, such as "v1.2.0 0123456789ab"; the linker sets it (.ci/release). If it is

@@ -69,11 +69,11 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 			dpmech.Times(dpmech.Guess(25*rho)), dpmech.Times(dpmech.Guess(100*rho)))
 	}
 	badge, good := "Figures verified, signatures not checked", ""
-	if v.FleetChecked {
+	switch {
+	case c.Simulated:
+		badge = "SIMULATED: protects nobody"
+	case v.FleetChecked:
 		badge, good = "Verified and signed", " good"
-	}
-	if c.Simulated {
-		badge, good = "SIMULATED: protects nobody", ""
 	}
 	words, more, _ := strings.Cut(curve.Words(unit), ". ")
 	return []byte(strings.NewReplacer(
@@ -89,13 +89,9 @@ func facts(c *dpmech.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)
 	l.fact("For how long", "Indefinitely: what was sent cannot tell more later.")
-	unmade := ""
-	if c.ReservedUnmade > 0 {
-		unmade = fmt.Sprintf(" %d more are counted, of which nothing is known.", c.ReservedUnmade)
-	}
 	curve, _ := c.Bound()
-	l.fact("This run", "%d releases with noise in every number: %s, at δ %v.%s", c.Rounds, strings.Replace(curve.Text(), "epsilon", "ε", 1),
-		c.Delta, unmade)
+	l.fact("This run", "%d releases with noise in every number, and %d more that were reserved: %s, at δ %v.", c.Rounds, c.ReservedUnmade,
+		strings.Replace(curve.Text(), "epsilon", "ε", 1), c.Delta)
 	allowed := func(limit *dpmech.Limit) string {
 		if limit == nil {
 			return "No limit is set."
@@ -121,12 +117,7 @@ func (o *privacyOptions) vouchers(v *Verification, ledger *state.Ledger) string 
 	if v.FleetChecked {
 		l.fact("Signed by", "%s, with the key that the fleet file has for this member. Verified.", c.Member)
 		l.fact("Countersigned", "%s", cmp.Or(strings.Join(v.Countersigned, ", "), "by nobody: only the member says that no release is left out"))
-		if len(v.Countersigned) > 0 {
-			l.fact("", "Each of these neighbors signed that it holds the last release, and so all before it.")
-		}
-		if len(v.NotCountersigned) > 0 {
-			l.fact("Not by", "%s", strings.Join(v.NotCountersigned, ", "))
-		}
+		l.fact("Not by", "%s", cmp.Or(strings.Join(v.NotCountersigned, ", "), "nobody: all neighbors signed that they hold the last release, and so all before it"))
 	} else {
 		l.fact("Signatures", "NOT CHECKED: that takes the fleet file (-fleet). Until then anybody can have written the certificate.")
 	}
