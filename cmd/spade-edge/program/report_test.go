@@ -102,7 +102,7 @@ func TestReportFigures(t *testing.T) {
 		if strings.Contains(text, fmt.Sprintf("with 2 records %.0f times", math.Ceil(100*phi(2*math.Sqrt(50)/8)))) != several {
 			t.Errorf("%v: several records", unit)
 		}
-		for _, want := range []string{"Verified and signed", "<dt>Countersigned</dt><dd>c</dd>", "<dt>Not by</dt><dd>a</dd>", "timing: when a node sends",
+		for _, want := range []string{"Verified and signed", "verified: signed with the key", "<li>countersigned by &#34;c&#34;: each holds", "<li>not countersigned by &#34;a&#34;</li>", "timing: when a node sends",
 			"spade-edge privacy -verify certificate.json -fleet fleet.json", "50 releases then, 50 now"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: no %q", unit, want)
@@ -127,7 +127,7 @@ func TestReportOfStrangers(t *testing.T) {
 	if strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img") || !strings.Contains(text, "{words}") {
 		t.Error("a text of the certificate is part of the page")
 	}
-	if strings.Contains(text, "Verified and signed") || !strings.Contains(text, "NOT CHECKED") || !strings.Contains(text, "signatures not checked") {
+	if strings.Contains(text, "Verified and signed") || !strings.Contains(text, "Nothing here shows who wrote") || !strings.Contains(text, "signatures not checked") {
 		t.Error("signatures that nobody has checked")
 	}
 	before := readFile(t, cert)

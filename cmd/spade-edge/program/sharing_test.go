@@ -168,7 +168,7 @@ func TestSharingFleet(t *testing.T) {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
 	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
-		!strings.Contains(text, " with any 1 other member at delta ") {
+		!strings.Contains(text, " against any 1 other member at delta ") {
 		t.Errorf("progress:\n%s", text)
 	}
 	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", "; allowed: 8 against whoever sees all releases, together with "+

@@ -131,17 +131,11 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	with := ""
-	switch {
-	case p.PairSigma == 0:
-	case p.Colluders == 0:
-		with = " against outsiders"
-	case p.Colluders == 1:
-		with = " with any 1 other member"
-	default:
-		with = fmt.Sprintf(" with any %d other members", p.Colluders)
+	bar, with := dpmech.CurveOf(spent, p.Shared(), nil, p.Delta, p.Accounting).Bars()[0], ""
+	if p.PairSigma > 0 {
+		with = " against " + bar.Who
 	}
-	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), with, p.Delta)
+	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(bar.Epsilon), with, p.Delta)
 	if p.Unit == sdk.UnitRecord {
 		text += " " + p.Each()
 	}

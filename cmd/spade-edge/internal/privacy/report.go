@@ -26,13 +26,10 @@ type list struct{ strings.Builder }
 // add appends HTML with escaped values.
 func (l *list) add(form string, values ...any) {
 	for i, v := range values {
-		values[i] = plain(fmt.Sprint(v))
+		values[i] = html.EscapeString(transport.Printable(fmt.Sprint(v)))
 	}
 	fmt.Fprintf(l, form, values...)
 }
-
-// plain is text as it stands in HTML.
-func plain(text string) string { return html.EscapeString(transport.Printable(text)) }
 
 // fact appends a term and what is said of it.
 func (l *list) fact(term, format string, values ...any) {
@@ -76,11 +73,12 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 		badge, good = "Verified and signed", " good"
 	}
 	words, more, _ := strings.Cut(curve.Words(unit), ". ")
+	plain := html.EscapeString // what Verify lets pass is printable
 	return []byte(strings.NewReplacer(
-		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)), "{more}", plain(more)+".",
-		"{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(), "{facts}", facts(c),
-		"{adjacency}", plain(c.Adjacency), "{uncovered}", items(c.NotCovered), "{public}", items(c.ConditionalOn),
-		"{signed}", o.vouchers(v, ledger), "{commands}", o.commands(v, text), "{delta}", fmt.Sprint(c.Delta),
+		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)),
+		"{more}", plain(more)+".", "{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(),
+		"{facts}", facts(c), "{adjacency}", plain(c.Adjacency), "{uncovered}", items(c.NotCovered), "{public}", items(c.ConditionalOn),
+		"{signed}", items(strings.Split(strings.TrimSpace(o.summary(v, ledger)), "\n")), "{commands}", o.commands(v, text), "{delta}", fmt.Sprint(c.Delta),
 	).Replace(reportPage))
 }
 
@@ -92,13 +90,12 @@ func facts(c *dpmech.Certificate) string {
 	curve, _ := c.Bound()
 	l.fact("This run", "%d releases with noise in every number, and %d more that were reserved: %s, at δ %v.", c.Rounds, c.ReservedUnmade,
 		strings.Replace(curve.Text(), "epsilon", "ε", 1), c.Delta)
-	allowed := func(limit *dpmech.Limit) string {
-		if limit == nil {
-			return "No limit is set."
+	limit := func(name string, most *dpmech.Limit) {
+		if most != nil {
+			l.fact(name, "%v. The device refuses more.", most)
 		}
-		return fmt.Sprintf("Allowed: %v. The device refuses more.", limit)
 	}
-	l.fact("Its limit", "%s", allowed(c.Limit))
+	limit("Its limit", c.Limit)
 	life := c.Lifetime
 	if life == nil {
 		l.fact("All runs", "NOT KNOWN: no ledger was kept, so what other runs revealed of the same data is not counted.")
@@ -106,35 +103,13 @@ func facts(c *dpmech.Certificate) string {
 	}
 	words, _, _ := strings.Cut(curveOf(life.Total(), life.Delta).Words(life.Unit()), ". ")
 	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs), words)
-	l.fact("Their limit", "%s", allowed(life.Limit))
-	return l.String()
-}
-
-// vouchers says who has signed what, as far as that was checked.
-func (o *privacyOptions) vouchers(v *Verification, ledger *state.Ledger) string {
-	var l list
-	c := v.Certificate
-	if v.FleetChecked {
-		l.fact("Signed by", "%s, with the key that the fleet file has for this member. Verified.", c.Member)
-		l.fact("Countersigned", "%s", cmp.Or(strings.Join(v.Countersigned, ", "), "by nobody: only the member says that no release is left out"))
-		l.fact("Not by", "%s", cmp.Or(strings.Join(v.NotCountersigned, ", "), "nobody: all neighbors signed that they hold the last release, and so all before it"))
-	} else {
-		l.fact("Signatures", "NOT CHECKED: that takes the fleet file (-fleet). Until then anybody can have written the certificate.")
-	}
-	if ledger != nil {
-		l.fact("Ledger", "The device's ledger %s still holds all that is counted here (%d releases then, %d now).", filepath.Base(o.ledger),
-			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
-	}
-	l.fact("Trusted", "The owner of the device, with drawing the noise and keeping the data: no certificate can show that.")
+	limit("Their limit", life.Limit)
 	return l.String()
 }
 
 // commands says how to verify the files, and which they are.
 func (o *privacyOptions) commands(v *Verification, text []byte) string {
-	cert, fleet := filepath.Base(o.verify), "fleet.json"
-	if o.fleet != "" {
-		fleet = filepath.Base(o.fleet)
-	}
+	cert, fleet := filepath.Base(o.verify), filepath.Base(cmp.Or(o.fleet, "fleet.json"))
 	var l list
 	l.add("spade-edge privacy -verify %s -fleet %s\n\n%s: SHA-256 %s\n%s: the fleet with hash %s", cert, fleet, cert,
 		fmt.Sprintf("%x", sha256.Sum256(text)), fleet, v.Certificate.Fleet)
