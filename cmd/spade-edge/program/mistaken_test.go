@@ -76,7 +76,7 @@ func TestMistakenFiles(t *testing.T) {
 		{node + " is a node file, want a model file", []string{"predict", node, "-data", "csv:" + at("patients.csv")}},
 		// it was: -data "patients.csv", want idx:DIR, csv:FILE or synthetic:clinical
 		{"you want -data csv:" + at("patients.csv"), []string{"simulate", "-data", at("patients.csv"), "-label", "ill"}},
-		{"you want -data idx:" + at("trial"), []string{"simulate", "-data", at("trial")}},
+		{"-data idx:" + at("trial") + " for a folder", []string{"simulate", "-data", at("trial")}},
 		{fleet + " is a fleet file, want a table (CSV)", []string{"simulate", "-data", "csv:" + fleet, "-label", "ill"}},
 	} {
 		code, text := said(c.args...)

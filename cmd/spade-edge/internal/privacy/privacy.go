@@ -92,9 +92,6 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	}
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset, "report", o.page)
-	if o.page != "" {
-		f.Taken(o.page, o.force)
-	}
 	o.CheckSettings(&f)
 	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
 		"-accounting says what -epsilon means, which is not given")
