@@ -66,8 +66,8 @@ type Device struct {
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // of node and transport; nil for lines that Say is given
-	// Linger, if not nil, is called when the run is over without an error and the transport is closed. The page is served until
-	// what it returns fires, or Run's context ends.
+	// Linger, if not nil, is called when the run is over without an error. The transport is then closed, and the page is served
+	// until what Linger returned fires, or Run's context ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file

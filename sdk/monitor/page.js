@@ -63,10 +63,11 @@
     const phase = phaseOf(s), refused = s.neighbors.filter(n => n.link && n.link.refusal), held = s.neighbors.filter(n => n.missing);
     const away = held.filter(n => n.link && !n.link.connected);
     if (phase === "failed") return "“spade-edge help troubleshooting” has the cure of each message. Then run it again: it goes on where it was.";
+    if (phase === "ended" && s.round < s.rounds + s.cooldown) return "Stopped before its end: run it again, and it goes on.";
     if (phase === "ended" || phase === "serving") return "The model is final. “spade-edge export” writes it to a file" + (s.non_private ? "." : "; the certificate says what it has cost.");
     if (refused.length) return "Compare fleet files and keys with " + list(refused.map(n => n.name)) + ": the two do not fit together.";
     if (phase === "waiting" && away.length) return "Start " + list(away.map(n => n.name)) + ", or check address and firewall. If it is gone for good, stop this node and run it again with -without.";
-    if (phase === "waiting") return "Nothing to do here: " + list(held.map(n => n.name)) + " is still at work. Its own page says on what.";
+    if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still at work. Its own page says on what.";
     if (s.stalled_seconds > 10) return "Look at the program that computes the losses, or at the disk: the node goes on when it answers.";
     return "Nothing to do: it goes on by itself, and after a power cut where it was.";
   };

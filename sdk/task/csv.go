@@ -94,6 +94,7 @@ type csvFile struct {
 	stop   error // why the rest is not read; nil if it is
 	count  int   // of faulty cells
 	told   int   // of these
+	open   bool  // which columns are numbers is not settled by a recipe
 	lax    bool  // lines that cannot be read are lost, each with its fault
 	lacks  bool  // a column is missing
 	bad    bool  // the present row has a fault
@@ -153,6 +154,7 @@ type layout func(r *csvFile) (columns []*column)
 // columns is the layout of a Spec: all columns but Label, Person and Drop are learned from.
 func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
+	r.open = true
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
@@ -335,6 +337,10 @@ func (r *csvFile) reportTexts() {
 			continue
 		}
 		r.count -= c.count
+		if !r.open {
+			r.wrong("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count, short(c.some[0]))
+			continue
+		}
 		advice := "name it here to turn each text into a column of its own, or in drop to leave it out"
 		if len(c.some) == 2 {
 			advice += "; with two texts it may be the label"
