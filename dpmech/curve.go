@@ -77,33 +77,8 @@ func (c Curve) Text() string {
 		return fmt.Sprintf("epsilon %s against %s", epsilonText(last.Epsilon), Everybody)
 	}
 	var parts []string
-	told := false // of how many others there are
-	for _, p := range c.Points {
-		with := fmt.Sprintf("with %d", p.Colluders)
-		switch {
-		case p.Colluders == last.Colluders && told:
-			with = "with all"
-		case p.Colluders == last.Colluders:
-			with = "with all others"
-		case c.named != "":
-			with = "against " + c.named
-		case p.Colluders == 0:
-			with = "against outsiders"
-		case !told && c.Others > 0:
-			with = fmt.Sprintf("with any %d of %d others", p.Colluders, c.Others)
-		case !told && p.Colluders == 1:
-			with = "with any 1 other member"
-		case !told:
-			with = fmt.Sprintf("with any %d other members", p.Colluders)
-		}
-		told = told || p.Colluders > 0
-		more := p.Rho == last.Rho && p.Colluders < last.Colluders
-		if more {
-			with += " or more"
-		}
-		if parts = append(parts, epsilonText(p.Epsilon)+" "+with); more {
-			break
-		}
+	for i, p := range c.shown() {
+		parts = append(parts, epsilonText(p.Epsilon)+" "+c.who(p, i > 0 && c.Points[i-1].Colluders > 0))
 	}
 	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
@@ -121,13 +96,95 @@ func epsilonText(epsilon float64) string {
 	return text
 }
 
-// curve returns the certificate's curve for its run.
-func (c *Certificate) curve() Curve {
+// Bar is a cost against one adversary, for people.
+type Bar struct {
+	Who     string  `json:"who"`     // the adversary, such as "outsiders" or "any 5 of 30 others"
+	Epsilon float64 `json:"epsilon"` // see [Point]
+	Guess   float64 `json:"guess"`   // see [Guess]
+}
+
+// Bars returns the cost against each adversary of the curve, the weakest first.
+func (c Curve) Bars() (bars []Bar) {
+	for _, p := range c.shown() {
+		who := strings.TrimPrefix(strings.TrimPrefix(c.who(p, false), "with "), "against ")
+		bars = append(bars, Bar{who + vanishing(c.absent), p.Epsilon, Guess(p.Rho)})
+	}
+	return bars
+}
+
+// shown returns the points up to the first one that is as strong as the last.
+func (c Curve) shown() []Point {
+	end := len(c.Points) - 1
+	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {
+		end--
+	}
+	return c.Points[:end+1]
+}
+
+// who says against whom a point holds; told says that how many others there are was said before.
+func (c Curve) who(p Point, told bool) string {
+	last := c.Points[len(c.Points)-1]
+	with := fmt.Sprintf("with %d", p.Colluders)
+	switch {
+	case len(c.Points) == 1:
+		return "against " + Everybody
+	case p.Colluders == last.Colluders && told:
+		return "with all"
+	case p.Colluders == last.Colluders:
+		return "with all others"
+	case c.named != "":
+		with = "against " + c.named
+	case p.Colluders == 0:
+		with = "against outsiders"
+	case !told && c.Others > 0:
+		with = fmt.Sprintf("with any %d of %d others", p.Colluders, c.Others)
+	case !told && p.Colluders == 1:
+		with = "with any 1 other member"
+	case !told:
+		with = fmt.Sprintf("with any %d other members", p.Colluders)
+	}
+	if p.Rho == last.Rho {
+		with += " or more"
+	}
+	return with
+}
+
+// Guess returns the highest probability, in [0.5, 1], of telling correctly which of two equally likely data sets releases
+// with a cost of rho were made from, if the two differ in what the cost protects. By guessing it is 0.5.
+//
+// It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1) against
+// N(mu, 1), whose best test errs with Phi(-mu/2) on either side (Dong, Roth and Su, "Gaussian differential privacy",
+// 2.3). No delta and no epsilon enter.
+func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
+
+// Times says a probability as a whole number of times in 100, rounded up.
+func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
+
+// Words says in sentences that laymen can check what c means for one unit of the data of one member.
+func (c Curve) Words(unit Unit) string {
+	which, cases := "which of two data sets this member has", "the two"
+	if unit == Record {
+		which, cases = "whether a given record, such as a patient's, was in the data of this member",
+			"the two cases, with the record or with another in its place,"
+	}
+	bars := c.Bars()
+	text := fmt.Sprintf("anyone who tries to tell %s is right at most %d times in 100", which, Times(bars[0].Guess))
+	for i, bar := range bars {
+		if i > 0 {
+			text += fmt.Sprintf(", %d", Times(bar.Guess))
+		}
+		text += " (" + bar.Who + ")"
+	}
+	return fmt.Sprintf("%s; by guessing, 50. All other data count as known, and %s as equally likely", text, cases)
+}
+
+// Bound returns what the certificate says of its run by the number of members who work together, and for which unit.
+func (c *Certificate) Bound() (Curve, Unit) {
 	if len(c.Curve) == 0 {
-		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP)
+		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP), c.unit()
 	}
 	s := c.shared()
-	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}
+	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}, c.unit()
 }
 
 // verifyCurve reports a curve that does not follow from the releases and the stated levels. The levels follow from the

@@ -1,7 +1,9 @@
 package dpmech
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -127,5 +129,85 @@ func TestCertificateCurve(t *testing.T) {
 	none.Curve = c.Curve
 	if err := none.Verify(); err == nil {
 		t.Error("a curve was taken of releases that share no noise")
+	}
+}
+
+// integral is the probability of the standard normal law between two points, by Simpson's rule.
+func integral(from, to float64) float64 {
+	const n = 20_000
+	h, sum := (to-from)/n, 0.0
+	for i := 0; i <= n; i++ {
+		x, weight := from+float64(i)*h, 2.0
+		if i%2 == 1 {
+			weight = 4
+		}
+		if i == 0 || i == n {
+			weight = 1
+		}
+		sum += weight * math.Exp(-x*x/2)
+	}
+	return sum * h / 3 / math.Sqrt(2*math.Pi)
+}
+
+// What laymen are told follows from mu alone: the best test of N(0, 1) against N(mu, 1) is right with probability Phi(mu/2).
+func TestGuess(t *testing.T) {
+	for _, mu := range []float64{0, 1e-6, 0.01, 0.25, 1, 1.6, 3, 7, 20} {
+		got, want := Guess(mu*mu/2), 0.5+integral(0, mu/2)
+		if math.Abs(got-want) > 1e-12 {
+			t.Errorf("mu %v: %v, want %v", mu, got, want)
+		}
+	}
+	for p, want := range map[float64]int{0.5: 50, 0.5 + 1e-6: 51, 0.57: 57, 0.570001: 58, 0.9999: 100, 1: 100} {
+		if got := Times(p); got != want {
+			t.Errorf("%v is %d times in 100, want %d", p, got, want)
+		}
+	}
+	// It is below what (epsilon, delta) alone allow, for each delta, and near the best of them.
+	best := 1.0
+	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
+		e := math.Exp(GDP.Epsilon(0.5, delta))
+		best = min(best, (e+delta)/(1+e))
+	}
+	if g := Guess(0.5); g > best || g < best-0.01 {
+		t.Errorf("mu 1: right %v times, and at most %v by epsilon and delta", g, best)
+	}
+}
+
+// Each adversary of a curve has a bar, and the words name all of them.
+func TestBars(t *testing.T) {
+	g := Gaussian{Clip: 1, Sigma: 10, Shared: Shared{Sigma: 40, Effective: 38, Colluders: 1}}
+	levels := []Level{{0, 40}, {1, 38}, {5, 20}, {30, 10}}
+	names := func(c Curve) (all []string) {
+		for i, bar := range c.Bars() {
+			all = append(all, bar.Who)
+			if p := c.Points[i]; bar.Epsilon != p.Epsilon || bar.Guess != Guess(p.Rho) {
+				t.Errorf("%+v is the bar of %+v", bar, p)
+			}
+		}
+		return all
+	}
+	for _, c := range []struct {
+		curve Curve
+		want  []string
+	}{
+		{CurveOf(g.Total(50), g.Shared, levels, 1e-5, GDP),
+			[]string{"outsiders", "any 1 of 30 others", "any 5 of 30 others", "all others"}},
+		{CurveOf(g.Total(50), g.Shared, append(levels[:2:2], Level{5, 10}, Level{30, 10}), 1e-5, GDP),
+			[]string{"outsiders", "any 1 of 30 others", "any 5 of 30 others or more"}},
+		{CurveOf(g.Total(50), g.Shared, nil, 1e-5, GDP), []string{"any 1 other member", "all others"}},
+		{CurveOf(g.Alone().Total(50), Shared{}, nil, 1e-5, GDP), []string{Everybody}},
+	} {
+		if got := names(c.curve); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+		for _, unit := range []Unit{Client, Record} {
+			words := c.curve.Words(unit)
+			for _, bar := range c.curve.Bars() {
+				if !strings.Contains(words, fmt.Sprintf("%d times in 100 (%s)", Times(bar.Guess), bar.Who)) &&
+					!strings.Contains(words, fmt.Sprintf(", %d (%s)", Times(bar.Guess), bar.Who)) {
+					t.Errorf("no %+v in %q", bar, words)
+				}
+			}
+		}
 	}
 }

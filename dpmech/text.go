@@ -22,13 +22,15 @@ func (c *Certificate) Text() string {
 	p.item("fleet file", "%s (SHA-256)", c.Fleet)
 	p.WriteByte('\n')
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
-	unit, about := c.unit(), "the data"
+	about := "the data"
+	curve, unit := c.Bound()
 	if unit == Record {
 		about = "any one record"
 	}
 	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		c.curve().Text(), c.Delta, unit.phrase(), about)
+		curve.Text(), c.Delta, unit.phrase(), about)
+	p.item("in words", "%s", curve.Words(unit))
 	if c.AgainstAll != nil {
 		p.item("", "outsiders see all releases; so many members, whichever they are, also know the noise that they share")
 	}

@@ -1,4 +1,4 @@
-// What is wrong with a node's page as it stands, one line each. planned says that all goes as it should: nothing is red
+// What is wrong with a node's page, or a report, as it stands, one line each. planned says that all goes as it should: nothing is red
 // then but the badge of a run that is not private.
 (planned) => {
   const wrong = [], W = innerWidth, by = id => document.getElementById(id);
@@ -34,7 +34,8 @@
     if (r.left < b.left - 1 || r.right > b.right + 1 || r.top < b.top - 3 || r.bottom > b.bottom + 3) say(e, "at " + at(r) + " leaves " + path(box) + " at " + at(b));
   }
   texts.forEach((a, i) => texts.slice(i + 1).forEach(b => {
-    if (a.e === b.e || by("gone").contains(a.e) || by("gone").contains(b.e)) return;
+    const gone = by("gone");
+    if (a.e === b.e || gone && (gone.contains(a.e) || gone.contains(b.e))) return;
     const over = Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left), down = Math.min(a.r.bottom, b.r.bottom) - Math.max(a.r.top, b.r.top);
     if (over > 1 && down > 3) say(a.e, "at " + at(a.r) + " is under " + path(b.e) + " " + JSON.stringify(b.e.textContent.slice(0, 40)) + " at " + at(b.r));
   }));
@@ -110,7 +111,7 @@
 
   // For those who do not see, or have no mouse.
   const bar = document.querySelector("[role=progressbar]");
-  if (!(+bar.getAttribute("aria-valuenow") <= +bar.getAttribute("aria-valuemax")) || !bar.getAttribute("aria-label")) say(bar, "says nothing");
+  if (bar && (!(+bar.getAttribute("aria-valuenow") <= +bar.getAttribute("aria-valuemax")) || !bar.getAttribute("aria-label"))) say(bar, "says nothing");
   for (const e of seen.filter(e => e.nodeName === "TH")) if (!e.scope || !e.textContent) say(e, "has no scope or text");
   for (const e of seen.filter(e => e.nodeName === "SECTION")) {
     const label = by(e.getAttribute("aria-labelledby") || "");

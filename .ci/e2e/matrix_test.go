@@ -182,7 +182,7 @@ func TestPageKeys(t *testing.T) {
 		}
 	}
 	for role, want := range map[string]string{
-		"heading": "ward-1; Now; Neighbors; Loss; Consensus error; Epsilon spent",
+		"heading": "ward-1; Now; Privacy spent; Neighbors; Loss; Consensus error; Epsilon spent",
 		"image": "Loss over the rounds: 137 points, 0.17 in round 1, 0.0707 in round 137; Consensus error over the rounds: " +
 			"137 points, 1 in round 1, 0.0073 in round 137; Epsilon spent over the rounds: 137 points, 0.4661 in round 1, " +
 			"7.3944 in round 137",

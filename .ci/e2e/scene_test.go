@@ -75,8 +75,8 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 		if phase == monitor.Waiting && other == longName {
 			s.Waiting = append(s.Waiting, other)
 			n.Round, n.Behind, n.Missing = round-1, 1, true
-			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: "failed to get reader: failed to read frame header: EOF",
-				Fault: "wss://" + longName + ".example.org:47654/: dial tcp 192.0.2.17:47654: connect: connection refused"}
+			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: monitor.InWords("failed to get reader: failed to read frame header: EOF"),
+				Fault: monitor.InWords("wss://" + longName + ".example.org:47654/: dial tcp 192.0.2.17:47654: connect: connection refused")}
 		}
 		s.Neighbors = append(s.Neighbors, n)
 	}
@@ -185,7 +185,11 @@ func rare() []scene {
 		s.Privacy.Adversary = "any coalition of fewer than 7 other members"
 		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987}
 		s.Privacy.Lifetime.AgainstAll = &monitor.LifetimeAgainst{Epsilon: 234.5, Limit: monitor.Unknown()}
-		s.Privacy.Curve = []dpmech.Point{{Rho: 1, Epsilon: 2}, {Level: dpmech.Level{Colluders: 7}, Rho: 3, Epsilon: 123.4567}}
+		s.Privacy.Bars = nil
+		for i, who := range []string{"outsiders", "any 1 of 30 others", "any 5 of 30 others, if at most 2 members vanish", "any 15 of 30 others", "all 30 others together"} {
+			e := []float64{17.9, 18.1, 19.2, 33.4, 123.4567}[i]
+			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: dpmech.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e)})
+		}
 		s.Privacy.Text = "epsilon 17.9 against outsiders, 18.1 with any 1 of 30 others, 19.2 with 5, 33.4 with 15, 124 with all"
 		return s
 	})

@@ -11,6 +11,8 @@ var (
 	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Tracking|Walsh|Seeded|StagesAskOnce"}
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
+	layman  = suite{"./dpmech", "Guess|Bars"}
+	reports = suite{"./cmd/spade-edge/program", "Report"}
 	audits  = suite{"./sdk/audit", "."}
 	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
@@ -503,6 +505,22 @@ var mutations = []mutation{
 		"case k.Neighbors >= 8 || k.Neighbors == n-1:", "default:", choices},
 	{"a bound on neighbors over messages that show nothing", "sdk/fleet.go",
 		"f.Method.Robust > 0 && f.wire().Payload != PayloadRelease", "false", suite{"./sdk", "RobustNeedsReleases"}},
+	{"report: a guess is as good as without noise in one of two tests", "dpmech/curve.go", "math.Erfc(math.Sqrt(rho)/2)/2", "math.Erfc(math.Sqrt(rho/2)/2)/2",
+		layman},
+	{"report: times in 100 are rounded to the nearest", "dpmech/curve.go", "math.Ceil(float64(100*p) - 1e-9)", "math.Round(float64(100 * p))", layman},
+	{"report: a point is left out of the bars", "dpmech/curve.go", "c.Points[end-1].Rho == c.Points[end].Rho", "true", layman},
+	{"report: a signature that nobody checked", "cmd/spade-edge/internal/privacy/report.go", "case v.FleetChecked:", "case v.Verified:", reports},
+	{"report: texts of a certificate are HTML", "cmd/spade-edge/internal/privacy/report.go", "html.EscapeString(transport.Printable(fmt.Sprint(v)))",
+		"transport.Printable(fmt.Sprint(v))", reports},
+	{"report: a file is overwritten", "cmd/spade-edge/internal/privacy/verify.go", "ledger)}}, o.force)", "ledger)}}, true)", reports},
+	{"page: releases are drawn before they are mixed", "sdk/monitor/history.go", "release%(1+f.Method.Mixing) == 0", "true", suite{"./sdk/monitor", "Mixing"}},
+	{"page: every adversary has the weakest one's bar", "sdk/monitor/status.go", "curve.Points[min(i, len(curve.Points)-1)]", "curve.Points[min(i, 0)]",
+		suite{"./sdk/monitor", "BarsOfStatus"}},
+	{"names of packages reach people", "cmd/spade-edge/internal/cli/text.go", `return packages.ReplaceAllString(text, "$1$4")`, "return text",
+		suite{"./cmd/spade-edge/program", "Mistaken|WrongSharing"}},
+	{"every file is what is wanted", "cmd/spade-edge/internal/cli/kinds.go", `if kind == "" ||`, `if kind != "" ||`,
+		suite{"./cmd/spade-edge/program", "Mistaken"}},
+	{"a column of text is reported for each cell", "sdk/task/csv.go", "if c.count <= 3 ||", "if c.count > 0 ||", suite{"./sdk/task", "ReadCSVFaults"}},
 
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},

@@ -7,11 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
@@ -119,6 +123,57 @@ func TestData(t *testing.T) {
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text.String() {
 			t.Errorf("%s is not what was generated (-update writes it): %v", path, err)
+		}
+	}
+}
+
+// jsonFields adds to into the names of the fields of a type's JSON, with a dot between levels.
+func jsonFields(t reflect.Type, at string, into map[string]bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || strings.Count(at, ".") > 4 {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			jsonFields(f.Type, at, into)
+		case name != "" && name != "-":
+			into[at+name] = true
+			jsonFields(f.Type, at+name+".", into)
+		}
+	}
+}
+
+// Every field that DPIA.md names is there.
+func TestEvidence(t *testing.T) {
+	text, err := os.ReadFile("DPIA.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	format, err := os.ReadFile("../../sdk/fleetfile/FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	jsonFields(reflect.TypeFor[dpmech.Certificate](), "certificate.", have)
+	jsonFields(reflect.TypeFor[monitor.Status](), "status.", have)
+	jsonFields(reflect.TypeFor[sdk.Fleet](), "fleet.", have)
+	named := regexp.MustCompile("`((certificate|status|fleet)\\.([a-z0-9_.]+))`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 40 {
+		t.Fatalf("%d fields", len(named))
+	}
+	for _, m := range named {
+		there := have[m[1]] || m[1] == "certificate.json"
+		if m[2] == "fleet" {
+			last := m[3][strings.LastIndex(m[3], ".")+1:]
+			there = last == "json" || have[m[1]] || strings.Contains(string(format), `"`+last+`"`)
+		}
+		if !there {
+			t.Errorf("there is no %s", m[1])
 		}
 	}
 }

@@ -66,6 +66,9 @@ type Device struct {
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // of node and transport; nil for the way of Say
+	// Linger, if not nil, is called when the run is over without an error. The transport is then closed, and the page is served
+	// until what Linger returned fires, or Run's context ends; state and ledger stay open until then.
+	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
 	Anyway  bool     // begin a run even if [plan.Hopeless] says that it is
@@ -90,6 +93,7 @@ type Device struct {
 	store   *state.Dir
 	ledger  *state.Ledger // nil without a ledger
 	link    Link
+	unlink  func() error // closes link
 	node    *sdk.Node
 	monitor *monitor.Monitor
 	manager *notifier
@@ -189,7 +193,8 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	if d.link, err = d.Open(logger.With("run", d.fleet.Run, "node", d.File.Name)); err != nil {
 		return nil, err
 	}
-	defer closing(d.link.Close)
+	d.unlink = sync.OnceValue(d.link.Close)
+	defer closing(d.unlink)
 	cfg.Transport = d.link
 	defer d.reloadOn(hangup)()
 	if err := d.run(ctx, cfg, began); err != nil {
@@ -244,6 +249,14 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}
 	if certified := d.certify(); err == nil {
 		err = certified
+	}
+	if err == nil && d.Linger != nil {
+		over := d.Linger(d.outcome(began))
+		err = d.unlink()
+		select {
+		case <-inner.Done():
+		case <-over:
+		}
 	}
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
 		return ErrInterrupted

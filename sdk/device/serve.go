@@ -48,11 +48,11 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 		}
 		l := monitor.Link{
 			Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received, How: peer.How,
-			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: text(peer.LostBy), Refusal: text(peer.Refused),
+			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: monitor.InWords(text(peer.LostBy)), Refusal: text(peer.Refused),
 			Seconds: time.Since(since).Seconds(),
 		}
 		if !peer.Connected {
-			l.Fault = text(peer.Err)
+			l.Fault = monitor.InWords(text(peer.Err))
 		}
 		all = append(all, l)
 	}
@@ -68,7 +68,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		l, err := net.Listen("tcp", m.Listen)
 		if err != nil {
 			cancel()
-			return nil, fmt.Errorf("device: metrics: %w", err)
+			return nil, fmt.Errorf(`device: "metrics" in the node file: %w`, err)
 		}
 		d.say("metrics: %s", l.Addr())
 		if d.tls != nil {
@@ -81,7 +81,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		if err != nil {
 			cancel()
 			work.Wait()
-			return nil, err
+			return nil, fmt.Errorf(`device: "http" in the node file, or -http: %w`, err)
 		}
 		d.say("page: http://%s/", l.Addr())
 		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Handler()) })

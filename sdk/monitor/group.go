@@ -43,11 +43,14 @@ func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add takes in what is known of the network after a round; rounds come in ascending order.
+// Add takes in what is known of the network after a round; rounds come in ascending order. Releases that are about to be
+// mixed are passed over.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.hist.add(p)
+	if mixed(g.fleet, p.Round) {
+		g.hist.add(p)
+	}
 }
 
 // Compare takes in an accuracy, in [0, 1], that the page draws a line for, such as that of nodes trained alone. name is

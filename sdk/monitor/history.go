@@ -1,6 +1,10 @@
 package monitor
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+)
 
 // Point is what is known of one round. What was not measured is unknown, which is null in JSON.
 type Point struct {
@@ -51,4 +55,9 @@ func (h *history) set(round int, change func(p *Point)) {
 // snapshot returns a copy.
 func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
+}
+
+// mixed reports whether what members hold after a release is what the method goes on with: no rounds of mixing follow.
+func mixed(f *sdk.Fleet, release int) bool {
+	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

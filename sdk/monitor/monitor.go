@@ -59,7 +59,10 @@ type Monitor struct {
 	since      time.Time // of phase
 	progressed time.Time // when the node was last seen to work, or to wait with good reason
 	hist       history
+	compared   int   // the last round after mixing whose consensus error is known
+	consensus  Value // of it
 	local      Local // of the newest release that has been scored
+	asked      Value // the mean of the answers since the last point of hist
 	lifetime   *dpmech.Lifetime
 	ledgerAt   int // the round after which the ledger was asked, plus 1
 }
@@ -78,11 +81,12 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, errors.New("monitor: Name is not one of the fleet's members")
 	}
 	m := &Monitor{cfg: cfg, now: time.Now, pending: make(chan scored, 1), quit: make(chan struct{}), phase: Starting}
+	m.asked = Unknown()
 	m.local = Local{Loss: Unknown(), Accuracy: Unknown(), Majority: Unknown(), OfQueries: cfg.Asked != nil}
 	if cfg.Majority > 0 {
 		m.local.Majority = Value(cfg.Majority)
 	}
-	m.started = m.now()
+	m.started, m.consensus = m.now(), Unknown()
 	m.since, m.progressed = m.started, m.started
 	return m, nil
 }
@@ -170,8 +174,9 @@ func (m *Monitor) refresh() {
 		return
 	}
 	st := m.node.Status()
-	if st.Compared > m.last.Compared { // known after the round
-		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = Value(st.ConsensusError) })
+	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // known after the round
+		m.compared, m.consensus = st.Compared, Value(st.ConsensusError)
+		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
 	now := m.now()
 	phase := Querying
@@ -198,17 +203,21 @@ func (m *Monitor) released(round int, x []float32) {
 	if m.node == nil || m.ended {
 		return
 	}
-	asked := Unknown()
 	if m.cfg.Asked != nil {
-		if asked = Value(m.cfg.Asked()); asked.Known() {
+		if asked := Value(m.cfg.Asked()); asked.Known() {
 			m.local.Round, m.local.Loss = round, asked
+			m.asked = asked
 		}
+	}
+	defer m.refresh()
+	if !mixed(m.cfg.Fleet, round) { // a release with noise that is about to be mixed: neither drawn nor scored
+		return
 	}
 	m.hist.add(Point{
 		Round: round, Seconds: m.now().Sub(m.started).Seconds(),
-		Epsilon: m.epsilon(m.node.Spend().Rho), ConsensusError: Unknown(), Loss: asked, Accuracy: Unknown(),
+		Epsilon: m.epsilon(m.node.Spend().Rho), ConsensusError: Unknown(), Loss: m.asked, Accuracy: Unknown(),
 	})
-	m.refresh()
+	m.asked = Unknown()
 	if m.cfg.Score == nil {
 		return
 	}
@@ -278,12 +287,9 @@ func (m *Monitor) Status() Status {
 	}
 	out.Waiting = append(out.Waiting, st.Waiting...)
 	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
-	out.Compared, out.Evidence = st.Compared, NewEvidence(st.Evidence)
+	out.Compared, out.ConsensusError, out.Evidence = m.compared, m.consensus, NewEvidence(st.Evidence)
 	if m.err != nil {
 		out.Fault = m.err.Error()
-	}
-	if st.Compared > 0 {
-		out.ConsensusError = Value(st.ConsensusError)
 	}
 	for _, n := range st.Neighbors {
 		one := Neighbor{

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -427,5 +429,75 @@ func TestTrend(t *testing.T) {
 	}
 	if got := w.mon.Status().Trend; got != nil {
 		t.Errorf("a trend of 6 rounds: %+v", got)
+	}
+}
+
+// With rounds of mixing, charts, scores and the consensus error are of what the method goes on with, and never of a release whose
+// noise is about to be mixed away; status and history say the same.
+func TestMixing(t *testing.T) {
+	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
+	scored := map[float32]bool{}
+	var w *world
+	w = newWorld(t, f, func(c *Config) {
+		c.Score = func(x []float32) (float64, float64) {
+			scored[x[0]] = true // in one goroutine
+			return 0.5, 0.75
+		}
+	}, func(context.Context) error { // in the middle of the run
+		if st := w.mon.Status(); st.Compared%3 != 0 || st.ConsensusError.Known() != (st.Compared > 0) {
+			t.Errorf("consensus error %v of release %d", st.ConsensusError, st.Compared)
+		}
+		return nil
+	})
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st, points := w.mon.Status(), w.mon.history().Points
+	var rounds []int
+	for _, p := range points {
+		rounds = append(rounds, p.Round)
+		if !p.ConsensusError.Known() || !p.Epsilon.Known() {
+			t.Errorf("%+v", p)
+		}
+		if p.Round == st.Compared && p.ConsensusError != st.ConsensusError {
+			t.Errorf("consensus error %v in status and %v in the chart", st.ConsensusError, p.ConsensusError)
+		}
+	}
+	if want := []int{3, 6, 9, 12, 15, 18, 19}; !slices.Equal(rounds, want) || st.Compared != 19 || st.Local.Round != 19 {
+		t.Errorf("points of rounds %v, want %v; compared in %d, scored in %d", rounds, want, st.Compared, st.Local.Round)
+	}
+	if len(scored) == 0 || len(scored) > len(points) {
+		t.Errorf("%d models scored, want at most %d", len(scored), len(points))
+	}
+}
+
+// Each adversary has a bar from the first to the last release.
+func TestBarsOfStatus(t *testing.T) {
+	f := &sdk.Fleet{Run: "r", Dim: 2, Members: []string{"a", "b", "c", "d"},
+		Edges:   [][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"b", "c"}, {"b", "d"}, {"c", "d"}},
+		Method:  sdk.Method{Rounds: 9, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 4, PairSigma: 16, EffectiveSigma: 6.75, Colluders: 1, Delta: 1e-5}}
+	levels, err := f.Levels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Privacy.EffectiveSigma = levels[slices.IndexFunc(levels, func(l dpmech.Level) bool { return l.Colluders == 1 })].Effective
+	for _, rounds := range []int{0, 4, 9} {
+		p := NewPrivacy(f, f.Total(rounds), levels, nil)
+		if len(p.Bars) < 2 {
+			t.Fatalf("%d bars, want one for each of %v", len(p.Bars), levels)
+		}
+		for i, b := range p.Bars {
+			if float64(b.Planned) < b.Epsilon || (b.Epsilon == 0) != (rounds == 0) || rounds == 9 && float64(b.Planned) != b.Epsilon || b.Guess < 0.5 || b.Guess > 1 {
+				t.Errorf("after %d rounds: %+v", rounds, b)
+			}
+			if i > 0 && rounds > 0 && !(b.Epsilon > p.Bars[i-1].Epsilon) {
+				t.Errorf("%+v is no stronger than %+v", b, p.Bars[i-1])
+			}
+		}
+		last := p.Bars[len(p.Bars)-1]
+		if Value(last.Epsilon) != p.AgainstAll.Epsilon || last.Planned != p.AgainstAll.Planned {
+			t.Errorf("%+v, against all %+v", last, p.AgainstAll)
+		}
 	}
 }

@@ -22,6 +22,7 @@
     const s = v.toFixed(4);
     return String(+(+s < v * (1 - 1e-9) ? (+s + 1e-4).toFixed(4) : s));
   };
+  const one = v => !known(v) ? "–" : (Math.ceil(10 * v * (1 - 1e-9)) / 10).toFixed(1);
   const percent = v => known(v) ? (100 * v).toFixed(1) + " %" : "–";
   const count = v => String(v).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const bytes = v => {
@@ -57,22 +58,33 @@
     return s.phase;
   };
 
+  // What somebody can do now.
+  const advice = s => {
+    const phase = phaseOf(s), refused = s.neighbors.filter(n => n.link && n.link.refusal), held = s.neighbors.filter(n => n.missing);
+    const away = held.filter(n => n.link && !n.link.connected);
+    if (phase === "failed") return "“spade-edge help troubleshooting” has the cure of each message. Then run it again: it goes on where it was.";
+    if (phase === "ended" && s.round < s.rounds + s.cooldown) return "Stopped before its end: run it again, and it goes on.";
+    if (phase === "ended" || phase === "serving") return "The model is final. “spade-edge export” writes it to a file" + (s.non_private ? "." : "; the certificate says what it has cost.");
+    if (refused.length) return "Compare fleet files and keys with " + list(refused.map(n => n.name)) + ": the two do not fit together.";
+    if (phase === "waiting" && away.length) return "Start " + list(away.map(n => n.name)) + ", or check address and firewall. If it is gone for good, stop this node and run it again with -without.";
+    if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still at work. Its own page says on what.";
+    if (s.stalled_seconds > 10) return "Look at the program that computes the losses, or at the disk: the node goes on when it answers.";
+    return "Nothing to do: it goes on by itself, and after a power cut where it was.";
+  };
+
   const since = s => phaseOf(s) === "waiting" ? ", for " + span(s.phase_seconds) : s.stalled_seconds > 10 ? ", " + span(s.stalled_seconds) : "";
 
   // The tiles, made once, so that nothing jumps.
   const tiles = byId("tiles");
   const tile = title => {
-    const value = el("dd"), more = el("dd", { class: "more" }), meter = el("div", { class: "meter", hidden: "", "aria-hidden": "true" }, el("div"));
-    tiles.append(el("dl", { class: "tile" }, el("dt", {}, title), value, more, meter));
-    return (v, m, share, over) => {
+    const value = el("dd"), more = el("dd", { class: "more" });
+    tiles.append(el("dl", { class: "tile" }, el("dt", {}, title), value, more));
+    return (v, m) => {
       say(value, v);
       say(more, m);
-      meter.hidden = share === undefined;
-      if (share !== undefined) meter.firstChild.style.width = 100 * Math.min(1, share) + "%";
-      meter.classList.toggle("full", !!over);
     };
   };
-  const tilePrivacy = tile("Privacy spent"), tilePeers = tile("Connected"), tileBytes = tile("Sent"), tileIn = tile("Received"), tileQueries = tile("Losses asked");
+  const tileTime = tile("Time left"), tilePeers = tile("Connected"), tileBytes = tile("Sent"), tileIn = tile("Received"), tileQueries = tile("Losses asked");
 
   // A chart: a curve over the rounds, drawn by hand.
   const nice = (lo, hi, n) => {
@@ -101,7 +113,7 @@
       d.cross.setAttribute("d", "M" + x + " " + d.top + "V" + d.bottom);
       d.tip.setAttribute("cx", x);
       d.tip.setAttribute("cy", d.y(best[key]));
-      say(value, "round " + best.round + ": " + show(best[key]));
+      say(value, (c.state.mixing ? "release " : "round ") + best.round + ": " + show(best[key]));
     };
     plot.addEventListener("pointermove", hover);
     plot.addEventListener("pointerdown", hover);
@@ -116,7 +128,7 @@
     say(c.value, last ? c.show(last[c.key]) : "–");
     // A chart that has nothing to show, now or ever, is not there. What comes after the first rounds has its place.
     c.card.hidden = !last && (c.none || made < 1 || made > 3);
-    charts.hidden = all.every(c => c.card.hidden);
+    charts.hidden = byId("table-card").hidden = all.every(c => c.card.hidden);
     c.drawn = null;
     if (!last) return c.plot.replaceChildren(el("div", { class: "empty" }, "after the first rounds"));
     const W = c.plot.clientWidth || 300, H = 196, top = 10, bottom = H - 38;
@@ -125,8 +137,9 @@
     let total = Math.max(1, s.total);
     const wanted = Math.max(10, s.points[made - 1].round * 1.3), size = 10 ** Math.floor(Math.log10(wanted));
     total = Math.min(total, wanted > total / 2 ? total : [1, 2, 5, 10].find(m => m * size >= wanted) * size);
+    const word = s.mixing ? "release" : "round";
     const out = svg("svg", { viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": c.title + " over the rounds: " +
-      points.length + " points, " + c.show(points[0][c.key]) + " in round " + points[0].round + ", " + c.show(last[c.key]) + " in round " + last.round });
+      points.length + " points, " + c.show(points[0][c.key]) + " in " + word + " " + points[0].round + ", " + c.show(last[c.key]) + " in " + word + " " + last.round });
     let values = points.map(p => p[c.key]);
     if (c.limit > 0) values.push(c.limit);
     values.push(...lines.map(l => l.accuracy));
@@ -157,7 +170,7 @@
     }
     const marks = nice(0, total, W < 420 ? 3 : 6).filter(t => t === Math.round(t));
     for (const t of marks) out.append(svg("text", { x: x(t), y: H - 21, "text-anchor": t === 0 ? "start" : t === total ? "end" : "middle" }, String(t)));
-    out.append(svg("text", { class: "axis", x: (left + W - right) / 2, y: H - 5, "text-anchor": "middle" }, s.mixing ? "release" : "round"));
+    out.append(svg("text", { class: "axis", x: (left + W - right) / 2, y: H - 5, "text-anchor": "middle" }, word));
     // What the curve is compared with; names stand clear of each other.
     let free = Infinity;
     const at = lines.map(l => free = Math.min(y(l.accuracy) + 4, free - 13));
@@ -262,12 +275,26 @@
     return s.nodes[0];
   };
 
-  const privacyTile = p => {
-    if (!p) return tilePrivacy("no bound", "NOT PRIVATE: nothing limits what leaks");
-    const most = known(p.epsilon_limit) ? p.epsilon_limit : p.epsilon_planned;
-    const of = "of " + (known(p.epsilon_limit) ? most + " allowed" : epsilon(most) + " planned");
-    tilePrivacy("ε " + epsilon(p.epsilon), (p.unit ? "for each " + p.unit + ", " : "") + of + ", δ " + figures(p.delta, 2) + ", against " + p.adversary +
-      (p.curve ? ": " + p.text : ""), p.epsilon / most, known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
+  // One bar for each adversary.
+  const privacy = p => {
+    const ul = byId("bars"), bars = p ? p.bars : [], what = p && p.unit || "data set";
+    while (ul.children.length > bars.length) ul.lastChild.remove();
+    bars.forEach((b, i) => {
+      if (!ul.children[i]) ul.append(el("li", {}, el("span"), el("div", { class: "meter", "aria-hidden": "true" }, el("div")), el("b")));
+      const [who, meter, value] = ul.children[i].children;
+      say(who, b.who[0].toUpperCase() + b.who.slice(1));
+      say(value, "ε " + one(b.epsilon) + " of " + one(b.epsilon_planned) + ", " + Math.ceil(100 * b.guess - 1e-9) + " in 100");
+      meter.firstChild.style.width = 100 * Math.min(1, b.epsilon / b.epsilon_planned) + "%";
+      meter.classList.toggle("full", known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
+    });
+    say(byId("unit"), !p ? "NOT PRIVATE: nothing limits what leaks." : "Spent, of what all rounds will cost, for each " + (p.unit || "client’s data set") + ", at δ " + figures(p.delta, 2) +
+      "; and how often in 100 the best guess about a " + what + " would be right, at most. By guessing, 50.");
+  };
+  const timeLeft = (s, left) => {
+    const phase = phaseOf(s);
+    if (phase === "ended" || phase === "serving") return tileTime("done", "the model is final");
+    if (phase === "waiting" || phase === "failed") return tileTime("–", phase === "failed" ? "failed" : "waiting for " + plural(s.waiting_for.length, "neighbor"));
+    tileTime(pace > 0 ? span(Math.ceil(pace * left)) : "–", pace > 0 ? "about, for " + plural(left, s.mixing ? "release" : "round") : "known after some rounds");
   };
 
   let pace = 0; // seconds a round takes, as the last ones did; 0 if that is not known
@@ -300,15 +327,16 @@
     byId("cooled").style.width = 100 * Math.max(0, least - head.rounds) / total + "%";
     byId("mark").style.left = "calc(" + 100 * head.rounds / total + "% - 1px)";
     byId("mark").hidden = head.cooldown === 0;
-    say(byId("round"), progress(head, least) + (pace > 0 && least < total && ["querying", "cooling"].includes(phaseOf(head)) ?
-      ", about " + span(Math.ceil(pace * (total - least))) + " left" : ""));
+    say(byId("round"), progress(head, least));
+    say(byId("advice"), advice(head));
+    timeLeft(head, total - least);
     byId("stop").hidden = !head.stop;
     say(byId("stop"), head.stop ? "Early end " + head.stop.text : "");
     say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);
     const sum = f => links.reduce((a, l) => a + f(l), 0);
-    privacyTile(head.privacy);
+    privacy(head.privacy);
     const ends = nodes.reduce((a, n) => a + n.neighbors.length, 0), up = sum(l => +l.connected);
     tilePeers(links.length ? (group ? up / 2 + " of " + ends / 2 : up + " of " + ends) : String(group ? ends / 2 : ends), group ? "connections" : links.length ? "neighbors" : "neighbors; connections are not known");
     const frames = nodes.reduce((a, n) => a + n.frame_bytes_sent, 0);
@@ -332,7 +360,7 @@
         n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"]);
     }
 
-    const own = group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only";
+    const own = (head.mixing ? "After mixing. " : "") + (group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only");
     const local = s.local, asked = local && local.of_queries;
     cAccuracy.lines = (group ? s.compared : local ? [{ name: "majority", accuracy: local.majority }] : []).filter(l => known(l.accuracy)).sort((a, b) => a.accuracy - b.accuracy);
     for (const c of [cAccuracy, cLoss]) {
@@ -340,7 +368,8 @@
       c.note.classList.toggle("warn", !group && !s.non_private);
       c.none = !group && (!local || asked && c === cAccuracy);
     }
-    say(cConsensus.note, group ? "Mean squared distance from the average model, logarithmic" : "Mean squared distance from the neighbors' models, logarithmic");
+    const mixed = head.mixing ? ", after mixing" : "";
+    say(cConsensus.note, "Mean squared distance from the " + (group ? "average model" : "neighbors' models") + mixed + ", logarithmic");
     cConsensus.none = !group && s.round > 1 && !s.consensus_error_round; // messages do not show a neighbor's model
     const p = head.privacy;
     cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
@@ -377,6 +406,7 @@
         table(h.points);
         const late = h.points.slice(-20), from = late[0], to = late[late.length - 1];
         pace = late.length > 2 ? (to.seconds - from.seconds) / (to.round - from.round) : 0;
+        show(s); // with the pace
         seen = now;
       }
       misses = 0;

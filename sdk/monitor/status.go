@@ -86,7 +86,7 @@ type Status struct {
 	RefusedFrames int64 `json:"refused_frames"`   // that neighbors have sent and that could not be right
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared; unknown where the payload is "message", see [sdk.Status].
+	// node's, in round Compared, which is one after mixing; unknown where the payload is "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
@@ -182,7 +182,7 @@ type Link struct {
 	Seconds   float64 `json:"seconds"`           // since Connected last changed, or since the start
 	Sent      int64   `json:"bytes_sent"`        // over all connections since the start, with all overhead
 	Received  int64   `json:"bytes_received"`    // likewise
-	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or could not be made
+	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or could not be made, see [InWords]
 	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other, until one is changed
 	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; unknown with a broker
 	Address   string  `json:"address,omitempty"` // of the other end, or of the broker, if connected
@@ -203,9 +203,15 @@ type Privacy struct {
 	Lifetime   *Lifetime `json:"lifetime"`              // null without a ledger
 	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil unless noise is shared
 
-	Curve       []dpmech.Point `json:"curve,omitempty"` // what is spent by the number of members who work together; nil unless noise is shared
-	Text        string         `json:"text"`            // what is spent, for people
-	TextPlanned string         `json:"text_planned"`    // what all rounds cost
+	Bars        []Bar  `json:"bars"`         // what is spent against each adversary, the weakest first; one unless noise is shared
+	Text        string `json:"text"`         // what is spent, for people
+	TextPlanned string `json:"text_planned"` // what all rounds cost
+}
+
+// Bar is what a run has spent against one adversary, for people.
+type Bar struct {
+	dpmech.Bar
+	Planned Value `json:"epsilon_planned"` // what all rounds cost
 }
 
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
@@ -252,9 +258,16 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
+	for i, bar := range p.Curve(total, levels).Bars() { // before the first release all adversaries are one
+		now := curve.Points[min(i, len(curve.Points)-1)]
+		bar.Guess = dpmech.Guess(now.Rho)
+		planned := Value(bar.Epsilon)
+		bar.Epsilon = now.Epsilon
+		out.Bars = append(out.Bars, Bar{bar, planned})
+	}
 	if len(planned) > 1 {
 		all := against(spent.All, p.LimitAll, planned[1].Rho)
-		out.AgainstAll, out.Curve = &all, curve.Points
+		out.AgainstAll = &all
 	}
 	if life != nil {
 		var most dpmech.Limit

@@ -27,6 +27,10 @@ type column struct {
 	unknown func(column, cell string) // is called for a cell that is no category, which becomes -1; nil if that is an error
 
 	timed bool // a date or time in it has been reported: all others are like it
+
+	texts []error  // that its first cells are no numbers, while the rest may show that it holds text
+	count int      // of such cells
+	some  []string // up to three different ones
 }
 
 // labels makes a column one of categories of which some are known. Case does not distinguish the others.
@@ -92,6 +96,9 @@ type csvFile struct {
 	faults []error
 	stop   error // why the rest is not read; nil if it is
 	count  int   // of faulty cells
+	told   int   // of these
+	open   bool  // which columns are numbers is not settled by a recipe
+	lax    bool  // lines that cannot be read are lost, each with its fault
 	lacks  bool  // a column is missing
 	bad    bool  // the present row has a fault
 	width  int   // of the present row
@@ -158,6 +165,7 @@ func (l layout) marked(na []string) layout {
 // columns is the layout of a Spec: all columns but Label, Person and Drop are learned from.
 func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
+	r.open = true
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
@@ -202,7 +210,7 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	if r.faults != nil {
 		return nil, errors.Join(r.faults...)
 	}
-	if rule == byRecord {
+	if r.lax = rule == everyLine; rule == byRecord {
 		r.records()
 	} else {
 		r.lines(below)
@@ -234,6 +242,7 @@ func (r *csvFile) records() {
 func (r *csvFile) fault(cell int, format string, args ...any) {
 	r.bad = true
 	if r.count++; r.count <= maxFaults {
+		r.told++
 		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), fmt.Sprintf(format, args...))
 	}
 }
@@ -315,7 +324,9 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 		v, wrong = r.numbers.parse(cell, r.line(c.at), c.Name)
 	}
 	r.bad = r.bad || wrong != ""
-	if wrong != "" && (wrong != timeFault || !c.timed) {
+	if wrong == noNumber && !r.lax {
+		r.text(c, cell)
+	} else if wrong != "" && (wrong != timeFault || !c.timed) {
 		r.fault(c.at, "column %s: %s %s", short(c.Name), short(cell), wrong)
 		c.timed = wrong == timeFault
 	}
@@ -326,13 +337,45 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 	return v
 }
 
+// text notes a cell that is no number.
+func (r *csvFile) text(c *column, cell string) {
+	c.count++
+	if r.count++; r.count <= maxFaults {
+		c.texts = append(c.texts, fmt.Errorf("task: %s: line %d: column %s: %s %s", r.name, r.line(c.at), short(c.Name), short(cell), noNumber))
+	}
+	if len(c.some) < 3 && !slices.Contains(c.some, cell) {
+		c.some = append(c.some, strings.Clone(cell))
+	}
+}
+
+// reportTexts notes the cells that are no numbers, or of a column that holds text, that it does.
+func (r *csvFile) reportTexts() {
+	for _, c := range r.columns {
+		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
+			r.faults, r.told = append(r.faults, c.texts...), r.told+len(c.texts)
+			continue
+		}
+		r.count -= c.count
+		if !r.open {
+			r.wrong("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count, short(c.some[0]))
+			continue
+		}
+		advice := "name it here to turn each text into a column of its own, or in drop to leave it out"
+		if len(c.some) == 2 {
+			advice += "; with two texts it may be the label"
+		}
+		r.faults = append(r.faults, fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
+			short(c.some[0]), advice))
+	}
+}
+
 // end notes the faults that a file shows once it has been read.
 func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	if r.count > maxFaults {
-		r.wrong("task: %s: %d more faults", r.name, r.count-maxFaults)
+	if r.reportTexts(); r.count > r.told {
+		r.wrong("task: %s: %d more faults", r.name, r.count-r.told)
 	}
 	if err := r.numbers.fault(r.name); err != nil {
 		r.faults = append(r.faults, err)

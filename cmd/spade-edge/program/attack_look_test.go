@@ -86,7 +86,7 @@ func TestAttackSecondLook(t *testing.T) {
 		tr.remove(t, "a.state", "b.state")
 		a, b := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
 		for _, p := range []*process{a, b} {
-			p.refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run, and the stored state ends with 0: the state was set back")
+			p.refused(t, cli.ExitMismatch, "the ledger has release 1 of this run, and the stored state ends with 0: the state was set back")
 		}
 		for i, m := range tr.file.Members {
 			if n, all := tr.spent(t, m.Name), tr.released(t, i); n != 1 || len(all) != 0 || len(tr.spends(t, m.Name)) != len(one) {
@@ -116,7 +116,7 @@ func TestAttackOneState(t *testing.T) {
 	a := start(t, "run", tr.path("a.json"), "-json")
 	for range times(t, "SPADE_LOOKS", 2) {
 		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
+		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release 1 of this run")
 	}
 	if tr.spent(t, "b") != 1 || len(tr.released(t, 0)) != 1 {
 		t.Error("a second release")
@@ -148,7 +148,7 @@ func TestAttackSlotsPutBack(t *testing.T) {
 	spent := tr.spent(t, "a")
 
 	takeOver(t, tr.path("then"), tr.dir, "a.state")
-	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release", "the state was set back")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release", "the state was set back")
 	takeOver(t, tr.path("then"), tr.dir, "a.ledger.mark")
 	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "the state was set back")
 	if got := tr.spent(t, "a"); got != spent {
@@ -187,7 +187,7 @@ func TestAttackKillAndForget(t *testing.T) {
 		switch {
 		case !again:
 			refused++
-			p.refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
+			p.refused(t, cli.ExitMismatch, "the ledger has release 1 of this run")
 		case lines == 0:
 			before++
 		default:
@@ -201,7 +201,7 @@ func TestAttackKillAndForget(t *testing.T) {
 		}
 		p.kill()
 		tr.remove(t, "a.state")
-		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
+		start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release 1 of this run")
 		if in.sawOnce(t, "a"); tr.spent(t, "a") != 1 {
 			t.Errorf("%d releases in the ledger", tr.spent(t, "a"))
 		}
@@ -222,7 +222,7 @@ func TestAttackRecoveredState(t *testing.T) {
 		in.await(t, "b", round)
 		b.kill()
 		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release", "let this device take the place of a lost one")
+		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release", "let this device take the place of a lost one")
 		b = start(t, "run", tr.path("b.json"), "-json", "-recover")
 		b.log.await(t, "this device takes the place of the lost one")
 	}
@@ -231,7 +231,7 @@ func TestAttackRecoveredState(t *testing.T) {
 	}
 	c.outcome(t)
 	tr.remove(t, "b.state")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 12 of this run")
+	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release 12 of this run")
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for round, shown := range in.seen["b"] {

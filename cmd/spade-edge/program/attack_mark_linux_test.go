@@ -67,5 +67,5 @@ func TestAttackBetweenLineAndMark(t *testing.T) {
 		t.Errorf("the last release that was seen is %d, and the ledger has %d", last, tr.spent(t, "a"))
 	}
 	tr.remove(t, "a.state")
-	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "sdk: the ledger has release 1 of this run")
+	start(t, "run", tr.path("a.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release 1 of this run")
 }

@@ -189,7 +189,7 @@ func TestLostMemory(t *testing.T) {
 		"ledger and mark, for old copies": {func(t *testing.T, tr *trial) { tr.copyLedger(t, tr.path("saved"), tr.dir) }, cli.ExitFailed,
 			[]string{"rolled back"}},
 		"state": {func(t *testing.T, tr *trial) { tr.remove(t, "b.state") }, cli.ExitMismatch,
-			[]string{"sdk: the ledger has release", "the stored state ends with 0: the state was set back"}},
+			[]string{"the ledger has release", "the stored state ends with 0: the state was set back"}},
 		"state and ledger, for old copies": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.state")
 			tr.copyLedger(t, tr.path("saved"), tr.dir)

@@ -229,6 +229,14 @@ func TestPrivacyFiles(t *testing.T) {
 	if code, out, log := call("privacy", "-new-ledger", other, "-dataset", "other"); code != cli.ExitDone || !strings.Contains(out, "limit          none") {
 		t.Fatalf("exit code %d\n%s%s", code, out, log)
 	}
+	for want, args := range map[string][]string{
+		"final.json is a certificate, want a ledger":               {"-ledger", second},
+		"patients.ledger is a ledger, want a certificate, such as": {"-verify", path},
+	} {
+		if code, _, log := call(append([]string{"privacy"}, args...)...); code != cli.ExitUsage || !strings.Contains(log, want) {
+			t.Errorf("%v: exit code %d, want 64 with %q\n%s", args, code, want, log)
+		}
+	}
 	for _, c := range []struct {
 		want string
 		args []string
@@ -239,8 +247,6 @@ func TestPrivacyFiles(t *testing.T) {
 		{"never started automatically", []string{"-ledger", filepath.Join(dir, "none")}},
 		{"never started automatically", []string{"-verify", second, "-ledger", filepath.Join(dir, "none")}},
 		{"never overwritten", []string{"-new-ledger", path, "-dataset", "patients"}},
-		{"line 1", []string{"-ledger", second}},
-		{"certificate", []string{"-verify", path}},
 		{"printable", []string{"-new-ledger", filepath.Join(dir, "new"), "-dataset", "a\tb"}},
 	} {
 		code, out, log := call(append([]string{"privacy"}, c.args...)...)

@@ -196,17 +196,29 @@ func TestRunPrivate(t *testing.T) {
 	var wg sync.WaitGroup
 	codes, outs, logs := make([]int, 2), make([]string, 2), make([]string, 2)
 	for i, m := range tr.file.Members {
-		wg.Go(func() { codes[i], outs[i], logs[i] = call("run", tr.path(m.Name+".json")) })
+		args := [][]string{{"run", tr.path(m.Name + ".json"), "-v"}, {"run", tr.path(m.Name + ".json")}}[i]
+		wg.Go(func() { codes[i], outs[i], logs[i] = call(args...) })
 	}
 	wg.Wait()
 	for i := range codes {
 		if codes[i] != cli.ExitDone {
 			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
 		}
-		for _, want := range []string{"model          sha256", "privacy        epsilon", "in each of 6 releases",
-			"dealt out as dirichlet:0.3", "does not cover it"} {
+		for _, want := range [][]string{
+			{"model          ", "privacy        epsilon", "in each of 6 releases", "dealt out as dirichlet:0.3", "does not cover it"},
+			{"model          ", "privacy        epsilon", "does not cover it", "is right at most", "guessing, 50", "certificate    "},
+		}[i] {
 			if !strings.Contains(outs[i], want) {
 				t.Errorf("no %q in\n%s", want, outs[i])
+			}
+		}
+		if lines := strings.Split(strings.TrimSpace(outs[i]), "\n"); i == 1 && len(lines) > 10 {
+			t.Errorf("%d lines without -v:\n%s", len(lines), outs[i])
+		} else if i == 1 {
+			for _, line := range lines {
+				if len(line) > 80 && !strings.HasPrefix(line, "certificate") { // the path of a test is long
+					t.Errorf("%d columns: %s", len(line), line)
+				}
 			}
 		}
 		if strings.Contains(outs[i]+logs[i], "NOT PRIVATE") || !strings.Contains(logs[i], "at delta 1e-05") ||

@@ -44,7 +44,7 @@ func TestWrongSharing(t *testing.T) {
 			strings.Fields("-colluders 1 -absent 1 -partners 2")},
 		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -sigma 1")},
 		{cli.ExitUsage, "-sigma and -pair-sigma go together", strings.Fields("-colluders 1 -pair-sigma 1")},
-		{cli.ExitUsage, "-pair-sigma: dpmech: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
+		{cli.ExitUsage, "-pair-sigma: shared sigma is 3, want sigma (1) times a power of two, 2^-4..2^10",
 			strings.Fields("-colluders 1 -pair-sigma 3 -sigma 1")},
 		{cli.ExitUsage, "-pair-sigma is 0, want more than 0", strings.Fields("-colluders 1 -pair-sigma 0 -sigma 1")},
 		{cli.ExitUsage, "-limit-all is 7, want 0 (no limit), or at least epsilon_limit (8)", strings.Fields("-colluders 1 -graph complete -limit-all 7")},
@@ -171,7 +171,7 @@ func TestSharingFleet(t *testing.T) {
 		t.Errorf("%+v, %+v", a, a.Privacy)
 	}
 	if text := nodes[0].log.String(); !strings.Contains(text, "release  5 of 15  learning round 2 of 4 (mixing 1 of 2)  epsilon ") ||
-		!strings.Contains(text, " with any 1 other member at delta ") {
+		!strings.Contains(text, " against any 1 other member at delta ") {
 		t.Errorf("progress:\n%s", text)
 	}
 	says(append(both, "release        15 of 15, cooling down; 3 of cool-down at the end", "; allowed: 8 against whoever sees all releases, together with "+

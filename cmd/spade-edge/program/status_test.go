@@ -182,7 +182,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	tr := newTrial(t, "ab bc", func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Eta = 150, []float64{0.5} })
 	models, _ := tr.simulate(t)
 	run := func(member string) *process {
-		return start(t, "run", "-json", "-http", "127.0.0.1:0", tr.path(member+".json"))
+		return start(t, "run", "-json", "-http", "127.0.0.1:0", "-linger", "0s", tr.path(member+".json"))
 	}
 	a, b, c := run("a"), run("b"), run("c")
 	c.log.await(t, "round   1 of 153")
@@ -211,6 +211,33 @@ func TestStopInTheMiddle(t *testing.T) {
 		if r := p.outcome(t); r.Model != models[i] {
 			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])
 		}
+	}
+}
+
+// With -http the page stays when the run is over, says "done", and shows the result's round, until somebody has seen it.
+func TestPageStays(t *testing.T) {
+	t.Parallel()
+	noWindows(t)
+	tr := newTrial(t, "ab", nil)
+	a, b := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0"), start(t, "run", tr.path("b.json"))
+	b.wait(t, cli.ExitDone)
+	a.log.await(t, "the page stays until you interrupt")
+	if code, text := get(t, a.pageAddress(t)+"status"); code != 200 || !strings.Contains(text, `"phase": "ended"`) || !strings.Contains(text, `"round": 9,`) {
+		t.Errorf("code %d: %s", code, text)
+	}
+	tr.tells(t, "a", "done")
+	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	a.wait(t, cli.ExitDone)
+	if out := a.out.String(); !strings.Contains(out, "model          ") || strings.Count(out, "model  ") != 1 {
+		t.Errorf("output %s", out)
+	}
+	again := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0", "-linger", "10ms", "-anyway") // the run is over
+	again.wait(t, cli.ExitDone)
+	again.log.await(t, "the page stays for 10ms")
+	if code, _, log := call("run", tr.path("a.json"), "-linger", "1s"); code != cli.ExitUsage || !strings.Contains(log, "-linger is 1s, want 0s or more, with -http") {
+		t.Errorf("exit code %d: %s", code, log)
 	}
 }
 

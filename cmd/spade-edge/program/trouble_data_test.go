@@ -54,7 +54,7 @@ var privacyTroubles = map[string]provocation{
 	"ledger is ..., want it left out: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "ledger": "x"`))
 	},
-	"state: ledger: ... no such file or directory; ... never started automatically ...": func(t *testing.T, b *bench) (int, string) {
+	"ledger: ... no such file or directory; ... never started automatically ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "none.ledger"))
 	},
 	"no such file or directory: it was deleted, for its mark ... names ... reservations; ...": func(t *testing.T, b *bench) (int, string) {
@@ -90,7 +90,7 @@ var privacyTroubles = map[string]provocation{
 		b.done(t)
 		return said("privacy", "-verify", b.lone.path("a.state/certificate.json"), "-ledger", b.used(t, "another.ledger"))
 	},
-	"state: ledger ...: in use by another process": func(t *testing.T, b *bench) (int, string) {
+	"ledger ...: in use by another process": func(t *testing.T, b *bench) (int, string) {
 		l := b.book(t, "busy.ledger", nil)
 		defer l.Close()
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "busy.ledger"))
@@ -141,7 +141,7 @@ const (
 )
 
 var scorerTroubles = map[string]provocation{
-	"oracle.stream: scorer: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
+	"oracle.stream: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"stream": ["./absent"]}`))
 	},
 	"oracle.stream says that it has ... parameters, but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
@@ -228,10 +228,10 @@ func (b *bench) tasked(t *testing.T, mine string) (int, string) {
 }
 
 var pageTroubles = map[string]provocation{
-	"-http: monitor: ..., want host:port on loopback, ...": func(t *testing.T, b *bench) (int, string) {
+	"-http: ..., want host:port on loopback, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.path("a.json"), "-http", "0.0.0.0:80")
 	},
-	"monitor: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
+	"\"http\" in the node file, or -http: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
 		busy, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

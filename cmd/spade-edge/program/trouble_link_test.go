@@ -27,7 +27,7 @@ import (
 func suspect(in admm.Influence) (int, string) {
 	r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
 	var text strings.Builder
-	r.Write(cli.Table{Writer: &text}, sdk.Method{})
+	r.Write(cli.Table{Writer: &text}, sdk.Method{}, false)
 	return cli.ExitDone, text.String()
 }
 
@@ -112,7 +112,7 @@ var linkTroubles = map[string]provocation{
 	"want wss://host:port/path, there is no mode without TLS": func(t *testing.T, b *bench) (int, string) {
 		return said("fleet", "move", b.plain.variant(t, "fleet.json", "wss://", "ws://"), "-name", "a", "-address", "x:1")
 	},
-	"ws: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
+	"\"listen\" in the node file: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
 		busy, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ var stateTroubles = map[string]provocation{
 		start(t, "run", tr.path("a.json")).log.await(t, "waiting for")
 		return said("run", tr.path("a.json"))
 	},
-	"state: ... not a directory": func(t *testing.T, b *bench) (int, string) {
+	"... not a directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.state", "a.key/state"))
 	},
 	"interrupted; run again to go on": func(t *testing.T, _ *bench) (int, string) {

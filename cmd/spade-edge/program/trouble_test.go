@@ -115,9 +115,11 @@ func TestTroubleshooting(t *testing.T) {
 			b := newBench(t)
 			for _, title := range slices.Sorted(maps.Keys(group)) {
 				t.Run(title, func(t *testing.T) {
-					if code, text := group[title](t, b); code != entries[title] || !says(text, title) {
+					code, text := group[title](t, b)
+					if code != entries[title] || !says(text, title) {
 						t.Errorf("exit code %d, want %d with %s\n%s", code, entries[title], title, text)
 					}
+					plain(t, text)
 				})
 			}
 		})

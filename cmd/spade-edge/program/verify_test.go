@@ -66,7 +66,7 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma, Unit: f.Privacy.Unit}
 	for round := 1; round <= f.Method.Rounds; round++ {
 		if err := n.ledger.Reserve(f.Run, f.Hash(), "b", round, g); err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = ""
 	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
-	refused("no signature", n.write(t, "zero.json", c), "signature: signed: certificate: the signature is by none of the member's keys", "-fleet", fleet)
+	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature is by none of the member's keys", "-fleet", fleet)
 
 	// The ledger has gone on with this run since.
 	good = n.certify(t, nil, "a")

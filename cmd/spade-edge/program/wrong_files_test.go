@@ -50,20 +50,20 @@ func TestWrongNodeFile(t *testing.T) {
 	oracle("oracle is 3, want an object", "3")
 	oracle("oracle has [], want exactly one of the kinds that this program has: builtin, stream", "{}")
 	oracle(`oracle has ["builtin" "stream"], want exactly one`, `{"stream": ["a"], "builtin": {}}`)
-	oracle("oracle.stream: scorer: Command is []", `{"stream": []}`)
+	oracle("oracle.stream: Command is []", `{"stream": []}`)
 	oracle("oracle: stream: found number, want a string", `{"stream": ["a", 3]}`)
 	oracle("oracle.workers is 0, want a whole number, 1..1024", `{"stream": ["a"], "workers": 0}`)
-	oracle(`oracle.stream: scorer: Format is "xml", want`, `{"stream": ["a"], "format": "xml"}`)
+	oracle(`oracle.stream: Format is "xml", want`, `{"stream": ["a"], "format": "xml"}`)
 	oracle(`oracle: unknown field "samples"`, `{"stream": ["a"], "samples": 5}`)
 	oracle("oracle.timeout_seconds is 0, want a number of seconds", `{"stream": ["a"], "timeout_seconds": 0}`)
 	oracle("oracle.builtin.data is missing", `{"builtin": {}}`)
-	oracle(`oracle.builtin: task: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
+	oracle(`oracle.builtin: data "csv:" names nothing`, `{"builtin": {"data": "csv:"}}`)
 	oracle("oracle.builtin has a model or preprocessing, want only data", `{"builtin": {"data": "csv:x", "label": "y"}}`)
-	oracle(`oracle.builtin: task: model "tree", want softmax or perceptron`, `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "tree"}}`)
-	oracle("oracle.builtin: task: perceptron of 0 hidden units, want", `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "perceptron", "hidden": 0}}`)
+	oracle(`oracle.builtin: model "tree", want softmax or perceptron`, `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "tree"}}`)
+	oracle("oracle.builtin: perceptron of 0 hidden units, want", `{"builtin": {"fit": "own", "data": "csv:x", "label": "y", "model": "perceptron", "hidden": 0}}`)
 	oracle("oracle.builtin.test_fraction is 1, want", `{"builtin": {"data": "csv:x", "test_fraction": 1}}`)
 	oracle("oracle.builtin.share.number is 2, want a whole number, 0..1", `{"builtin": {"data": "csv:x", "share": {"partition": "iid", "of": 2, "number": 2}}}`)
-	oracle(`task: partition "fair"`, `{"builtin": {"data": "csv:x", "share": {"partition": "fair", "of": 2, "number": 1}}}`)
+	oracle(`partition "fair"`, `{"builtin": {"data": "csv:x", "share": {"partition": "fair", "of": 2, "number": 1}}}`)
 	wrongUse(t, tr.dir, all)
 }
 
@@ -151,11 +151,11 @@ func TestWrongOtherFiles(t *testing.T) {
 		{cli.ExitFailed, "line 1", ledgers("-ledger", ledger("version.ledger", `"version":1`, `"version":2`))},
 		{cli.ExitFailed, "the line before was changed", ledgers("-ledger", ledger("round.ledger", `"round":2`, `"round":9`))},
 		{cli.ExitFailed, "line 1", ledgers("-ledger", put("text.ledger", "hello\n"))},
-		{cli.ExitFailed, "folder", ledgers("-ledger", "folder")},
+		{cli.ExitUsage, "folder is a folder, want a ledger", ledgers("-ledger", "folder")},
 		{cli.ExitFailed, "a ledger is never overwritten", ledgers("-new-ledger", book, "-dataset", "x")},
 		{cli.ExitFailed, "never overwritten", ledgers("-new-ledger", "folder", "-dataset", "x")},
 		{cli.ExitFailed, "no such file", ledgers("-new-ledger", "none/x", "-dataset", "x")},
-		{cli.ExitFailed, "is a folder", ledgers("-verify", "folder")},
+		{cli.ExitUsage, "folder is a folder, want a certificate", ledgers("-verify", "folder")},
 		{cli.ExitFailed, "unknown field", ledgers("-verify", certificate(`"unit"`, `"units"`))},
 		{cli.ExitFailed, "is not right:\nversion: is 9, want 2", ledgers("-verify", certificate(`"version": 2`, `"version": 9`))},
 		{cli.ExitUsage, "found array, want an object", ledgers("-verify", cert, "-fleet", put("no.fleet", "[]"))},

@@ -115,7 +115,7 @@ func TestWrongFit(t *testing.T) {
 		{cli.ExitUsage, "-pca -1, want a number of components", with(args, "-pca", "-1")},
 		{cli.ExitUsage, "not defined: -nodes", with(args, "-nodes", "3")},
 		{cli.ExitUsage, "want 1 to 200 bytes", with(args, "-fitted-on", strings.Repeat("x", 201))},
-		{cli.ExitUsage, "-model perceptron, -hidden 0: task: ", []string{"simulate", "-model", "perceptron", "-hidden", "0"}},
+		{cli.ExitUsage, "-model perceptron, -hidden 0: ", []string{"simulate", "-model", "perceptron", "-hidden", "0"}},
 	})
 }
 

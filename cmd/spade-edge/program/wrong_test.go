@@ -21,6 +21,7 @@ type mistake struct {
 // lines, and after it, if the program was called wrongly, a hint; with nothing on standard output, and everything in the folder as it was.
 func wrongUse(t *testing.T, dir string, all []mistake) {
 	t.Helper()
+	packagePrefix() // which reads the folders from here
 	t.Chdir(dir)
 	before := snapshot(t, dir)
 	for _, c := range all {
@@ -37,6 +38,7 @@ func wrongUse(t *testing.T, dir string, all []mistake) {
 		if code != c.code || out != "" || !good {
 			t.Errorf("%q: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, log)
 		}
+		plain(t, log)
 		if after := snapshot(t, dir); after != before {
 			t.Fatalf("%q: left behind\n%s\nand before it was\n%s", c.args, after, before)
 		}

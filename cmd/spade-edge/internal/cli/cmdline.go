@@ -19,6 +19,8 @@ type Cmdline struct {
 	Out, Log io.Writer
 	JSON     bool            // -json
 	Given    map[string]bool // the flags on the command line, once it is parsed
+
+	file string // that ParseFile has found
 }
 
 // NewCmdline returns a call whose flags are silent on errors.
@@ -49,7 +51,7 @@ func (c *Cmdline) ParseArgs() error {
 	}
 	c.Given = make(map[string]bool)
 	c.Visit(func(f *flag.Flag) { c.Given[f.Name] = true })
-	return nil
+	return c.checkKinds()
 }
 
 // BeginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
@@ -89,6 +91,7 @@ func (c *Cmdline) help(all bool) string {
 func (c *Cmdline) ParseFile() (file string, err error) {
 	if err := c.Parse(c.Argv); err == nil && c.NArg() > 0 {
 		file, c.Argv = c.Arg(0), c.Args()[1:]
+		c.file = file
 	}
 	// The rest; or, if something was wrong, all of it once more for the message.
 	if err := c.ParseArgs(); err != nil {

@@ -61,7 +61,7 @@ func (p *Progress) line(share float64, format string, args ...any) {
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintln(p.w, p.Name+fmt.Sprintf(format, args...))
+	fmt.Fprintln(p.w, p.Name+withoutPackages(fmt.Sprintf(format, args...)))
 }
 
 // Prompt does work that has no context, such as reading data, and waits for it until ctx ends; the work then goes on unseen.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,14 +25,30 @@ func (t Table) Row(name, format string, args ...any) {
 	fmt.Fprintf(t, "%-14s %s\n", name, OneLine(fmt.Sprintf(format, args...)))
 }
 
+// Wrap is Row in lines of 80 columns.
+func (t Table) Wrap(name, format string, args ...any) {
+	words := strings.Fields(OneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
+}
+
 // OneLine is text as it stands in a line. Part of it may come from other machines.
-func OneLine(text string) string { return transport.Printable(strings.ReplaceAll(text, "\n", "; ")) }
+func OneLine(text string) string {
+	return transport.Printable(withoutPackages(strings.ReplaceAll(text, "\n", "; ")))
+}
+
+// packages are the names with which errors begin, for programmers. Some are sections of a file as well: these are left where
+// they are behind something else.
+var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
+	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
+
+// withoutPackages is the text of errors without the names of packages in it.
+func withoutPackages(text string) string { return packages.ReplaceAllString(text, "$1$4") }
 
 // printable is oneLine for text whose lines are to stay apart.
 func printable(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = transport.Printable(line)
+		lines[i] = transport.Printable(withoutPackages(line))
 	}
 	return strings.Join(lines, "\n")
 }

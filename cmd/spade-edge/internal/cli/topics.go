@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -44,11 +45,31 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 		_, err = io.WriteString(w, text("topics/"+name))
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
+	} else if found := lookup(name); name != "" && found != "" {
+		_, err = fmt.Fprintf(w, "No topic is called %q. Here is something of it (%s help NAME shows the page):\n\n%s", name, p.Name, found)
 	} else {
 		err = Usage("no topic %q; there are %s, and the commands %s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))
 	}
 	return err
+}
+
+// lookup lists the topics and commands in which words begin with a text, each with the first line that has one; "" if none do.
+func lookup(word string) (all string) {
+	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
+	for _, folder := range []string{"topics", "usage"} {
+		files, _ := texts.ReadDir(folder) // it is in the program
+		for _, f := range files {
+			name := strings.TrimSuffix(f.Name(), ".txt")
+			for line := range strings.Lines(text(folder + "/" + name)) {
+				if begins.MatchString(line) {
+					all += fmt.Sprintf("  %-16s %s\n", name, strings.TrimSpace(line))
+					break
+				}
+			}
+		}
+	}
+	return all
 }
 
 // Release is the version and commit of a release, such as "v1.2.0 0123456789ab"; the linker sets it (.ci/release). If it is

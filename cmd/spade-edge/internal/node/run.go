@@ -2,10 +2,12 @@
 package node
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -18,7 +20,10 @@ import (
 // Run is the command that runs a node of a fleet.
 func Run(ctx context.Context, c *cli.Cmdline) error {
 	addr := c.String("http", "",
-		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none")
+		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none. The page "+
+			"stays after the end of the run until you interrupt")
+	linger := c.Duration("linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
+	verbose := c.Bool("v", false, "at the end, say all that is known of the run")
 	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will gain next to nothing")
 	without := c.String("without", "", "go on without neighbors that are silent for good, or others whose keys never come: their `names`, with commas")
@@ -32,6 +37,9 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	}
 	if err == nil && *form != "text" && *form != "json" {
 		err = cli.Usage("-log %q, want text or json", *form)
+	}
+	if err == nil && c.Given["linger"] && (*addr == "" || *linger < 0) {
+		err = cli.Usage("-linger is %v, want 0s or more, with -http", *linger)
 	}
 	if err != nil {
 		return err
@@ -59,15 +67,31 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	d.Recover, d.Anyway, d.Noise = *restore, *anyway, c.Program.Noise
 	tell(c, d, show, *form == "json")
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
+	r := new(RunResult)
+	report := func(o *device.Outcome) error {
+		if r.Outcome = *o; !r.NonPrivate {
+			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
+		}
+		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter), *verbose) })
+	}
+	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
+		d.Linger = func(o *device.Outcome) <-chan time.Time {
+			_ = report(o)
+			if out, ok := c.Out.(*bufio.Writer); ok { // the result is shown at once
+				_ = out.Flush() // the last call returns the error of both
+			}
+			if c.Given["linger"] {
+				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))
+				return time.After(*linger)
+			}
+			d.Say("the page stays until you interrupt (Ctrl-C); -linger says for how long")
+			return nil
+		}
+	}
 	o, err := d.Run(ctx)
-	if err != nil {
-		return err
+	if err == nil && d.Linger == nil {
+		err = report(o)
 	}
-	r := &RunResult{Outcome: *o}
-	if !r.NonPrivate {
-		r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
-	}
-	err = c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter)) })
 	if err == nil && len(r.Quarantined) > 0 {
 		err = cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
 			strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
@@ -107,17 +131,11 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	with := ""
-	switch {
-	case p.PairSigma == 0:
-	case p.Colluders == 0:
-		with = " against outsiders"
-	case p.Colluders == 1:
-		with = " with any 1 other member"
-	default:
-		with = fmt.Sprintf(" with any %d other members", p.Colluders)
+	bar, with := dpmech.CurveOf(spent, p.Shared(), nil, p.Delta, p.Accounting).Bars()[0], ""
+	if p.PairSigma > 0 {
+		with = " against " + bar.Who
 	}
-	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(p.Accounting.Epsilon(spent.Rho, p.Delta)), with, p.Delta)
+	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(bar.Epsilon), with, p.Delta)
 	if p.Unit == sdk.UnitRecord {
 		text += " " + p.Each()
 	}
@@ -130,20 +148,16 @@ type RunResult struct {
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// Write prints the outcome for people.
-func (r *RunResult) Write(t cli.Table, m sdk.Method) {
-	one := cli.ReleaseWord(m)
-	t.Row("node", "%q", r.Name)
-	t.Row("model", "sha256 %s after %d %ss of run %q", r.Model, r.Rounds, one, r.Run)
+// Write prints what matters of the outcome for people, in ten lines of 80 columns unless something is wrong, and with verbose all
+// else that is known. m is the method as the run ended.
+func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
+	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
+	t.Row("model", "%s", r.Model)
 	if r.EndedAfter > 0 {
-		var all []string
-		for _, w := range r.Stops {
-			all = append(all, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
-		}
-		t.Row("early end", "after round %d of learning, as asked by %s", r.EndedAfter, strings.Join(all, ", "))
+		t.Wrap("early end", "after round %d of learning, as members asked", r.EndedAfter)
 	}
 	if r.Recovered > 0 {
-		t.Row("took over", "after release %d, in the place of a lost device", r.Recovered)
+		t.Wrap("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
 	for _, s := range r.Suspects {
 		t.Row("suspect", "%s", s)
@@ -151,23 +165,35 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method) {
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}
-	t.Row("cost", "%s sent, %.1f s", cli.BytesText(r.BytesSent), r.Seconds)
+	if l := r.Local; l != nil {
+		t.Wrap("accuracy", "%.1f %% of %d test samples (most frequent class: %.1f %%)", l.Accuracy, l.Samples, l.Majority)
+	} else if e := r.LocalErrors; e != nil {
+		t.Wrap("errors", "RMSE %.4g of %d test samples (always saying their mean: %.4g)", e.RMSE, e.Samples, e.MeanRMSE)
+	}
+	if !r.NonPrivate && (r.Local != nil || r.LocalErrors != nil) {
+		t.Wrap("", "(for this device only: the privacy guarantee does not cover it)")
+	}
+	r.Privacy.Brief(t)
+	if r.Certificate != "" {
+		t.Wrap("certificate", "%s", r.Certificate)
+	}
+	if !verbose {
+		return
+	}
+	for _, w := range r.Stops {
+		t.Row("early end", "%q asked for round %d", w.Member, w.Last)
+	}
 	own := ""
 	if !r.NonPrivate {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	if r.Local != nil {
-		t.Row("accuracy", "%.2f %% of %d test samples, %.2f %% by always saying the most frequent class; "+
-			"for this device only: the privacy guarantee does not cover it", r.Local.Accuracy, r.Local.Samples, r.Local.Majority)
-	}
 	if e := r.LocalErrors; e != nil {
-		t.Row("errors", "RMSE %.4g, MAE %.4g of %d test samples (always saying their mean: %.4g, %.4g); for this device only: "+
-			"the privacy guarantee does not cover it", e.RMSE, e.MAE, e.Samples, e.MeanRMSE, e.MeanMAE)
+		t.Row("errors", "MAE %.4g of %d test samples (always saying their mean: %.4g)", e.MAE, e.Samples, e.MeanMAE)
 	}
 	trendRows(t, r.Trend, r.NonPrivate)
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
-		t.Row("certificate", "%s (spade-edge privacy -verify %s checks it)", r.Certificate, r.Certificate)
+		t.Row("", "spade-edge privacy -verify %s checks the certificate", r.Certificate)
 	}
 }

@@ -147,13 +147,12 @@ func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
 	if t == nil {
 		return
 	}
-	said := "no: the mean loss of this node's queries went from %.4g to %.4g between the last two eighths of %d rounds, and rounds " +
-		"differ by %.2g"
+	said := "no: the mean loss of this node's queries went"
 	if t.Falling {
-		said = "yes: the mean loss of this node's queries fell from %.4g to %.4g between the last two eighths of %d rounds, and rounds " +
-			"differ by %.2g"
+		said = "yes: the mean loss of this node's queries fell"
 	}
-	b.Row("still falling", said, t.Before, t.Last, t.Rounds, t.Spread)
+	b.Row("still falling", "%s from %.4g to %.4g between the last two eighths of %d rounds, and rounds differ by %.2g", said, t.Before, t.Last,
+		t.Rounds, t.Spread)
 	if t.Falling && nonPrivate {
 		b.Row("", "spade-edge fleet next prepares another run from this model")
 	}

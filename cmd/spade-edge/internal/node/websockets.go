@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -27,7 +28,11 @@ var Websockets = &cli.Program{
 	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
 		link := ws.ConfigOf(d.Fleet, d.File.Name, d.Key, d.File.Listen)
 		link.Proxy, link.Logger = d.Proxy, log
-		return ws.New(link)
+		t, err := ws.New(link)
+		if listens := new(net.OpError); errors.As(err, &listens) {
+			return nil, fmt.Errorf(`"listen" in the node file: %w`, err)
+		}
+		return t, err
 	},
 	Ask: askNeighbors,
 }

@@ -23,8 +23,8 @@ import (
 // privacyOptions are the flags of the command privacy.
 type privacyOptions struct {
 	setup.Options
-	verify, fleet, ledger, newLedger, dataset string
-	neverUsed                                 bool
+	verify, fleet, ledger, newLedger, dataset, page string
+	neverUsed, force                                bool
 }
 
 // privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
@@ -33,7 +33,7 @@ var privacyModes = []struct {
 	other []string
 	run   func(o *privacyOptions) error
 }{
-	{"verify", []string{"fleet", "ledger", "json"}, (*privacyOptions).verifyCertificate},
+	{"verify", []string{"fleet", "ledger", "report", "force", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "unit", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
@@ -52,6 +52,9 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
+	c.StringVar(&o.page, "report", "", "with -verify: write what a verified certificate says for an ethics board, as one page, "+
+		"to this HTML `file`")
+	c.BoolVar(&o.force, "force", false, "with -report: overwrite what is there")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
 	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
@@ -88,7 +91,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		}
 	}
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
-		"dataset", o.dataset)
+		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)
 	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
 		"-accounting says what -epsilon means, which is not given")

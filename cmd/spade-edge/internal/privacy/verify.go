@@ -45,10 +45,17 @@ func (o *privacyOptions) verifyCertificate() error {
 	if err == nil && v.FleetChecked {
 		err = o.audit(&v, ledger)
 	}
+	if err == nil && o.page != "" {
+		err = cli.WriteAll([]cli.Written{{Path: o.page, Content: o.report(&v, text, ledger)}}, o.force)
+	}
 	if err != nil {
 		return err
 	}
-	return o.Print(v, func(t cli.Table) { fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)) })
+	return o.Print(v, func(t cli.Table) {
+		if fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)); o.page != "" {
+			fmt.Fprintf(t, "report: %s\n", o.page)
+		}
+	})
 }
 
 // CertificateIn reads a certificate, and the text of the file, without judging it. The text is there also if it is none.

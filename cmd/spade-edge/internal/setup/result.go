@@ -251,6 +251,21 @@ func (r *Result) WritePrivacy(t cli.Table) {
 	}
 }
 
+// Brief prints what a run costs against each adversary, and what that means, in a few lines.
+func (p *Privacy) Brief(t cli.Table) {
+	if p == nil {
+		t.Wrap("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
+		return
+	}
+	t.Wrap("privacy", "%s, at delta %v", cli.CurveText(p.line, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each()), p.Delta)
+	line := p.line
+	if n := len(line.Points); n > 2 {
+		line.Points = []dpmech.Point{line.Points[0], line.Points[n-1]}
+	}
+	words, _, _ := strings.Cut(line.Words(p.Unit), ". ")
+	t.Wrap("", "%s", words)
+}
+
 // write prints a cost with each adversary; nil stands for a run without privacy.
 func (p *Privacy) write(t cli.Table, releases int, note string) {
 	if p == nil {

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The kinds of files that people take for each other.
+const (
+	fleetFile, nodeFile, modelFile, taskFile = "a fleet file", "a node file", "a model file", "a task file"
+	certificate, ledger, table, folder       = "a certificate", "a ledger", "a table (CSV)", "a folder"
+)
+
+// marks are fields that files of a kind have, and others do not have together.
+var marks = map[string][]string{
+	fleetFile: {"members", "graph"}, nodeFile: {"fleet", "key", "oracle"}, certificate: {"adjacency", "releases"},
+	modelFile: {"model", "model_sha256"}, taskFile: {"columns", "model", "fitted_on"}, ledger: {"ledger", "dataset", "created"},
+}
+
+// wanted is the kind that a flag, or the file of a command, has.
+var wanted = map[string]string{
+	"-verify": certificate, "-fleet": fleetFile, "-ledger": ledger, "-task": taskFile, "-data": table, "run": nodeFile, "check": nodeFile,
+	"status": nodeFile, "stop": nodeFile, "export": nodeFile, "predict": modelFile, "evaluate": modelFile,
+}
+
+// kindOf returns what a file is, by its first bytes; empty if that is not known.
+func kindOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() { // a pipe can be read once
+		return ""
+	}
+	if info.IsDir() {
+		return folder
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	head, _ := io.ReadAll(io.LimitReader(file, 1<<20)) // what is wrong with it, the command reports
+	if bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY")) {
+		return "a secret key"
+	}
+	dec, fields := json.NewDecoder(bytes.NewReader(head)), map[any]bool{}
+	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
+		if line, _, ok := bytes.Cut(head, []byte("\n")); ok && bytes.ContainsAny(line, ",;\t") && !bytes.ContainsAny(line, "\x00{[") {
+			return table
+		}
+		return ""
+	}
+	for value := (json.RawMessage{}); err == nil && dec.More(); {
+		var name any
+		name, err = dec.Token()
+		fields[name] = true
+		if err == nil {
+			err = dec.Decode(&value)
+		}
+	}
+	for kind, all := range marks {
+		if !slices.ContainsFunc(all, func(name string) bool { return !fields[name] }) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// checkKinds reports a file on the command line that is known to be of another kind than is wanted, and names one near it that
+// would do.
+func (c *Cmdline) checkKinds() error {
+	err := mistaken(c.Name(), c.file)
+	c.Visit(func(f *flag.Flag) {
+		path := f.Value.String()
+		if f.Name == "data" {
+			scheme, rest, colon := strings.Cut(path, ":")
+			if kind := kindOf(path); err == nil && !colon && (kind == table || kind == folder) {
+				err = Usage("-data %s is %s; you want -data csv:%[1]s for a table, -data idx:%[1]s for a folder of IDX files", path, kind)
+			}
+			if path = rest; scheme != "csv" || kindOf(rest) == folder {
+				return
+			}
+		}
+		if err == nil && filepath.Ext(path) != ".jsonl" { // evidence
+			err = mistaken("-"+f.Name, path)
+		}
+	})
+	return err
+}
+
+func mistaken(what, path string) error {
+	want, kind := wanted[what], kindOf(path)
+	if kind == "" || want == "" || kind == want {
+		return nil
+	}
+	text, dir := fmt.Sprintf("%s is %s, want %s", path, kind, want), path
+	if kind != folder {
+		dir = filepath.Dir(path)
+	}
+	for _, pattern := range []string{"*.json", "*/*.json", "*/state/*.json", "state/*.json", "../*.json"} {
+		near, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails if the name of the folder is odd
+		if i := slices.IndexFunc(near, func(p string) bool { return kindOf(p) == want }); i >= 0 {
+			return Usage("%s, such as %s", text, near[i])
+		}
+	}
+	return Usage("%s", text)
+}

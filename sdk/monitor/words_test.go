@@ -1,0 +1,43 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What everybody meets is a clause with the address in it; all else stays as it is.
+func TestInWords(t *testing.T) {
+	for fault, want := range map[string]string{
+		"wss://b.example:47654/: dial tcp 192.0.2.17:47654: connect: connection refused":                            "nothing listens at b.example:47654 (connection refused): its node does not run",
+		"wss://b.example:7443/: dial tcp: lookup b.example on 127.0.0.53:53: no such host":                          "the name in b.example:7443 is not known: check it in the fleet file",
+		"wss://[2001:db8::1]:7443/: dial tcp [2001:db8::1]:7443: i/o timeout":                                       "nothing answers at [2001:db8::1]:7443 (timeout): it is off, or a firewall is in between",
+		"dial tcp 192.0.2.17:1: connectex: No connection could be made because the target machine actively refused": "nothing listens at 192.0.2.17:1 (connection refused): its node does not run",
+		"failed to get reader: failed to read frame header: EOF":                                                    "the connection broke: its node or its network went away",
+		"context deadline exceeded":           "nothing answers at its address (timeout): it is off, or a firewall is in between",
+		"its certificate is of another fleet": "its certificate is of another fleet",
+		"":                                    "",
+	} {
+		if got := InWords(fault); got != want {
+			t.Errorf("%q: %q, want %q", fault, got, want)
+		}
+	}
+	// The system's own words, whatever it is.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, err = net.DialTimeout("tcp", address, time.Minute)
+	if got := InWords(fmt.Sprintf("wss://%s/: %v", address, err)); got != "nothing listens at "+address+" (connection refused): its node does not run" {
+		t.Errorf("%v is %q", err, got)
+	}
+	if got := InWords(errors.Join(context.DeadlineExceeded).Error()); !strings.HasPrefix(got, "nothing answers") {
+		t.Errorf("%q", got)
+	}
+}
