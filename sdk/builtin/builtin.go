@@ -17,16 +17,16 @@ func init() {
 
 // Oracle is a built-in model on a data set.
 type Oracle struct {
-	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
-	// false both come from the task in the fleet file, and of Spec only Source, TestFraction, Whole and Seed are given.
+	// FitOwn ("fit": "own") fits the preprocessing on this node's own data and takes the model from this file.
+	// Otherwise both come from the task in the fleet file, and Spec only has Source, TestFraction, Whole and Seed.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // the data set, its paths resolved
 	Share  *Share         // nil: all of it is this node's
 }
 
-// Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with
-// the seed of the Spec. It is for trials, in which all nodes have the same files.
+// Share is one part of a data set that is dealt out to several nodes, as the program's simulation does, with the seed
+// of the Spec. It is for trials in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition `json:"partition"`
 	Of        int            `json:"of"`     // how many parts there are
