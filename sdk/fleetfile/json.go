@@ -48,7 +48,7 @@ func In(name string, err error) error {
 	found := each(err)
 	for i, e := range found {
 		if i == maxFaults {
-			all = append(all, fmt.Errorf("fleetfile: %sand %d faults more", name, len(found)-i))
+			all = append(all, fmt.Errorf("fleetfile: %sand %d more errors", name, len(found)-i))
 			break
 		}
 		all = append(all, fmt.Errorf("fleetfile: %s%w", name, e))
