@@ -141,15 +141,6 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-func (p *process) hasExited() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
-	}
-}
-
 // left waits until the process has ended, or was killed, and nothing is left of it. It returns false if the system
 // cannot kill it, for example while it waits for a disk.
 func (p *process) left() bool {
@@ -158,10 +149,15 @@ func (p *process) left() bool {
 	case <-p.killed:
 	}
 	select {
-	case <-p.over:
+	case <-p.over: // it has exited
 	case <-time.After(limbo):
+		select {
+		case <-p.exited:
+		default:
+			return false
+		}
 	}
-	return p.hasExited()
+	return true
 }
 
 // lost returns why a process reads or writes no more; what describes one that is alive.
