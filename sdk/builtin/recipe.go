@@ -130,11 +130,7 @@ func (f *faults) want(ok bool, format string, args ...any) {
 
 // at adds each error joined in err, with its place.
 func (f *faults) at(place string, err error) {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range all.Unwrap() {
-			f.at(place, e)
-		}
-	} else if err != nil {
-		*f = append(*f, fmt.Errorf("%s: %w", place, err))
+	for _, e := range fleetfile.Each(err) {
+		*f = append(*f, fmt.Errorf("%s: %w", place, e))
 	}
 }

@@ -82,13 +82,13 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	var errs faults
 	var err error
 	fleet.X0, err = form.X0.load(fleet.Dim, load)
-	errs = append(errs, each(err)...)
+	errs = append(errs, Each(err)...)
 	owner := map[string]string{}
 	for i, m := range form.Members {
 		fleet.Members = append(fleet.Members, m.Name)
 		member, err := m.member(fmt.Sprintf("members[%d]", i), owner)
 		f.Members = append(f.Members, member)
-		errs = append(errs, each(err)...)
+		errs = append(errs, Each(err)...)
 	}
 	for i, e := range form.Graph.Edges {
 		if len(e) != 2 {
@@ -102,7 +102,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		_ = json.Compact(&task, form.Task) // the file is well formed
 		fleet.Task = task.Bytes()
 	}
-	errs = append(errs, each(fleet.Validate())...)
+	errs = append(errs, Each(fleet.Validate())...)
 	if len(errs) == 0 {
 		errs = append(checkTask(fleet), f.checkAddresses()...)
 	}

@@ -45,7 +45,7 @@ func In(name string, err error) error {
 		name += ": "
 	}
 	var all []error
-	found := each(err)
+	found := Each(err)
 	for i, e := range found {
 		if i == maxFaults {
 			all = append(all, fmt.Errorf("fleetfile: %sand %d more errors", name, len(found)-i))
@@ -56,8 +56,8 @@ func In(name string, err error) error {
 	return errors.Join(all...)
 }
 
-// each returns the errors joined in err.
-func each(err error) (all []error) {
+// Each returns the errors joined in err, none of nil.
+func Each(err error) (all []error) {
 	if err == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func each(err error) (all []error) {
 		return []error{err}
 	}
 	for _, e := range joined.Unwrap() {
-		all = append(all, each(e)...)
+		all = append(all, Each(e)...)
 	}
 	return all
 }

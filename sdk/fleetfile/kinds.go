@@ -42,7 +42,7 @@ func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(task
 func checkTask(fleet *sdk.Fleet) (errs faults) {
 	for _, check := range taskChecks {
 		if err := check(fleet); fleet.Task != nil && err != nil {
-			errs = append(errs, each(err)...)
+			errs = append(errs, Each(err)...)
 		}
 	}
 	return errs

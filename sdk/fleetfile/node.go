@@ -93,12 +93,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	if form.Oracle != nil {
 		var err error
 		n.Oracle, err = oracles.read(form.Oracle, dir)
-		errs = append(errs, each(err)...)
+		errs = append(errs, Each(err)...)
 	}
 	if form.Transport != nil {
 		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
-		errs = append(errs, each(err)...)
+		errs = append(errs, Each(err)...)
 		errs.when(n.Listen != "", "listen is %q, want it left out: only nodes with websockets are dialed",
 			n.Listen)
 	}

@@ -47,7 +47,7 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, workers),
 		Timeout:     seconds(form.Timeout, "oracle.timeout_seconds", &errs),
 		Environment: form.Environment}, Format: form.Format, Start: seconds(form.Start, "oracle.start_seconds", &errs)}
-	for _, err := range each(scorer.StreamConfig(*s).Validate()) {
+	for _, err := range Each(scorer.StreamConfig(*s).Validate()) {
 		errs.at("oracle.stream", err)
 	}
 	return s, errors.Join(errs...)
