@@ -36,7 +36,7 @@ type hello struct {
 	Samples uint64 `json:"samples" cbor:"3,keyasint"`
 }
 
-// answer is a process's answer to a query: a loss, or why there is none.
+// answer is what a process says to a query: a loss, or why there is none.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`
@@ -82,7 +82,7 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	return a, fmt.Errorf("says %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
-// why returns why an answer has no usable loss, nil if it has.
+// why says why an answer has no loss to build on; nil if it has.
 func (a *answer) why() error {
 	if a.Error != nil {
 		return fmt.Errorf("has no loss: %q", *a.Error)
