@@ -22,7 +22,7 @@ import (
 type File struct {
 	Fleet   *sdk.Fleet
 	Members []Member // in the order of Fleet.Members
-	X0File  string   // path of Fleet.X0, relative to the file's folder; empty if the run starts at zero
+	X0File  string   // where Fleet.X0 is kept, relative to the file's folder; empty if the run starts at zero
 }
 
 // Member is one member of the fleet, with its keys and addresses.
@@ -68,7 +68,7 @@ func Read(path string) (*File, error) {
 	return parse(data, path, folder(filepath.Dir(path)))
 }
 
-// Parse is [Read] for the content of a fleet file. dir is the folder of its start vector.
+// Parse is [Read] for the content of a fleet file. dir is the folder with its start vector.
 func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
 func parse(data []byte, name string, load loader) (*File, error) {

@@ -11,9 +11,9 @@
 //	program:  {"id":1,"loss":0.125}
 //	program:  {"id":1,"error":"why there is none"}            instead, if there is none
 //
-// The 1 after hello is the version of the protocol. dim is the number of parameters, samples that of the losses, which
-// are numbered from 0. Parameters are float32 with the fewest digits that identify them, also for a reader that parses
-// float64 and rounds to float32.
+// The 1 behind hello is the version of the protocol; dim is the number of parameters, samples that of the losses, which
+// are numbered from 0. Parameters are float32 with the fewest digits that tell one from another, also for a reader that
+// parses them as float64 and rounds to float32.
 //
 // With the format [CBOR] each message is a frame: its length as four bytes, the lowest first, and then that many bytes,
 // one map of CBOR (RFC 8949) with these keys:
