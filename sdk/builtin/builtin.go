@@ -17,8 +17,8 @@ func init() {
 
 // Oracle is a built-in model on a data set.
 type Oracle struct {
-	// FitOwn ("fit": "own") fits the preprocessing on this node's own data and takes the model from this file.
-	// Otherwise both come from the task in the fleet file, and Spec only has Source, TestFraction, Whole and Seed.
+	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
+	// false both come from the task in the fleet file, and of Spec only Source, TestFraction, Whole and Seed are given.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // the data set, its paths resolved

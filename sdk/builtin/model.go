@@ -43,7 +43,7 @@ type Model struct {
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Certificate is the run's certificate, an object in one line; nil for none.
+	// Certificate says what the run has leaked, an object in one line; nil if there is none.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite; with a task, as many as Task.Dim
 }
