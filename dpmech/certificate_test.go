@@ -156,7 +156,7 @@ func TestCertificateFaults(t *testing.T) {
 		"run left out":      {func(c *Certificate) { c.Lifetime.Runs = c.Lifetime.Runs[1:] }, "seq"},
 		"own left out":      {func(c *Certificate) { c.Lifetime.Runs = c.Lifetime.Runs[:1] }, "not in the ledger"},
 		"run twice": {func(c *Certificate) { c.Lifetime.Runs = append(c.Lifetime.Runs, c.Lifetime.Runs[0]) },
-			"there twice"},
+			"given twice"},
 		"run of another": {func(c *Certificate) { c.Lifetime.Runs[0].Fleet = "x" }, "runs[0]: fleet hash"},
 		"run's rho":      {func(c *Certificate) { c.Lifetime.Runs[0].Rho /= 2 }, "runs[0]: rho is stated"},
 		"run's sigma":    {func(c *Certificate) { c.Lifetime.Runs[0].Spends[0].Sigma = 0 }, "runs[0]: releases[0]: sigma"},

@@ -256,7 +256,7 @@ var badStates = []struct{ state, want string }{
 	{`{"version":1,"limit":null,"releases":[], "spent":0}`, "unknown field"},
 	{`{"version":1,"releases":[]}`, "exactly"},
 	{`{"Version":1,"limit":null,"releases":[]}`, `unknown field "Version"`},
-	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "there twice"},
+	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "given twice"},
 	{` {"version":1,"limit":null,"releases":[]}`, "exactly"},
 	{`{"version":1,"limit":{"epsilon":-1,"delta":2,"accounting":"gdp"},"releases":[]}`, "delta is 2"},
 	{`{"version":1,"limit":{"epsilon":1,"delta":1e-5,"accounting":"moments"},"releases":[]}`, "moments"},

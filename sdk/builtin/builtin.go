@@ -25,8 +25,8 @@ type Oracle struct {
 	Share  *Share         // nil: all of it is this node's
 }
 
-// Share takes one part of a data set that is dealt out to several nodes, as the program's simulation deals it out, with
-// the seed of the Spec. It is for trials, in which all nodes have the same files.
+// Share is one part of a data set that is dealt out to several nodes, as the program's simulation does, with the seed
+// of the Spec. It is for trials in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition `json:"partition"`
 	Of        int            `json:"of"`     // how many parts there are

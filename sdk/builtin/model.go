@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// maxModel is the most bytes of a model file that is read: about 20 million parameters.
+// maxModel bounds a model file in bytes, enough for about 20 million parameters.
 const maxModel = 256 << 20
 
 // Why a model file has no task.
@@ -25,10 +25,10 @@ const (
 	Program = "program" // the losses come from a program, which knows what the numbers mean
 )
 
-// ErrNoTask is what [errors.Is] finds in the error of [Model.Predictor] if the file does not say how to prepare data.
+// ErrNoTask is wrapped by the error of [Model.Predictor] if the file does not say how to prepare data.
 var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
 
-// Model is what a model file says: a member's model at some round, and all that it takes to apply it.
+// Model is the content of a model file: a member's model at some round, and what it takes to apply it.
 type Model struct {
 	Run    string   `json:"run"`  // as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
@@ -39,7 +39,7 @@ type Model struct {
 	Averaged   bool `json:"averaged"`    // the mean of the releases so far in place of the last one
 	NonPrivate bool `json:"non_private"` // the run had no privacy
 
-	// Task says how to prepare data, and which model it is. It is nil if NoTask says why it is not there.
+	// Task has the preparation of data and the kind of model. If it is nil, NoTask says why.
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
@@ -71,7 +71,7 @@ type modelForm struct {
 	*Model
 }
 
-// ReadModel reads a model file of at most 256 MiB, and reports all wrong values at once.
+// ReadModel reads a model file of at most 256 MiB and reports all wrong values together.
 func ReadModel(path string) (*Model, error) {
 	data, err := fleetfile.ReadFile(path, maxModel, "a model file")
 	if err != nil {
@@ -118,7 +118,7 @@ func parseModel(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// Validate reports all wrong values at once. It names fields as the file does.
+// Validate reports all wrong values together. It names fields as the file does.
 func (m *Model) Validate() error {
 	var errs faults
 	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
@@ -148,7 +148,8 @@ func (m *Model) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It refuses what that would refuse.
+// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It refuses what ParseModel would
+// refuse.
 func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)
@@ -171,7 +172,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	return text, nil
 }
 
-// Predictor returns what applies the model. It fails with [ErrNoTask] if the file has no task.
+// Predictor returns a predictor with the model. It fails with [ErrNoTask] if the file has no task.
 func (m *Model) Predictor() (*task.Predictor, error) {
 	switch m.NoTask {
 	case Program:

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// judge is a model on samples that were held back.
+// judge is a model on held-back samples.
 type judge struct{ *task.Model }
 
 // Deviations judges a model that predicts a number.
@@ -25,18 +25,18 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 		Samples: m.Samples}, nil
 }
 
-// ErrOwnFit is what [errors.Is] finds in an error that says: what a node with "fit": "own" fits on its own data is not the
-// fleet's model. That depends on the data, so nothing of the node may be visible to others by then.
+// ErrOwnFit is wrapped by the error that what a node with "fit": "own" fits on its own data is not the fleet's model.
+// That depends on the data, so nothing of the node may be visible to others yet.
 var ErrOwnFit = errors.New("what this node fits on its own data is not the fleet's model")
 
-// notOwn explains that fitting on a node's own data does not give what the fleet needs.
+// notOwn explains that fitting on a node's own data does not give the fleet's model.
 func notOwn(err error) error {
 	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", and %w: %w; nothing was sent. A task in the fleet file prepares the `+
 		`data of all members in the same way, whatever they are`, ErrOwnFit, err)
 }
 
-// Open loads and prepares the data, for as long as ctx lasts. Loading a data set cannot be canceled: an abandoned one ends
-// with the process.
+// Open loads and prepares the data while ctx lasts. Loading a data set cannot be canceled: an abandoned load ends with
+// the process.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,16 +56,16 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
-// ofTrial says in a certificate that one of the other conditions does not hold.
+// ofTrial states in a certificate that one of the other conditions does not hold.
 const ofTrial = "a trial: if the preprocessing was fitted on the data that are dealt out, it was fitted on these records, and the " +
 	"guarantee does not hold for them"
 
-// OfPersons says in a certificate what the record is in a run that protects each person.
+// OfPersons states in a certificate what a record is in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set, and adds what that makes a guarantee conditional on.
+// of returns this node's part of a common data set, and given with the assumptions that it adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces checks that a run has two or more places exactly if its task names the column of persons. An empty name
-// means that the task names none.
+// checkPlaces checks that a run has two or more places exactly if its task names the column of persons; an empty name
+// is none.
 func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil

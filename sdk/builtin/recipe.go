@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// recipeForm is a recipe in a file. Its model's fields stand beside the others.
+// recipeForm is a recipe in a file, with its model's fields beside the others.
 type recipeForm struct {
 	*task.Recipe
 	task.ModelSpec
 }
 
-// Task returns the recipe by which members prepare their data, or nil if the fleet has none.
+// Task returns the recipe of the members' data, nil if the fleet has none.
 func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
 	if fleet.Task == nil {
 		return nil, nil
@@ -24,7 +24,7 @@ func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
 	return ParseTask(fleet.Task)
 }
 
-// ReadTask reads a file with a recipe, of at most 16 MiB, and reports all wrong values at once.
+// ReadTask reads a recipe file of at most 16 MiB and reports all wrong values together.
 func ReadTask(path string) (*task.Recipe, error) {
 	data, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a recipe")
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadTask(path string) (*task.Recipe, error) {
 	return r, fleetfile.In(path, err)
 }
 
-// ParseTask is [ReadTask] for the content of a file: an object as it stands in a fleet file under "task".
+// ParseTask is [ReadTask] for the content of a file, an object as under "task" in a fleet file.
 func ParseTask(data []byte) (*task.Recipe, error) {
 	r, err := parseTask(data)
 	return r, fleetfile.In("", err)
@@ -63,7 +63,7 @@ func parseTask(data []byte) (*task.Recipe, error) {
 	return r, nil
 }
 
-// someOf returns a list, nil for an empty one.
+// someOf returns a list, nil if it is empty.
 func someOf[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -71,9 +71,8 @@ func someOf[T any](list []T) []T {
 	return list
 }
 
-// MarshalTask returns the text of a recipe, from which [ParseTask] makes an equal one: it is what belongs in
-// [sdk.Fleet].Task. Each column and each component of a projection has a line of its own. It refuses a recipe that is
-// not valid.
+// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal one. Each
+// column and each component of a projection has its own line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
 	err := r.Validate()
 	if err != nil {
@@ -89,7 +88,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	return text, nil
 }
 
-// ErrZeroStart is what [errors.Is] finds in an error that says: the model is a perceptron and x0 is zero.
+// ErrZeroStart is wrapped by the error that the model is a perceptron and x0 is zero.
 var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
 
 // standsStill reports a perceptron that starts at zero.
@@ -120,23 +119,19 @@ func checkTask(fleet *sdk.Fleet) error {
 	return errors.Join(errs...)
 }
 
-// faults are what is wrong with a file.
+// faults are the errors of a file.
 type faults []error
 
-// want adds a fault unless something is the case.
+// want adds an error unless ok.
 func (f *faults) want(ok bool, format string, args ...any) {
 	if !ok {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// at adds each of the errors that are joined in err, with a place before it.
+// at adds each error joined in err, with its place.
 func (f *faults) at(place string, err error) {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range all.Unwrap() {
-			f.at(place, e)
-		}
-	} else if err != nil {
-		*f = append(*f, fmt.Errorf("%s: %w", place, err))
+	for _, e := range fleetfile.Each(err) {
+		*f = append(*f, fmt.Errorf("%s: %w", place, e))
 	}
 }

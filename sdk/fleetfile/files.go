@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// ReadFile reads a regular file of at most limit bytes; it refuses others, such as pipes. want names the expected kind of
-// file in errors.
+// ReadFile reads a regular file of at most limit bytes and refuses others, such as pipes. want names the expected kind
+// of file in errors.
 func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	data, err := regular.Read(path, limit)
 	if err != nil {
@@ -39,7 +39,7 @@ func folder(dir string) loader {
 	}
 }
 
-// create writes a new file, and makes sure that it is on disk.
+// create writes a new file, durably.
 func create(path string, data []byte, mode os.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -59,8 +59,8 @@ func create(path string, data []byte, mode os.FileMode) error {
 // maxKeyFile bounds a key file; one has 119 bytes.
 const maxKeyFile = 16 << 10
 
-// CreateKey makes a node's secret key in a new file that only its owner may read, and returns its public half. The file is
-// PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. It never replaces a file.
+// CreateKey makes a node's secret key in a new file that only its owner may read, and returns its public half. The file
+// is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. CreateKey never replaces a file.
 func CreateKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -79,7 +79,7 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 
 const pemType = "PRIVATE KEY"
 
-// ReadKey reads a secret key in the form that [CreateKey] writes, as [ReadSecret] reads a file.
+// ReadKey reads a secret key in the form of [CreateKey], with the checks of [ReadSecret].
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	text, err := ReadSecret(path, "a key file")
 	if err != nil {
@@ -98,8 +98,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// ReadSecret reads a file with a secret, of at most 16 KiB, and trims white space. On systems with file modes it refuses
-// one that anybody but its owner may read or write. Errors call the file kind and never contain its content.
+// ReadSecret reads a file with a secret, of at most 16 KiB, without surrounding white space. On systems with file modes
+// it refuses one that others than its owner can read or write. Errors name the kind of file and never contain its
+// content.
 func ReadSecret(path, kind string) (string, error) {
 	data, err := ReadFile(path, maxKeyFile, kind)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// File is what a fleet file says.
+// File is the content of a fleet file.
 type File struct {
 	*sdk.Fleet
 	Members []Member // in the order of Fleet.Members
@@ -28,15 +28,15 @@ type File struct {
 	dir string // with the files of the adapter
 }
 
-// Member is how one member of the fleet is known and reached.
+// Member is one member of the fleet, with its keys and addresses.
 type Member struct {
 	Name      string
 	Keys      []ed25519.PublicKey // the current one and, while it is being replaced, the next
-	Retired   []ed25519.PublicKey // keys that may not connect any more, at most 8: what they have signed counts
+	Retired   []ed25519.PublicKey // at most 8 keys that are refused in connections, but whose past signatures count
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
-// fleetForm is a fleet file. Privacy, Wire and Member are [sdk.Privacy], [sdk.Wire] and memberForm when one is read.
+// fleetForm is a fleet file. When one is read, the parameters are [sdk.Privacy], [sdk.Wire] and memberForm.
 type fleetForm[Privacy, Wire, Member any] struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`
@@ -62,8 +62,8 @@ type startForm struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports all wrong values
-// at once.
+// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports all wrong
+// values together.
 func Read(path string) (*File, error) {
 	data, err := ReadFile(path, MaxFile, "a fleet file")
 	if err != nil {
@@ -94,13 +94,13 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	var errs faults
 	var err error
 	fleet.X0, err = form.X0.load(fleet.Dim, load)
-	errs = append(errs, each(err)...)
+	errs = append(errs, Each(err)...)
 	owner := map[string]string{}
 	for i, m := range form.Members {
 		fleet.Members = append(fleet.Members, m.Name)
 		member, err := m.member(fmt.Sprintf("members[%d]", i), owner)
 		f.Members = append(f.Members, member)
-		errs = append(errs, each(err)...)
+		errs = append(errs, Each(err)...)
 	}
 	for i, e := range form.Graph.Edges {
 		if len(e) != 2 {
@@ -114,7 +114,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		_ = json.Compact(&task, form.Task) // the file is well formed
 		fleet.Task = task.Bytes()
 	}
-	errs = append(errs, each(fleet.Validate())...)
+	errs = append(errs, Each(fleet.Validate())...)
 	if len(errs) == 0 {
 		errs = append(checkTask(fleet), f.checkAddresses()...)
 	}
@@ -124,7 +124,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	return f, nil
 }
 
-// load reads the start of a model of dim parameters; nil if it is zeros.
+// load reads the start of a model of dim parameters, nil for zeros.
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
@@ -155,7 +155,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 }
 
 // Marshal returns the file's text, with one line for each member, edge and parameter, from which [Parse] makes an equal
-// File. It refuses what Parse would refuse. The start vector is not in the text; see [File.Write].
+// File. It refuses what Parse would refuse. The start vector is not in the text, see [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
@@ -204,7 +204,7 @@ func (f *File) text() ([]byte, error) {
 	return text, In("", errors.Join(errs[0], errs[1], err))
 }
 
-// Write writes the start vector, if there is one, and then the fleet file, readable for all. It replaces no file.
+// Write writes the start vector, if any, and the fleet file, readable for all. It replaces no file.
 func (f *File) Write(path string) error {
 	text, err := f.Marshal()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Peers returns the neighbors of a member, in the order of the file, as a transport wants to know them; none if there
-// is no such member. Slices are shared with f.
+// Peers returns the neighbors of a member for a transport, in the order of the file; none for an unknown member. Slices
+// are shared with f.
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
 	for _, e := range f.Fleet.Edges {
@@ -27,8 +27,8 @@ func (f *File) Peers(self string) []transport.Peer {
 	return peers
 }
 
-// SigningKeys returns the keys whose signatures on a member's releases count: those that may connect, and then the
-// retired ones; nil if there is no such member.
+// SigningKeys returns the keys whose signatures on a member's releases count: the current ones and then the retired
+// ones; nil for an unknown member.
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
@@ -38,8 +38,8 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	return nil
 }
 
-// CheckIdentity returns why the node cannot be the member of the fleet that its file names: there is no such member, key is
-// not one of the member's, or neighbors have to dial the node and it does not listen.
+// CheckIdentity returns why the node cannot be the member that its file names: the fleet has no such member, key is not
+// the member's, or neighbors must dial the node and it does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {

@@ -10,33 +10,33 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// MaxFile bounds what is read of a fleet file, a node file or a recipe, in bytes.
+// MaxFile bounds a fleet file, a node file or a recipe, in bytes.
 const MaxFile = 16 << 20
 
-// maxFaults is how many errors of a file are reported in full; the rest is counted.
+// maxFaults is how many errors of a file are reported in full. The rest is counted.
 const maxFaults = 50
 
 // version is the version of both formats.
 const version = 1
 
-// faults are what is wrong with a file.
+// faults are the errors of a file.
 type faults []error
 
-// when adds a fault if something is the case.
+// when adds an error if something is the case.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// at adds a fault with its place, if there is one.
+// at adds an error, if there is one, with its place.
 func (f *faults) at(place string, err error) {
 	if err != nil {
 		*f = append(*f, fmt.Errorf("%s: %w", place, err))
 	}
 }
 
-// In says of every error in err in which file it is: "fleetfile: name: error". name may be empty.
+// In puts the file before each error in err: "fleetfile: name: error". name may be empty.
 func In(name string, err error) error {
 	if err == nil {
 		return nil
@@ -45,10 +45,10 @@ func In(name string, err error) error {
 		name += ": "
 	}
 	var all []error
-	found := each(err)
+	found := Each(err)
 	for i, e := range found {
 		if i == maxFaults {
-			all = append(all, fmt.Errorf("fleetfile: %sand %d faults more", name, len(found)-i))
+			all = append(all, fmt.Errorf("fleetfile: %sand %d more errors", name, len(found)-i))
 			break
 		}
 		all = append(all, fmt.Errorf("fleetfile: %s%w", name, e))
@@ -56,8 +56,8 @@ func In(name string, err error) error {
 	return errors.Join(all...)
 }
 
-// each returns the errors that are joined in err.
-func each(err error) (all []error) {
+// Each returns the errors joined in err, none of nil.
+func Each(err error) (all []error) {
 	if err == nil {
 		return nil
 	}
@@ -66,13 +66,13 @@ func each(err error) (all []error) {
 		return []error{err}
 	}
 	for _, e := range joined.Unwrap() {
-		all = append(all, each(e)...)
+		all = append(all, Each(e)...)
 	}
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses another version than
-// versions, unless that is 0.
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses any version but
+// versions, unless versions is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -89,7 +89,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 	return dpmech.ReadJSON(data, form)
 }
 
-// decodeOwn is Decode for a file of this package, which people write: it has no null.
+// decodeOwn is Decode for files that people write. They must not contain null.
 func decodeOwn(data []byte, form any) error {
 	if err := Decode(data, MaxFile, version, form); err != nil {
 		return err
@@ -97,7 +97,7 @@ func decodeOwn(data []byte, form any) error {
 	return NoNull(data)
 }
 
-// NoNull refuses null anywhere in a JSON text that is well formed: package json takes it as a field left out.
+// NoNull refuses null in valid JSON text: package json takes it for a missing field.
 func NoNull(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for token, err := dec.Token(); err == nil; token, err = dec.Token() {
@@ -109,8 +109,8 @@ func NoNull(data []byte) error {
 	return nil
 }
 
-// Encode returns JSON text for people: each field of an object that is not short, and each element of an array of arrays
-// or objects, is a line.
+// Encode returns JSON text for people: a line for each field of a long object, and for each element of an array of
+// arrays or objects.
 func Encode(form any) ([]byte, error) {
 	var compact, text bytes.Buffer
 	enc := json.NewEncoder(&compact)
@@ -163,7 +163,7 @@ func oneLine(to *bytes.Buffer, compact []byte) {
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }
 
-// lean returns an object without the fields that are zero.
+// lean returns an object without its zero fields.
 func lean(object any) (json.RawMessage, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// kinds are the ways to read a section of a node file, by the name of the field that stands for each.
+// kinds are the kinds of a section of a node file, by the name of the field that selects each.
 type kinds[T any] struct {
 	section string
 	parse   map[string]func(section json.RawMessage, dir string) (T, error)
@@ -23,26 +23,26 @@ var (
 	taskChecks []func(fleet *sdk.Fleet) error
 )
 
-// RegisterOracle adds a kind of oracle, from the init function of a package. A node file has the kind if its section
-// "oracle" has a field of that name. parse gets the whole section, and the folder from which paths in it start; it reports
-// all errors.
+// RegisterOracle adds a kind of oracle; call it from the init function of a package. A field of that name in the
+// section "oracle" of a node file selects the kind. parse gets the whole section and the folder for relative paths, and
+// reports all errors together.
 func RegisterOracle(kind string, parse func(section json.RawMessage, dir string) (Oracle, error)) {
 	oracles.register(kind, parse)
 }
 
-// RegisterTransport makes a kind of transport other than websockets known, likewise. What parse returns becomes
+// RegisterTransport adds a kind of transport other than websockets in the same way. The result of parse becomes
 // [Node.Transport].
 func RegisterTransport(kind string, parse func(section json.RawMessage, dir string) (any, error)) {
 	transports.register(kind, parse)
 }
 
-// RegisterTask makes a check known that every fleet with a task has to pass. Without one a task may be any object.
+// RegisterTask adds a check for every fleet with a task. Without one a task may be any object.
 func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(taskChecks, check) }
 
 func checkTask(fleet *sdk.Fleet) (errs faults) {
 	for _, check := range taskChecks {
 		if err := check(fleet); fleet.Task != nil && err != nil {
-			errs = append(errs, each(err)...)
+			errs = append(errs, Each(err)...)
 		}
 	}
 	return errs
@@ -55,10 +55,10 @@ func (k kinds[T]) register(kind string, parse func(json.RawMessage, string) (T, 
 	k.parse[kind] = parse
 }
 
-// names lists the kinds for a message.
+// names lists the kinds for an error.
 func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k.parse)), ", ") }
 
-// read reads a section by the one kind that it names.
+// read reads a section by its kind.
 func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
 	var fields map[string]json.RawMessage
 	if err := dpmech.ReadJSON(section, &fields); err != nil || fields == nil {
@@ -73,7 +73,7 @@ func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
 	return k.parse[named[0]](section, dir)
 }
 
-// ReadSection reads a section of a node file into form, as [dpmech.ReadJSON] does.
+// ReadSection reads a section of a node file into form, see [dpmech.ReadJSON].
 func ReadSection(name string, section json.RawMessage, form any) error {
 	if err := dpmech.ReadJSON(section, form); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

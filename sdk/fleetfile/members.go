@@ -18,7 +18,7 @@ type memberForm struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// ParseMember reads a member as it stands in a fleet file, and as [Member.MarshalJSON] writes it.
+// ParseMember reads a member in the form of a fleet file, as [Member.MarshalJSON] writes it.
 func ParseMember(text []byte) (Member, error) {
 	var form memberForm
 	if err := dpmech.ReadJSON(text, &form); err != nil {
@@ -27,7 +27,7 @@ func ParseMember(text []byte) (Member, error) {
 	return form.member("member", map[string]string{})
 }
 
-// MarshalJSON returns the member as it stands in a fleet file.
+// MarshalJSON returns the member in the form of a fleet file.
 func (m Member) MarshalJSON() ([]byte, error) {
 	form := memberForm{Name: m.Name, Keys: []string{}, Addresses: m.Addresses}
 	for _, k := range m.Keys {
@@ -39,7 +39,7 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	return Encode(form) // which leaves < as it is
 }
 
-// member reads the member at a place of the file. owner has the place of every key so far.
+// member reads the member at a place of the file. owner has the place of each earlier key.
 func (m memberForm) member(place string, owner map[string]string) (Member, error) {
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,
@@ -67,8 +67,8 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	return out, errors.Join(errs...)
 }
 
-// checkAddresses checks that one of any two neighbors of a valid fleet has an address. A fleet without any address meets at
-// a broker.
+// checkAddresses checks that one of any two neighbors of a valid fleet has an address. A fleet without addresses meets
+// at a broker.
 func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }
 	if !slices.ContainsFunc(f.Members, some) {

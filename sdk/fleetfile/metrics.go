@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Metrics says where a collector of metrics on another machine finds those of a node, and how it shows who it is: by a
-// token, by a certificate, or by both.
+// Metrics is where a collector on another machine finds a node's metrics, and how the collector authenticates: by a
+// token, a certificate or both.
 type Metrics struct {
 	Listen string `json:"listen"` // host:port
 
@@ -18,7 +18,7 @@ type Metrics struct {
 	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with who signs the collector's certificate; empty for none
 }
 
-// validate checks what a node file in the folder dir says, and resolves its paths.
+// validate checks the values and resolves the paths, relative to dir.
 func (m *Metrics) validate(dir string) (errs faults) {
 	for _, path := range []*string{&m.Token, &m.Certificate, &m.CertificateKey, &m.ClientCA} {
 		*path = Resolve(dir, *path)
@@ -38,7 +38,7 @@ func (m *Metrics) validate(dir string) (errs faults) {
 	return errs
 }
 
-// Open reads the files: the token, empty for none, and what TLS is to use, nil for none.
+// Open reads the files. It returns the token, empty for none, and the TLS configuration, nil for none.
 func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Token != "" {
 		if token, err = ReadSecret(m.Token, "a token for metrics"); err != nil {

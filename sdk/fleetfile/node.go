@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Node is the content of a node file. Its paths are ready to be opened: relative paths in the file start from its
-// folder, which is put before them.
+// Node is the content of a node file. Its paths are ready to be opened: relative paths in the file are joined to its
+// folder.
 type Node struct {
 	Name   string `json:"name"`   // the member that this node is
 	Fleet  string `json:"fleet"`  // path of the fleet file
@@ -28,16 +28,16 @@ type Node struct {
 	Ledger string `json:"ledger"` // path of the lifetime ledger of its data set; empty in a run that is not private
 	Oracle Oracle `json:"-"`      // of a kind of [RegisterOracle]
 	HTTP   string `json:"http"`   // host:port on loopback; empty for none
-	// Metrics is where a collector of metrics on another machine finds them; nil for nowhere.
+	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
 	Transport any      `json:"-"` // of a kind of [RegisterTransport]; nil for websockets
-	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for that of
-	// the environment. ProxyCredentials is the path of the file with user:password for it; empty if it asks for none.
+	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for
+	// that of the environment. ProxyCredentials is the path of a file with user:password for it; empty for none.
 	Proxy            string `json:"proxy"`
 	ProxyCredentials string `json:"proxy_credentials"`
 
-	// FleetText, if not nil, is the content of the fleet file; Fleet then says only in which folder its start vector is. A
-	// node file cannot have it: it is for programs that were given the text.
+	// FleetText, if not nil, is the content of the fleet file; Fleet then only gives the folder of its start vector. It
+	// is for programs that have the text, and not in node files.
 	FleetText []byte `json:"-"`
 
 	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
@@ -48,7 +48,7 @@ type Node struct {
 	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if it is not given
 }
 
-// nodeForm is a node file, with what a [Node] has in another form.
+// nodeForm is a node file, with the fields that a [Node] has in another form.
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
@@ -61,8 +61,8 @@ type nodeForm struct {
 	Patience    *string         `json:"patience"`
 }
 
-// ReadNode reads a node file of at most 16 MiB, and reports all wrong values at once. It opens none of the files that it
-// names.
+// ReadNode reads a node file of at most 16 MiB and reports all wrong values together. It opens none of the files that
+// it names.
 func ReadNode(path string) (*Node, error) {
 	data, err := ReadFile(path, MaxFile, "a node file")
 	if err != nil {
@@ -71,7 +71,7 @@ func ReadNode(path string) (*Node, error) {
 	return parseNode(data, path, filepath.Dir(path))
 }
 
-// ParseNode is [ReadNode] for the content of a node file. dir is the folder from which its paths start.
+// ParseNode is [ReadNode] for the content of a node file. dir is the folder for relative paths.
 func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, "", dir) }
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
@@ -93,12 +93,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	if form.Oracle != nil {
 		var err error
 		n.Oracle, err = oracles.read(form.Oracle, dir)
-		errs = append(errs, each(err)...)
+		errs = append(errs, Each(err)...)
 	}
 	if form.Transport != nil {
 		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
-		errs = append(errs, each(err)...)
+		errs = append(errs, Each(err)...)
 		errs.when(n.Listen != "", "listen is %q, want it left out: only nodes with websockets are dialed",
 			n.Listen)
 	}
@@ -134,13 +134,12 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	return n, nil
 }
 
-// ErrNoLedger is what [errors.Is] finds in an error of [Node.Load] that says: the fleet is private, and the node file
-// names no ledger.
+// ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file names no ledger.
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"since the fleet is private")
 
-// Load reads the fleet file and the key of the node, and checks that the three belong together. All faults are reported
-// at once.
+// Load reads the fleet file and the key of the node and checks that the three belong together. It reports all errors
+// together.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	var file *File
 	var errFleet error
@@ -167,10 +166,10 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	return file, key, nil
 }
 
-// Certificate returns where the node keeps its certificate.
+// Certificate returns the path of the node's certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns the file beside the ledger for the signed heads of the neighbors' ledgers, see [state.OpenHeads]; empty
+// Heads returns the path, beside the ledger, of the neighbors' signed ledger heads, see [state.OpenHeads]; empty
 // without a ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {
@@ -179,7 +178,7 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// Resolve returns a path in a file of the folder dir as the process can open it. No path stays none.
+// Resolve returns a path in a file of the folder dir in a form that can be opened. An empty path stays empty.
 func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {
@@ -203,7 +202,7 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds returns the duration of a field of so many seconds, 0 if it is not given.
+// seconds returns the duration of a field in seconds, 0 if it is missing.
 func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {
@@ -213,7 +212,7 @@ func seconds(s *float64, field string, errs *faults) time.Duration {
 	return time.Duration(*s * float64(time.Second))
 }
 
-// parseProxy reads a URL without credentials. The error leaves the URL out, which may contain a password.
+// parseProxy reads a URL without credentials. The error does not contain the URL, which may contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -228,8 +227,8 @@ func parseProxy(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// OpenProxy returns the URL of the node's proxy with its credentials, which must not be printed; nil without a proxy. The
-// file of credentials is read as [ReadSecret] does.
+// OpenProxy returns the URL of the node's proxy with its credentials, which must not be printed; nil without a proxy.
+// It reads the file of credentials as [ReadSecret] does.
 func (n *Node) OpenProxy() (*url.URL, error) {
 	if n.Proxy == "" {
 		return nil, nil

@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Oracle says where a node's losses come from.
+// Oracle is the source of a node's losses.
 type Oracle interface {
-	// Open loads and prepares data, or starts a program and reads its greeting. ctx bounds that start and nothing else. The
-	// caller calls Close of the source once.
+	// Open loads and prepares data, or starts a program and reads its greeting. ctx only bounds that. The caller must
+	// close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
 	String() string // for people
 }
@@ -47,13 +47,13 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, workers),
 		Timeout:     seconds(form.Timeout, "oracle.timeout_seconds", &errs),
 		Environment: form.Environment}, Format: form.Format, Start: seconds(form.Start, "oracle.start_seconds", &errs)}
-	for _, err := range each(scorer.StreamConfig(*s).Validate()) {
+	for _, err := range Each(scorer.StreamConfig(*s).Validate()) {
 		errs.at("oracle.stream", err)
 	}
 	return s, errors.Join(errs...)
 }
 
-// String names the program and how many run side by side.
+// String names the program and the number of its processes.
 func (s *Stream) String() string {
 	return fmt.Sprintf("%d running side by side: %s", s.Workers, strings.Join(s.Command, " "))
 }
@@ -77,25 +77,26 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
-	// Window is how many queries to ask at once; 0 leaves that to the SDK.
+	// Window is how many queries to ask at once; 0 leaves it to the SDK.
 	Window int
 
-	// Test judges models on samples that were held back; nil if there are none, or the losses come from a program.
+	// Test judges models on held-back samples; nil if there are none, or the losses come from a program.
 	Test Judge
-	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test says more. It
-	// comes from the data directly.
+	// Asked returns the mean loss of the queries since its last call, NaN for none; nil if Test says more. It comes
+	// from the data directly.
 	Asked func() float64
-	// Unread says what is wrong with records that could not be read, for the node's operator alone. They count as records,
+	// Unread has the errors of records that could not be read, for the node's operator alone. They count as records,
 	// and their losses are NaN.
 	Unread []error
-	// Failure returns why the newest query that failed has no loss, nil if none has; nil where nobody says so.
+	// Failure returns why the newest failed query has no loss, nil if none has failed. The function is nil if the
+	// source does not report it.
 	Failure func() error
 
-	ConditionalOn []string     // what a privacy guarantee is conditional on
-	Close         func() error // lets go of the oracle, and ends its processes; never nil
+	ConditionalOn []string     // the assumptions of a privacy guarantee
+	Close         func() error // closes the oracle and ends its processes; never nil
 }
 
-// Judge says how good a model is on samples that were held back.
+// Judge judges models on held-back samples.
 type Judge interface {
 	Len() int // how many samples
 	MeanLoss(x []float32) float64
@@ -104,7 +105,7 @@ type Judge interface {
 	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
 }
 
-// Deviations says how far predictions of a number are off, and how far always predicting the samples' mean would be.
+// Deviations are the errors of a predicted number, and those of always predicting the samples' mean.
 type Deviations struct {
 	RMSE     float64 `json:"rmse"`
 	MAE      float64 `json:"mae"`
@@ -113,20 +114,20 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open that say that node file, fleet file and data do not fit together. Its
-// other errors are about data that cannot be read, or a program that does not start.
+// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not fit together. Its other
+// errors are about unreadable data or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
-// mismatch is an ErrMismatch with a text of its own.
+// mismatch is an ErrMismatch with its own text.
 type mismatch struct{ error }
 
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
 func (m mismatch) Unwrap() error        { return m.error }
 
-// Mismatchf returns an [ErrMismatch] with a text of its own.
+// Mismatchf returns an [ErrMismatch] with its own text.
 func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// External is a source whose losses come from a program of somebody else's. Its Close does nothing.
+// External is a source whose losses come from a foreign program. Its Close does nothing.
 func External(program zoest.BatchOracle, samples int) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
 	return &Source{

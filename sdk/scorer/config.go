@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Limits on what a program may say.
+// Limits of what a program may write.
 const (
 	maxMessage = 64 << 10 // bytes of a line or a frame
 	maxStderr  = 2 << 10  // bytes kept of what a process writes to standard error
@@ -22,29 +22,29 @@ const (
 	maxWorkers = 1024
 )
 
-// Program is how a program is started.
+// Program says how to start a program.
 type Program struct {
-	// Command is the program and its arguments. A bare name is looked for in PATH; any other relative path starts from
+	// Command is the program and its arguments. A bare name is looked up in PATH; any other relative path starts from
 	// Dir.
 	Command []string
 	Dir     string // the folder in which it runs; empty means that of this process
 	Workers int    // how many processes run side by side, up to 1024; 0 means 1
 
-	// Environment names the variables of this process that the program gets beside PATH, HOME, USER, LANG, LC_ALL,
+	// Environment names the variables of this process that the program gets besides PATH, HOME, USER, LANG, LC_ALL,
 	// LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
-	// Timeout is how long to wait for an answer, counted from the previous one of the process; 0 means 30 s.
+	// Timeout is the time limit of an answer, counted from the process's previous one; 0 means 30 s.
 	Timeout time.Duration
-	// Backoff is the longest pause before a program that fails again and again is started again; 0 means 30 s.
+	// Backoff is the longest pause before a program that fails repeatedly is started again; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record: a process that fails after its hello costs no loss but that of the query
-	// that it alone held, and does not make the program count as broken. A program that fails at every query then takes a
-	// time limit for each.
+	// Apart is for runs that protect each record: a process that fails after its hello costs only the loss of a query
+	// that it alone held, and does not make the program count as broken. A program that fails at every query then takes
+	// a time limit for each.
 	Apart bool
 }
 
-// Format is how the messages of a stream are written.
+// Format is the encoding of a stream's messages.
 type Format string
 
 // The formats of a stream.
@@ -53,14 +53,14 @@ const (
 	CBOR Format = "cbor" // a length of four bytes and a map of CBOR each
 )
 
-// StreamConfig is of a program that goes on running.
+// StreamConfig configures a program that keeps running.
 type StreamConfig struct {
 	Program
 	Format Format        // empty means JSON
 	Start  time.Duration // how long a process may take until its hello; 0 means 30 s
 }
 
-// Validate reports every fault of the configuration at once.
+// Validate reports all errors of the configuration together.
 func (c StreamConfig) Validate() error {
 	errs := c.faults()
 	if c.Format != "" && codecs[c.Format] == nil {
@@ -96,7 +96,7 @@ func notNegative(name string, d time.Duration) error {
 	return nil
 }
 
-// ready fills in the defaults, and replaces the program's name by the path of its file.
+// ready fills in the defaults and replaces the program's name by its path.
 func (p Program) ready() (Program, error) {
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
@@ -115,10 +115,10 @@ func (p Program) ready() (Program, error) {
 	return p, nil
 }
 
-// markName is the variable by which a process is known to belong to an oracle, as its children are.
+// markName is the variable that marks a process, and its children, as an oracle's.
 const markName = "SPADE_EDGE_SCORER"
 
-// passed are the variables that every program gets. Others, such as credentials of a proxy, must be named.
+// passed are the variables that every program gets. Others, such as a proxy's credentials, must be named.
 var passed = []string{
 	"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USERPROFILE",
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// version is the version of the protocol that this package speaks.
+// version of the protocol.
 const version = 1
 
-// codec is one way to write the messages of a stream.
+// codec is an encoding of a stream's messages.
 type codec struct {
 	// appendQuery appends a query, as it is sent. Its parameters are finite.
 	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
-	// next takes the next message off a reader whose buffer holds maxMessage bytes. The message is valid until the next
-	// call. With io.EOF, rest is the number of bytes of a message that breaks off.
+	// next takes the next message off a reader with a buffer of maxMessage bytes. The message is valid until the
+	// next call. With io.EOF, rest is the length of an incomplete message.
 	next func(r *bufio.Reader) (message []byte, rest int, err error)
 	// unmarshal reads a hello or an answer.
 	unmarshal func(message []byte, v any) error
 	show      func(message []byte) string // for people
-	// What is expected, for people.
+	// The expected messages, for people.
 	wantHello, wantAnswer string
 }
 
@@ -53,7 +53,7 @@ type answer struct {
 	Error *string `json:"error" cbor:"3,keyasint"`
 }
 
-// loss is a number, or what a program writes where there is none.
+// loss is a number, or what a program writes in its place.
 type loss struct {
 	value float64
 	given bool
@@ -76,7 +76,7 @@ func (c *codec) readHello(message []byte) (h hello, err error) {
 	return h, nil
 }
 
-// readAnswer reads an answer, which has an id, and a loss or a reason, but not both.
+// readAnswer reads an answer. It has an id and either a loss or a reason.
 func (c *codec) readAnswer(message []byte) (answer, error) {
 	var a answer
 	err := c.unmarshal(message, &a)
@@ -115,7 +115,7 @@ func (l *loss) why() error {
 	return nil
 }
 
-// parse reads a number in decimal, or a word that some languages print where there is none.
+// parse reads a decimal number, or a word that some languages print in its place.
 func (l *loss) parse(text string) (err error) {
 	l.given = true
 	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
@@ -130,7 +130,7 @@ func (l *loss) parse(text string) (err error) {
 	return nil
 }
 
-// shown makes what a program has written fit for a message.
+// shown quotes a program's output for an error.
 func shown(b []byte) string {
 	const most = 60
 	if len(b) > most {

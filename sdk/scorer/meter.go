@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Meter is an oracle that keeps the mean of another one's losses. What it keeps comes from the data directly: it is for
-// the device alone, and no privacy guarantee covers it.
+// Meter is an oracle that keeps the mean of another one's losses. The mean comes from the data directly: it is for the
+// device alone, and no privacy guarantee covers it.
 type Meter struct {
 	zoest.BatchOracle
 
@@ -46,7 +46,7 @@ func (m *Meter) add(losses ...float64) {
 	}
 }
 
-// Mean returns the mean of the losses since it was last called, and NaN if there were none.
+// Mean returns the mean of the losses since its last call, NaN for none.
 func (m *Meter) Mean() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

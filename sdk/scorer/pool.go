@@ -20,10 +20,10 @@ const (
 	maxGroup = 256 << 10 // parameters that these have together, but for a single query
 )
 
-// errClosed fails what is asked of an oracle that is closed.
+// errClosed is the error of a closed oracle.
 var errClosed = errors.New("scorer: the oracle is closed")
 
-// Oracle is an oracle whose losses come from a program. Its methods may be called from any goroutine.
+// Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
 type Oracle struct {
 	cfg          StreamConfig // with defaults
 	name         string       // of the program, as it was given
@@ -48,7 +48,7 @@ type Oracle struct {
 	newest   error      // likewise, or why the newest query that failed has no loss
 }
 
-// newOracle makes an oracle whose workers are yet to be started.
+// newOracle makes an oracle without its workers.
 func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	o := &Oracle{name: cfg.Command[0], codec: codecs[cmp.Or(cfg.Format, JSON)], tasks: make(chan *task)}
 	if cfg.Program, err = cfg.ready(); err != nil {
@@ -85,8 +85,8 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return loss[0], nil
 }
 
-// Losses asks for several losses; see [zoest.BatchOracle]. A loss that cannot be obtained is NaN; if all of them are,
-// the error is that of the first.
+// Losses asks for several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN; if all of them are,
+// Losses fails with the error of the first.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
@@ -142,7 +142,7 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return all[0].err
 }
 
-// check says what is wrong with a question, or nil.
+// check returns what is wrong with a query, nil for nothing.
 func (o *Oracle) check(q zoest.Query) error {
 	if len(q.Point) != o.dim {
 		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), o.dim)
@@ -158,7 +158,7 @@ func (o *Oracle) check(q zoest.Query) error {
 	return nil
 }
 
-// add encodes a query of a task. From then on nobody reads its point, which is the caller's.
+// add encodes a query of a task. Its point, which is the caller's, is not read afterwards.
 func (o *Oracle) add(t *task, q *query) {
 	q.id, q.start = o.ids.Add(1), len(t.messages)
 	t.messages = o.codec.appendQuery(t.messages, q.id, q.Sample, q.Point)
@@ -166,7 +166,7 @@ func (o *Oracle) add(t *task, q *query) {
 	t.left = append(t.left, q)
 }
 
-// share returns how many of n queries a process should get at once, so that all have work.
+// share returns how many of n queries a process gets at once, so that all have work.
 func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
@@ -174,22 +174,21 @@ func (o *Oracle) share(n int) int {
 	return max(1, min(n, maxDepth, maxGroup/o.dim))
 }
 
-// LastFailure returns why the newest query that failed has no loss, or why the newest process that failed was ended; nil
-// if nothing has failed. It speaks of a sample and may quote the program: it is for the device alone.
+// LastFailure returns why the newest failed query has no loss, or why the newest failed process was ended; nil if
+// nothing has failed. It may name a sample and quote the program: it is for the device alone.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest
 }
 
-// Close ends the program, as [OpenStream] says, and waits for that. Calls that wait for an
-// answer fail. Closing again does nothing.
+// Close ends the program, see [OpenStream], and waits for its end. Pending calls fail. Further calls do nothing.
 func (o *Oracle) Close() error {
 	o.close()
 	return nil
 }
 
-// failed notes that a process has failed, for a reason.
+// failed records the failure of a process.
 func (o *Oracle) failed(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -197,7 +196,7 @@ func (o *Oracle) failed(err error) {
 	o.last, o.newest, o.retry = err, err, time.Now().Add(o.pause(o.failures))
 }
 
-// answered notes that the program works, even if what it has answered is why there is no loss, err.
+// answered records that the program works, even if its answer is err, why there is no loss.
 func (o *Oracle) answered(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -206,11 +205,11 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is how many failures in a row make a program count as broken: more than one query that kills it can cause.
+// patience is how many failures in a row make a program count as broken, more than one fatal query can cause.
 const patience = 8
 
-// broken returns the error of a query while the program has failed too often to be waited for, until the time has come
-// to try it again; nil otherwise.
+// broken returns the error of a query while the program counts as broken and it is not time to try again; nil
+// otherwise.
 func (o *Oracle) broken() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -220,7 +219,7 @@ func (o *Oracle) broken() error {
 	return fmt.Errorf("scorer: broken, %d failures and no answer since; the last: %w", o.failures, o.last)
 }
 
-// pause returns how long to wait after so many failures in a row: not after the first, then ever longer, up to Backoff.
+// pause returns the pause after so many failures in a row: none after the first, then growing up to Backoff.
 func (o *Oracle) pause(failures int) time.Duration {
 	if failures < 2 {
 		return 0
@@ -228,7 +227,7 @@ func (o *Oracle) pause(failures int) time.Duration {
 	return min(o.cfg.Backoff, 10*time.Millisecond<<min(failures-2, 20))
 }
 
-// task is a group of queries that one process gets at once. Losses makes it, and from then on it belongs to a worker.
+// task is a group of queries for one process. Losses makes it; then it belongs to a worker.
 type task struct {
 	ctx      context.Context // of the caller; ends with the oracle as well
 	messages []byte          // the encoded queries
@@ -246,7 +245,7 @@ type query struct {
 	err        error
 }
 
-// settle takes the answer to the i-th query that is left.
+// settle stores the answer to the i-th open query.
 func (t *task) settle(i int, loss float64, err error) {
 	t.left[i].loss, t.left[i].err = loss, err
 	t.left = slices.Delete(t.left, i, i+1)
@@ -255,7 +254,7 @@ func (t *task) settle(i int, loss float64, err error) {
 	}
 }
 
-// fail fails every query that is left.
+// fail fails every open query.
 func (t *task) fail(err error) {
 	for len(t.left) > 0 {
 		t.settle(0, 0, err)

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// How long a process may take for what should take no time.
+// Time limits for what should take no time.
 const (
 	grace = time.Second            // to end when it is asked to, or after it has closed its output
 	drain = 500 * time.Millisecond // until its pipes are read to their end, after it has ended
 	limbo = 5 * time.Second        // to be gone after it was killed
 )
 
-// process is a program at work in a process group of its own, with its three pipes.
+// process is a running program in its own process group, with its three pipes.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -41,8 +41,8 @@ type process struct {
 	gone bool       // its number may belong to another by now
 }
 
-// start starts a program whose configuration is ready. A thread of its own starts it and waits for its end: on Linux a
-// process can ask to be killed when its parent is, but what counts as the parent is the thread.
+// start starts a program with a ready configuration. A dedicated thread starts it and waits for its end: on Linux a
+// process can be killed with its parent, but the parent is the thread.
 func start(p Program, mark string) (*process, error) {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
@@ -72,8 +72,8 @@ func start(p Program, mark string) (*process, error) {
 	return out, nil
 }
 
-// wait sees the process to its end. A process that it leaves behind may hold the pipes open, so they are closed from
-// this side.
+// wait waits for the end of the process. A process that it leaves behind may hold the pipes open, so they are closed
+// from this side.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {
@@ -119,7 +119,7 @@ func (p *process) kill() {
 	p.in.Close()
 }
 
-// end asks the process to end, by the end of its input, then more firmly, and then kills it.
+// end asks the process to end, by the end of its input and then by a signal, and finally kills it.
 func (p *process) end() {
 	p.in.Close()
 	if p.exits(grace) {
@@ -141,30 +141,26 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-func (p *process) hasExited() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
-	}
-}
-
-// left waits until the process has ended, or was killed, and nothing is left of it. It reports false if the system
-// cannot kill it, as when it waits for a disk that does not answer: then it is left alone.
+// left waits until the process has ended, or was killed, and nothing is left of it. It returns false if the system
+// cannot kill it, for example while it waits for a disk.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:
 	case <-p.killed:
 	}
 	select {
-	case <-p.over:
+	case <-p.over: // it has exited
 	case <-time.After(limbo):
+		select {
+		case <-p.exited:
+		default:
+			return false
+		}
 	}
-	return p.hasExited()
+	return true
 }
 
-// lost says why a process reads or writes no more; what says that of one that is alive.
+// lost returns why a process reads or writes no more; what describes one that is alive.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)
@@ -172,7 +168,7 @@ func (p *process) lost(what string) error {
 	return errors.New(what + " and goes on running")
 }
 
-// lastWords returns what the process has written to standard error last, fit for the end of an error.
+// lastWords returns the process's last output to standard error, for the end of an error.
 func (p *process) lastWords() string {
 	text, cut := p.errors.text()
 	switch {
@@ -184,7 +180,7 @@ func (p *process) lastWords() string {
 	return fmt.Sprintf("; standard error: %q", text)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its input.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// ownGroup makes a process the first of a group, which ends when this process does, however that ends.
+// ownGroup starts a new process group that ends with this process.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// signalGroup sends a signal to a process group. Its members may be gone: then there is nothing to do.
+// signalGroup sends a signal to a process group whose members may be gone.
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
 
-// sweep kills every process in whose environment a variable begins with mark. A process that removes the variable, or
-// belongs to another user, is not found.
+// sweep kills every process with a variable in its environment that begins with mark. It does not find a process that
+// removed the variable or belongs to another user.
 func sweep(mark string) {
 	marked := func(environ string) bool {
 		env, err := os.ReadFile(environ) // empty of a process that has ended
 		return err == nil && (bytes.HasPrefix(env, []byte(mark)) || bytes.Contains(env, []byte("\x00"+mark)))
 	}
-	// What is found may start others before it is killed, and is to be seen for a moment after.
+	// A process may start others before it is killed, and remains visible for a moment after.
 	for range 10 {
 		found := false
 		all, _ := os.ReadDir("/proc")

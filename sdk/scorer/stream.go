@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// OpenStream starts the program's processes and waits for their hellos; ctx bounds that and nothing else. After an error
-// nothing is left running. Close of the oracle closes the processes' standard input, after a second sends them SIGTERM,
-// and after another kills them.
+// OpenStream starts the program's processes and waits for their hellos; ctx only bounds that. After an error nothing is
+// left running. Close of the oracle closes the processes' standard input, after a second sends them SIGTERM, and after
+// another kills them.
 func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell tells OpenStream the first word of a worker. Later there is no room, and nobody listens.
+// tell reports the first result of a worker to OpenStream. Later ones are dropped.
 func (o *Oracle) tell(err error) {
 	select {
 	case o.opened <- err:
@@ -48,7 +48,7 @@ func (o *Oracle) tell(err error) {
 	}
 }
 
-// worker keeps one process running. All of it belongs to one goroutine.
+// worker keeps one process running. It belongs to one goroutine.
 type worker struct {
 	*Oracle
 	number int
@@ -58,7 +58,7 @@ type worker struct {
 	asked  int   // how many of the task's queries, the first that are left, the process has
 }
 
-// message is what a process has said.
+// message is the output of a process.
 type message struct {
 	hello  hello
 	answer answer
@@ -87,7 +87,7 @@ func (w *worker) work() {
 	}
 }
 
-// bury decides about the queries of a process that has failed.
+// bury decides about the queries of a failed process.
 func (w *worker) bury(err error) {
 	if w.task == nil {
 		return
@@ -107,7 +107,7 @@ func (w *worker) bury(err error) {
 	}
 }
 
-// rest waits before the next process. A worker that has no task fails those that come while the program is broken.
+// rest waits before the next process. Without a task of its own, a worker fails new tasks while the program is broken.
 func (w *worker) rest() {
 	over := time.After(w.pause(w.fails))
 	for {
@@ -131,7 +131,7 @@ func (w *worker) rest() {
 	}
 }
 
-// live starts a process and sees it to its end, whose reason it returns; all that the process was made of is gone then.
+// live runs a process to its end and returns the reason; everything of the process is gone then.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
 	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
@@ -182,7 +182,7 @@ func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 	_, _ = io.Copy(io.Discard, r) // a process that is about to end must not wait for a reader
 }
 
-// serve takes a hello, and then gives the process task after task until something fails.
+// serve takes a hello and then gives the process task after task until something fails.
 func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup) error {
 	late := time.NewTimer(w.cfg.Start)
 	defer late.Stop()
@@ -222,7 +222,7 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 	}
 }
 
-// greet takes a hello, which must be that of all.
+// greet checks a hello, which must be the same for all processes.
 func (w *worker) greet(h hello) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,8 +246,7 @@ func (w *worker) leave() {
 	w.serving--
 }
 
-// ask gives the process what is left of the task, or its first query if they are to be asked alone, and takes the
-// answers.
+// ask gives the process the rest of the task, or its first query if they are asked alone, and takes the answers.
 func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
 	t := w.task
 	if w.asked = len(t.left); t.alone {
@@ -289,7 +288,7 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 	return nil
 }
 
-// settle gives an answer to whoever waits for it.
+// settle delivers an answer.
 func (w *worker) settle(p *process, a *answer) error {
 	held := w.task.left[:w.asked]
 	i := slices.IndexFunc(held, func(q *query) bool { return q.id == *a.ID })
@@ -308,7 +307,7 @@ func (w *worker) settle(p *process, a *answer) error {
 	return nil
 }
 
-// stray is the error of an answer to none of the queries that a process holds.
+// stray is the error of an answer to a query that the process does not hold.
 func stray(id uint64) error {
 	return fmt.Errorf("answered query %d, which it does not hold: it was never asked, or has answered", id)
 }

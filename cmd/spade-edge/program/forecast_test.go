@@ -47,7 +47,7 @@ func TestForecastText(t *testing.T) {
 		"-nodes 2 -graph ring -dim 6 -samples 400":                  {"nodes or epsilon ", " would bring 80 %"},
 		"-nodes 8 -graph complete -dim 6 -samples 400 -colluders 1": {"right 55 and 83 times in 100, about 82 times (9 of 10 such runs: "},
 		"-nodes 5 -graph ring -dim 40 -samples 400 -epsilon 1": {"0 % of the way", "-unit record (epsilon 1 for each record",
-			"half of the 40 parameters, as of fewer columns, would bring "},
+			"half of the 40 parameters, for example with fewer columns, would bring "},
 	} {
 		code, text := said(append([]string{"plan"}, strings.Fields(flags)...)...)
 		for _, want := range append(want, "forecast  ") {

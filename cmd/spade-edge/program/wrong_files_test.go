@@ -33,7 +33,7 @@ func TestWrongNodeFile(t *testing.T) {
 	node(`version is 2, want 1`, `"version": 1`, `"version": 2`)
 	node(`version is "1", want 1`, `"version": 1`, `"version": "1"`)
 	node("line 1, column 15: invalid character", `"version": 1,`, `"version": 1`)
-	node("field version is there twice", `"version": 1`, `"version": 1, "version": 1`)
+	node("field version is given twice", `"version": 1`, `"version": 1, "version": 1`)
 	node(`unknown field "color"`, `"version": 1`, `"version": 1, "color": 3`)
 	node(`name: found number, want a string`, `"name": "a"`, `"name": 7`)
 	node(`key is missing, want a path`, `"a.key"`, `""`)

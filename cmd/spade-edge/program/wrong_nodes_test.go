@@ -85,10 +85,10 @@ func TestWrongInit(t *testing.T) {
 	write("full/something", "")
 	all := []mistake{
 		{cli.ExitUsage, "no file given, want spade-edge init DIR", []string{"-n", "3"}},
-		{cli.ExitUsage, "-n, -nodes and -members: give one", []string{"x"}},
+		{cli.ExitUsage, "-n, -nodes and -members: give exactly one", []string{"x"}},
 		{cli.ExitUsage, "not 2", []string{"x", "-n", "2", "-nodes", "a,b"}},
 		{cli.ExitUsage, "-n is 0, want 1..1000", []string{"x", "-n", "0"}},
-		{cli.ExitUsage, "something in it: nothing is ever overwritten", []string{"full", "-n", "2"}},
+		{cli.ExitUsage, "is not empty, and nothing is ever overwritten", []string{"full", "-n", "2"}},
 		{cli.ExitFailed, "no such file", []string{"none/x", "-n", "2"}},
 		{cli.ExitUsage, `name "" of node 1`, []string{"x", "-nodes", "a,,b"}},
 		{cli.ExitUsage, `name "../a" of node 0`, []string{"x", "-nodes", "../a,b"}},
@@ -126,7 +126,7 @@ func TestWrongInit(t *testing.T) {
 		{cli.ExitUsage, "after top-level value", []string{"x", "-dim", "5", "-members", write("two.txt", strings.TrimSpace(line)+other)}},
 		{cli.ExitUsage, `unknown field "secret"`, []string{"x", "-dim", "5", "-members", write("odd.txt", `{"name":"a","secret":"x"}`)}},
 		{cli.ExitUsage, "has 0 keys, want 1 or 2", []string{"x", "-dim", "5", "-members", write("keyless.txt", `{"name":"a","keys":[]}`)}},
-		{cli.ExitUsage, "nobody in", []string{"x", "-dim", "5", "-members", write("nowhere.txt", line+other)}},
+		{cli.ExitUsage, "no member in", []string{"x", "-dim", "5", "-members", write("nowhere.txt", line+other)}},
 		{cli.ExitUsage, "for flag -stream: want a program and its arguments", []string{"x", "-n", "2", "-dim", "5", "-stream", `run "a`}},
 		{cli.ExitUsage, "-nats is not of the form tls://host:port", []string{"x", "-n", "2", "-nats", "broker:4222"}},
 		{cli.ExitUsage, "-mqtt is not of the form tls://host:port", []string{"x", "-n", "2", "-mqtt", "nats://broker:1883"}},

@@ -83,8 +83,8 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// life is a run of a network over a broker, in which members are cut off and killed.
-type life struct {
+// faultRun is a run of a network over a broker, in which members are cut off and killed.
+type faultRun struct {
 	fates  []fate
 	models [][]float32
 	errs   []error
@@ -92,10 +92,10 @@ type life struct {
 	ended  int      // received from over
 }
 
-// live starts all members. The first error of one calls fail.
-func (n *Network) live(ctx context.Context, fail func(), b Broker) *life {
+// start starts all members. The first error of one calls fail.
+func (n *Network) start(ctx context.Context, fail func(), b Broker) *faultRun {
 	members := len(n.Fleet.Members)
-	l := &life{fates: make([]fate, members), models: make([][]float32, members), errs: make([]error, members),
+	l := &faultRun{fates: make([]fate, members), models: make([][]float32, members), errs: make([]error, members),
 		over: make(chan int, members)}
 	for i := range members {
 		go func() {
@@ -109,7 +109,7 @@ func (n *Network) live(ctx context.Context, fail func(), b Broker) *life {
 }
 
 // end waits until all members have ended and compares their models with those of the quiet run.
-func (l *life) end(t *testing.T, want [][]float32) {
+func (l *faultRun) end(t *testing.T, want [][]float32) {
 	t.Helper()
 	for ; l.ended < len(want); l.ended++ {
 		<-l.over
@@ -135,7 +135,7 @@ func Faults(t *testing.T, want int, network func(run string) *Network, open func
 		_, models := n.Quiet(t)
 		b := open(t)
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Minute, errors.New("the run does not end"))
-		l := n.live(ctx, cancel, b)
+		l := n.start(ctx, cancel, b)
 		for k := 0; k < 50 && kills+restarts < want && l.ended < len(models); k++ {
 			select {
 			case <-l.over:
@@ -178,7 +178,7 @@ func LongCut(t *testing.T, length time.Duration, b Broker) {
 	_, models := n.Quiet(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l := n.live(ctx, cancel, b)
+	l := n.start(ctx, cancel, b)
 	for _, i := range []int{2, 6} {
 		time.Sleep(100 * time.Millisecond)
 		l.fates[i].Set(true)

@@ -225,7 +225,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
 	if text := setup.BadMembers(r.fleet); text != "" {
-		t.Row("malicious members", "%s", text)
+		t.Row("attacks", "%s", text)
 	}
 	run, check := "spade-edge run", "; there: spade-edge check node.json"
 	first := "spade-edge check " + r.Nodes[0].File + ", then "

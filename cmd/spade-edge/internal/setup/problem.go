@@ -18,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
@@ -179,22 +180,18 @@ func AsUsage(err error) error {
 
 // WithFlags replaces the field of each [sdk.FieldError] and [task.FieldError] by its flag.
 func WithFlags(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		var faults []error
-		for _, e := range all.Unwrap() {
-			faults = append(faults, WithFlags(e))
+	all := fleetfile.Each(err)
+	for i, e := range all {
+		var f *sdk.FieldError
+		var data *task.FieldError
+		switch {
+		case errors.As(e, &data):
+			all[i] = fmt.Errorf("%s %s", flagOf(data.Field), data.Fault)
+		case errors.As(e, &f):
+			all[i] = fmt.Errorf("%s is %s, want %s", flagOf(f.Field), f.Found, f.Want)
 		}
-		return errors.Join(faults...)
 	}
-	var f *sdk.FieldError
-	var data *task.FieldError
-	switch {
-	case errors.As(err, &data):
-		return fmt.Errorf("%s %s", flagOf(data.Field), data.Fault)
-	case errors.As(err, &f):
-		return fmt.Errorf("%s is %s, want %s", flagOf(f.Field), f.Found, f.Want)
-	}
-	return err
+	return errors.Join(all...)
 }
 
 // flagOf returns the flag of a field, or the field itself if it has none.

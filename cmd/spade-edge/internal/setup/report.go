@@ -143,7 +143,7 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
 	if text := BadMembers(f); text != "" {
-		t.Row("malicious members", "%s", text)
+		t.Row("attacks", "%s", text)
 	}
 }
 
