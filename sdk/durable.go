@@ -14,7 +14,7 @@ import (
 // build names the arithmetic of a stored state. A program with another one must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// StateSize returns the length in bytes of a member's largest state; 0 if the fleet is invalid or has no such member.
+// StateSize returns the bytes of a member's largest state; 0 if unknown.
 func (f *Fleet) StateSize(member string, samples int) int {
 	p, err := f.plan()
 	i := slices.Index(f.Members, member)

@@ -18,7 +18,7 @@ import (
 // The last three are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
 
-// Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
+// Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges and all defaults.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
@@ -89,7 +89,7 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hello returns a member's first message to a peer, for package transport/ws: both names, the run and the fleet.
+// Hello returns a member's first message to a peer, for package transport/ws.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {

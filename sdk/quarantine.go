@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrQuarantine ends a node whose edges are all in quarantine: its releases would cost privacy and reach nobody.
+// ErrQuarantine ends a node whose edges are all in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
 // A node stops working with a neighbor that has sent what no honest member sends, whatever it has received: an impossible

@@ -17,7 +17,7 @@ import (
 // after a release that none of them has passed, and begins the edge to each of them anew (Start), see [admm.TakeOver]. In a
 // private run it makes no release with data, and charges the whole run at once, which covers all releases of the lost device.
 
-// ErrRecovery reports that this device cannot replace the lost one. Nothing was stored, and the node may try again.
+// ErrRecovery reports a failed takeover. Nothing was stored; it may be tried again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.

@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // that have to ask, 1 to 8: the run ends with the earliest round that so many asked for
 }
 
-// EndedAt returns the method of a run whose last round with data is last; 0 means as planned.
+// EndedAt returns the method of a run that ends early; 0 is no early end.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -26,10 +26,10 @@ func (m Method) EndedAt(last int) Method {
 	return m
 }
 
-// Wish is a member's early-stop request: that Last, counted from 1, be the last round with data.
+// Wish is a member's early-stop request.
 type Wish struct {
 	Member string `json:"member"`
-	Last   int    `json:"round"`
+	Last   int    `json:"round"` // that shall touch data, counted from 1
 }
 
 // stops are the early-stop requests that a node knows. It stores one before it acts on it or passes it on.
@@ -80,19 +80,13 @@ func (n *Node) showStops() {
 	}
 }
 
-// ErrStop is wrapped by errors of [Node.Stop] that refuse an early end.
-var ErrStop = errors.New("the run cannot be ended early")
-
 // Stop asks, in the member's name, that last, or an earlier round, be the run's last with data; 0 is the earliest that can
-// reach everybody in time. It returns the round that this member has asked for. The cool-down follows as planned. The node
-// signs and stores the request, which is final. It takes effect once [Stop.Members] have asked.
-//
-// The guarantee covers an end that follows from what is public or was released, such as [Status.ConsensusError], and none that
-// follows from private data.
+// reach everybody in time. It returns the round that this member has asked for. The request is final, and takes effect once
+// [Stop.Members] have asked. The guarantee covers no end that follows from private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
-		return 0, fmt.Errorf("sdk: %w: "+format, append([]any{ErrStop}, args...)...)
+		return 0, fmt.Errorf("sdk: the run cannot be ended early: "+format, args...)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -80,7 +80,7 @@ var all = []Setting{
 	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
 		Words: "bound what a neighbor can do: it moves a member, over the whole run, no farther from the median of its " +
 			"neighbors than so many `times` the median of their distances, such as 1.5 (0 = no bound)"},
-	{Name: "method.consensus", Flag: "consensus", Names: []string{"admm", "chebyshev"},
+	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
 		Words: "how mixing and cool-down bring members together: admm (the steps of the method) or chebyshev (in far fewer " +
 			"rounds) (default chebyshev with noise, unless robust or payload message is given)"},
 	{Name: "method.shrink", Flag: "shrink", Range: setting.Shrink,
@@ -121,7 +121,7 @@ var all = []Setting{
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
 		Words: "with colluders: the most that epsilon may be against all other members together (default no limit)"},
 
-	{Name: "wire.payload", Flag: "payload", Names: []string{"message", "release"},
+	{Name: "wire.payload", Flag: "payload", Names: payloads.Names[1:],
 		Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same " +
 			"results) (default release, or message in a run that is not private)"},
 	{Name: "wire.grid_bits", Flag: "grid-bits", Range: setting.Range{Min: 2, Max: 8, Whole: true, Zero: "no grid"},
