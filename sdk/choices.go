@@ -23,7 +23,7 @@ const (
 	UnitRecord = dpmech.Record // each record of each client
 )
 
-// Consensus says how the models of members come together in rounds without data.
+// Consensus says how members come together in rounds without data.
 type Consensus = settings.Consensus
 
 const (

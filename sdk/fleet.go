@@ -332,8 +332,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns what [Node.Model] returns after a stored release x: x, or a copy, shrunk by Method.Shrink, of a last release.
-// end and early are those of the state.
+// Model returns the model after a stored release x: x, or, of a last release, a copy that is shrunk by Method.Shrink. end and
+// early are those of the state.
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
@@ -344,8 +344,8 @@ func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	return x
 }
 
-// Machines returns the configurations of all members' machines for a simulation. samples[i] is m_i, and noise(i) is the source
-// of member i's release noise, nil in a run that is not private.
+// Machines returns the configurations of all members' machines for a simulation. samples[i] is m_i, noise(i) the source of
+// member i's noise.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 // slowLevels is the number of members of a dense graph from which on Levels leaves out outsiders, which take seconds.
 const slowLevels = 512
 
-// Levels returns lower bounds of the shared noise that is left against some numbers of colluders, with the same bits on every
-// processor; none without shared noise. It fails if the fleet is invalid.
+// Levels returns lower bounds of the shared noise that is left against some numbers of colluders, the same bits everywhere.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {

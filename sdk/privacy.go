@@ -56,7 +56,7 @@ func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// NoiseGraph returns the graph of shared noise: g, who talks to whom, unless members have Partners. seed is Method.Seed.
+// NoiseGraph returns the graph of shared noise, g unless members have Partners.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil

@@ -193,8 +193,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves checks whether a stored frame proves that a member is malicious: one of keys has signed its release, and no honest
-// member makes it ([admm.Config.Impossible]). The error says why it does not.
+// Proves returns an error unless a stored frame has a release that one of keys has signed and no honest member makes: see
+// [admm.Config.Impossible].
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {
