@@ -135,7 +135,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
 				c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, and the fleet has partners: who passes their keys on could replace those that nobody has signed")
+				"Key is nil, and the fleet has partners: a member that relays unsigned keys could replace them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}
@@ -150,7 +150,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
-			"Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
+			"Ledger is set in a fleet that is not private: its cost has no bound")
 	}
 	switch {
 	case c.Key == nil || c.Keys == nil:

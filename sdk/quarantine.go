@@ -71,7 +71,7 @@ func (r *run) sendNotice(j int) {
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
-		return errors.New("sdk: the sender speaks of a quarantine and is no neighbor")
+		return errors.New("sdk: the sender of a notice of quarantine is not a neighbor")
 	}
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {

@@ -183,7 +183,7 @@ func (r *run) takeOver() error {
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks where this node stands and is no neighbor")
+		return errors.New("sdk: the sender asks where this node stands, and is not a neighbor")
 	case !r.releases:
 		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:

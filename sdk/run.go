@@ -13,7 +13,7 @@ import (
 // further Run continues. An oracle's error ends a run that is not private; in a private run a constant replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
-		return errors.New("sdk: Run is already at work on this node")
+		return errors.New("sdk: Run is already running")
 	}
 	defer n.running.Unlock()
 	if n.failed != nil {

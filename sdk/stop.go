@@ -94,9 +94,9 @@ func (n *Node) Stop(last int) (int, error) {
 	case n.stops.Enough == 0:
 		return refuse("the fleet does not say who may ask for that")
 	case !n.claims.Signing():
-		return refuse("its members have no keys, so anybody could ask in their name")
+		return refuse("its members have no keys, so a request proves nothing")
 	case n.stops.blind:
-		return refuse("the node takes the place of a lost device, and cannot tell yet where the others are")
+		return refuse("the node takes the place of a lost device, and does not know yet where the others are")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.Known {
@@ -110,10 +110,10 @@ func (n *Node) Stop(last int) (int, error) {
 		last = earliest
 	}
 	if last < earliest {
-		return refuse("round %d is too near for all members to hear of it in time, want %d or later", last, earliest)
+		return refuse("round %d is too early: the stop cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
-		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
+		return refuse("it ends with round %d as it is, and the earliest that can reach all members in time is %d", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -170,7 +170,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
+		return nil, errors.New("sdk: the sender passes on a stop, and nobody may end this run early")
 	case s.Member >= len(f.Members):
 		return nil, fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
@@ -189,7 +189,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover has missed earlier ones
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
+		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too early: the stop cannot reach all members in time",
 			name, m.Round, s.Round)
 	}
 	return &s, nil

@@ -69,7 +69,7 @@ func NewEvidence(member string, first, second *Statement) Evidence {
 
 // String says what the evidence shows.
 func (e Evidence) String() string {
-	return fmt.Sprintf("%q has signed two different releases of round %d: it has a double, or was set back",
+	return fmt.Sprintf("%q has signed two different releases of round %d: its device has a copy, or was set back",
 		e.Member, e.Round)
 }
 
