@@ -36,7 +36,7 @@ type Config struct {
 	Store  state.Store   // a restarted node continues from it with the same bits
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
 	Heads  *state.Heads  // the signed ledger heads of neighbors over all runs; nil keeps those of this run
-	// Recover makes this device replace a lost one if Store is empty, with PayloadRelease; in a private run without its data.
+	// Recover makes this device replace a lost one if Store is empty, with PayloadRelease. In a private run it uses no data.
 	Recover bool
 
 	// Whom the node trusts. All members have Key and Keys, or none. Without keys certificates are not signed, and a
@@ -51,7 +51,7 @@ type Config struct {
 	// [Privacy].Partners it may name partners, whose keys the node then does not wait for.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way, at least 2 minutes.
-	// However slow its oracle is, a node sends heartbeats. It keeps its last neighbor, and all while it hears nobody.
+	// Every node sends heartbeats, however slow its oracle. It gives up neither its last neighbor, nor any while it hears nobody.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s

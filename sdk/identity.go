@@ -14,7 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the keys of the canonical form, by which a hello shows where two fleets differ. Their order never changes.
+// sections are the keys of the canonical form, by which a hello shows where two fleets differ. Their order never changes, and
+// the last three are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
 
 // Hash returns the SHA-256 of the fleet's canonical form: JSON, sorted.
@@ -102,6 +103,9 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 // CheckHello returns a function that refuses a peer with another fleet.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
+	for _, name := range sections[len(want.Sections):] {
+		want.Sections = append(want.Sections, wire.Section{Name: name}) // a peer may have it
+	}
 	return func(peer string, hello []byte) error {
 		got, err := wire.DecodeHello(hello)
 		if err != nil {
@@ -117,9 +121,15 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
-	for _, name := range sections {
-		sum := sha256.Sum256(form[name])
-		h.Sections = append(h.Sections, wire.Section{Name: name, Sum: [4]byte(sum[:4])})
+	last := 0
+	for i, name := range sections {
+		s := wire.Section{Name: name}
+		if form[name] != nil {
+			sum := sha256.Sum256(form[name])
+			s.Sum, last = [4]byte(sum[:4]), i+1
+		}
+		h.Sections = append(h.Sections, s)
 	}
+	h.Sections = h.Sections[:last:last]
 	return h
 }

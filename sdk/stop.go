@@ -29,7 +29,7 @@ func (m Method) EndedAt(last int) Method {
 // Wish is a member's early-stop request.
 type Wish struct {
 	Member string `json:"member"`
-	Last   int    `json:"round"` // that shall touch data, counted from 1
+	Last   int    `json:"round"` // the last with data, counted from 1
 }
 
 // stops are the early-stop requests that a node knows. It stores one before it acts on it or passes it on.
