@@ -69,7 +69,7 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-const advice = "restore the newest state and ledger, let this device take the place of a lost one, or start the fleet anew " +
+const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet anew " +
 	"under another run id"
 
 // check returns an error if the ledger has a release that a store which ends with round lacks, by the rule of
@@ -100,7 +100,7 @@ func (a *account) reserve(round int) error {
 	if a.ledger != nil {
 		// The ledger does not charge a line again, so the line must not be that of another node with the same past.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
-			return fmt.Errorf("sdk: release %d is not made, for the ledger has it from another node of this name: %w", round,
+			return fmt.Errorf("sdk: release %d is not made: the ledger has it from another node of this name: %w", round,
 				state.ErrRollback)
 		}
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
@@ -118,7 +118,7 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent, for it could not be marked: %w", round, err)
+		return fmt.Errorf("sdk: release %d is not sent: it could not be marked: %w", round, err)
 	}
 	return nil
 }

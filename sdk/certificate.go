@@ -10,9 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate returns an upper bound on what the node's releases so far have leaked, and with Config.Ledger on what all runs
-// on its data have. With Config.Key it is signed, and countersigned by neighbors that are done. It fails if the fleet is not
-// private.
+// Certificate returns an upper bound on what the node's releases, and with Config.Ledger all runs on its data, have leaked,
+// signed if there is a Config.Key. It fails if the fleet is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")

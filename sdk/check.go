@@ -8,18 +8,17 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Check says why a node cannot be made or cannot finish: an error for each subject, or nil.
+// Check says why a node cannot be made or cannot finish.
 type Check struct {
-	Config  error // the settings, except for missing ones
-	State   error // the stored state cannot be read, or is of another run, member or program
-	Privacy error // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
-	Ledger  error // it was set back, has releases that the state lacks, or does not cover the rest of the run
-
-	Kept *state.Snapshot // the state from which the node would continue; nil if there is none
+	Config  error           // the settings, except for missing ones
+	State   error           // the stored state cannot be read, or is of another run, member or program
+	Privacy error           // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
+	Ledger  error           // it was set back, has releases that the state lacks, or does not cover the rest of the run
+	Kept    *state.Snapshot // the state from which the node would continue; nil if there is none
 }
 
-// Check applies the rules of [New]. It does not call the oracle and writes nothing, so the node may be running. Only Fleet
-// and Name are required. read returns what the Store keeps, or an fs.ErrNotExist.
+// Check applies the rules of [New], also beside a running node, as it writes nothing and does not call the oracle. It needs
+// Fleet and Name only. read returns what the Store keeps, or an fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {

@@ -4,13 +4,11 @@ import (
 	"cmp"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Estimator says how a client estimates its gradient.
-type Estimator = zoest.Kind
-
+// Ways to estimate a client's gradient.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
 	EstimatorCentered = zoest.Centered // subtracts from each loss the last one of its sample
@@ -25,44 +23,22 @@ const (
 	UnitRecord = dpmech.Record // each record of each client
 )
 
-// Consensus says how the models of members come together in rounds without data.
-type Consensus int
+// Consensus says how members come together in rounds without data.
+type Consensus = settings.Consensus
 
 const (
-	ConsensusADMM      Consensus = iota // the steps of the method, without an update
-	ConsensusChebyshev                  // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
+	ConsensusADMM      = settings.ADMM      // the steps of the method, without an update
+	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
 )
-
-var consensuses = setting.Choice{Of: "sdk: consensus", Names: []string{"admm", "chebyshev"}}
-
-// String returns the name in files: admm or chebyshev.
-func (c Consensus) String() string { return consensuses.Name(int(c)) }
-
-// MarshalText returns the name, and an error if c is unknown.
-func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c)) }
-
-// UnmarshalText reads a name.
-func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
 
 // Payload says what crosses the wire. The models have the same bits.
-type Payload int
+type Payload = settings.Payload
 
 const (
-	PayloadAuto    Payload = iota // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
-	PayloadMessage                // m_ij of eq. (message), one for each neighbor
-	PayloadRelease                // the released state itself, the same for all neighbors
+	PayloadAuto    = settings.Auto    // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
+	PayloadMessage = settings.Message // m_ij of eq. (message), one for each neighbor
+	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
 )
-
-var payloads = setting.Choice{Of: "sdk: payload", Names: []string{"", "message", "release"}}
-
-// String returns the name in files: message, release, or nothing for Auto.
-func (p Payload) String() string { return payloads.Name(int(p)) }
-
-// MarshalText returns the name, and an error if p is unknown.
-func (p Payload) MarshalText() ([]byte, error) { return payloads.Text(int(p)) }
-
-// UnmarshalText reads a name.
-func (p *Payload) UnmarshalText(name []byte) error { return payloads.Parse((*int)(p), name) }
 
 // Wire says what members send each other.
 type Wire struct {

@@ -36,8 +36,7 @@ type Config struct {
 	Store  state.Store   // a restarted node continues from it with the same bits
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
 	Heads  *state.Heads  // the signed ledger heads of neighbors over all runs; nil keeps those of this run
-	// Recover makes this device replace a lost one if Store is empty. It needs PayloadRelease. In a private run the
-	// device makes no release with data and charges the whole run.
+	// Recover makes this device replace a lost one if Store is empty, with PayloadRelease. In a private run it uses no data.
 	Recover bool
 
 	// Whom the node trusts. All members have Key and Keys, or none. Without keys certificates are not signed, and a
@@ -52,21 +51,16 @@ type Config struct {
 	// [Privacy].Partners it may name partners, whose keys the node then does not wait for.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way, at least 2 minutes.
-	// Every node sends a heartbeat each 30 seconds, however long its oracle takes. A node keeps its last neighbor, and
-	// gives up nobody while it hears nobody.
+	// Every node sends heartbeats, however slow its oracle. It gives up neither its last neighbor, nor any while it hears nobody.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s
 
 	// How queries are asked, and what is kept of them.
 
-	Window int // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	// SeededTable keeps 8 bytes for each sample in place of 4*Dim, and computes one more direction for each query. The
-	// bits are the same. Not with EstimatorTracking.
-	SeededTable bool
-	// MemoryLimit bounds the memory of EstimatorTracking in bytes, 4*Samples*(Dim+1), if there is a Store; 0 means
-	// DefaultMemoryLimit.
-	MemoryLimit int64
+	Window      int   // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
+	SeededTable bool  // a table of 8 bytes a sample, not 4*Dim, with the same bits, in more time; not with EstimatorTracking
+	MemoryLimit int64 // of EstimatorTracking's memory in a Store, 4*Samples*(Dim+1) bytes; 0 means DefaultMemoryLimit
 
 	// What the node shows.
 
@@ -81,13 +75,13 @@ type Config struct {
 	Secret func(neighbor string) pair.Secret // replaces the secrets that neighbors agree on
 }
 
-// ErrWithout reports a [Config].Without that is not possible.
+// ErrWithout reports an invalid [Config].Without.
 var ErrWithout = errors.New("neighbors to give up")
 
 // DefaultMemoryLimit is the default of Config.MemoryLimit.
 const DefaultMemoryLimit = 64 << 20
 
-// Window returns a Config.Window for an oracle that answers at once: as many queries as fit into 64 KiB, 1 to 16.
+// Window returns a Config.Window for a fast oracle: 1 to 16 queries, in 64 KiB.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer has functions that Run calls and waits for; each may be nil.
@@ -142,7 +136,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
 				c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, and the fleet has partners: who passes their keys on could replace those that nobody has signed")
+				"Key is nil, and the fleet has partners: a member that relays unsigned keys could replace them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}
@@ -157,7 +151,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
-			"Ledger is set in a fleet that is not private: what it spends has no bound that could be written down")
+			"Ledger is set in a fleet that is not private: its cost has no bound")
 	}
 	switch {
 	case c.Key == nil || c.Keys == nil:

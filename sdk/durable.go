@@ -177,7 +177,7 @@ func (n *Node) save(s *admm.State) error {
 		return err
 	}
 	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent, for its state could not be stored: %w", s.Round, err)
+		return fmt.Errorf("sdk: release %d is not sent: its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }

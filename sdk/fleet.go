@@ -63,29 +63,25 @@ type Method struct {
 	// Momentum, in [0, 1), is the share of earlier rounds in an update before it is clipped: see [zoest.Estimator.Carry].
 	Momentum float64 `json:"momentum,omitempty"`
 
-	Estimator  Estimator          `json:"estimator"`
+	Estimator  zoest.Kind         `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // law of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Consensus Consensus `json:"consensus,omitempty"` // of mixing and cool-down
-
-	// Shrink, 0 to 16, moves each coordinate of the final model back towards X0, but not beyond, by so many standard deviations
-	// of the noise in the members' mean: see [admm.Machine.Model].
-	Shrink float64 `json:"shrink,omitempty"`
-
-	Robust float64 `json:"robust,omitempty"` // bounds a neighbor's influence if not 0, at least 1: see [admm.Config]
+	Shrink    float64   `json:"shrink,omitempty"`    // standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Robust    float64   `json:"robust,omitempty"`    // bounds a neighbor's influence if not 0, at least 1: see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of a member's first releases touch data. Only these have a cost.
+// Data returns how many of the first releases touch data, and have a cost.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
-// Learning returns the number of the last release before the cool-down, K*(1+Mixing).
+// Learning returns the last release before the cool-down, K*(1+Mixing).
 func (m Method) Learning() int { return m.releases().Learning() }
 
-// Phase describes a release: "learning", "cooling down", or with rounds of mixing the number of the round.
+// Phase describes a release, such as "learning" or "cooling down".
 func (m Method) Phase(release int) string {
 	switch data := m.Data(release); {
 	case release > m.Learning():
@@ -112,7 +108,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of so many rounds, at most Method.Rounds: infinite if the run is not private.
+// Total returns the zCDP cost of so many rounds, infinite if not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -120,7 +116,7 @@ func (f *Fleet) Total(rounds int) dpmech.Total {
 	return f.Privacy.Gaussian().Total(min(rounds, f.Method.Rounds))
 }
 
-// Rho returns the zCDP cost of all rounds against the adversary that the fleet names, infinite if not private.
+// Rho returns the zCDP cost of all rounds: see [dpmech.Total].
 func (f *Fleet) Rho() float64 { return f.Total(f.Method.Rounds).Rho }
 
 // Graph returns who talks to whom. It fails if the fleet is invalid.
@@ -231,7 +227,7 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
-// FieldError reports one wrong value, for [errors.As]. Field is its path in a fleet file.
+// FieldError reports one wrong value. Field is its path in a fleet file.
 type FieldError = setting.FieldError
 
 // records is the range of a member's number of records.
@@ -355,8 +351,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns what [Node.Model] returns after a stored release x: x, or, for the last release, a copy that is shrunk by
-// Method.Shrink. end and early are those of the state, 0 for none.
+// Model returns the model after a stored release x: x, or, of a last release, a copy that is shrunk by Method.Shrink. end and
+// early are those of the state.
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
@@ -367,8 +363,8 @@ func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	return x
 }
 
-// Machines returns the configuration of every member's machine for a simulation, in the order of Members. samples[i] is m_i,
-// and noise(i), not called in a non-private run, is the source of member i's release noise.
+// Machines returns the configurations of all members' machines for a simulation. samples[i] is m_i, noise(i) the source of
+// member i's noise.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

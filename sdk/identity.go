@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the keys of the canonical form, in an order that never changes. By these a hello shows where two fleets differ.
-// The last four are optional.
+// sections are the keys of the canonical form, by which a hello shows where two fleets differ. Their order never changes, and
+// the last four are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
-// Hash returns the SHA-256 of the fleet's canonical form: JSON with sorted keys and edges, and with defaults filled in.
+// Hash returns the SHA-256 of the fleet's canonical form: JSON, sorted.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
@@ -92,7 +92,7 @@ func ModelHash(x []float32) string {
 // MaxFrame returns an upper bound, in bytes, of every frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
-// Hello returns a member's first message to a peer, for package transport/ws: both names, the run and the fleet.
+// Hello returns a member's first message to a peer, for package transport/ws.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {

@@ -71,7 +71,7 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		err = e.Verify(e.Scope, r.claims.Keys(r.cfg.Name))
 	}
 	if err != nil {
-		r.log.Warn("a neighbor speaks of this node's ledger in another run, and shows no signature that counts", "neighbor",
+		r.log.Warn("a neighbor's claim about this node's ledger in another run has no valid signature", "neighbor",
 			by, "err", err)
 		return nil
 	}

@@ -11,9 +11,7 @@ import (
 // slowLevels is the number of members of a dense graph from which on Levels leaves out outsiders, which take seconds.
 const slowLevels = 512
 
-// Levels returns lower bounds of the shared noise that is left against several numbers of colluders, from 0, outsiders, to all
-// others, for [dpmech.CurveOf]; none without shared noise. They have the same bits on every processor. It fails if the fleet
-// is invalid.
+// Levels returns lower bounds of the shared noise that is left against some numbers of colluders, the same bits everywhere.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -69,16 +67,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	return levels, nil
 }
 
-// Curve returns what releases cost, by the number of colluders. levels are those of [Fleet.Levels].
+// Curve returns the cost of releases by the number of colluders.
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
-	return dpmech.CurveOf(spent, p.Shared(), levels, p.Delta, p.Accounting)
-}
-
-// Curve returns what all rounds of a private run cost, by the number of colluders. It fails if the fleet is invalid.
-func (f *Fleet) Curve() (dpmech.Curve, error) {
-	levels, err := f.Levels()
-	if err != nil {
-		return dpmech.Curve{}, err
-	}
-	return f.Privacy.Curve(f.Total(f.Method.Rounds), levels), nil
+	return dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, p.Accounting)
 }

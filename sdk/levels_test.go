@@ -160,6 +160,6 @@ func TestLevelsOfThousand(t *testing.T) {
 		if err != nil || len(levels) < 3 {
 			t.Fatal(levels, err)
 		}
-		t.Logf("%s: %v for %s", text, time.Since(began), p.Curve(dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared()}.Total(50), levels).Text())
+		t.Logf("%s: %v for %s", text, time.Since(began), p.Curve(dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Gaussian().Shared}.Total(50), levels).Text())
 	}
 }

@@ -21,8 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone reports two different releases of one round that this node's key has signed: another device, such as one with a
-// copy of the folder, uses the same name and key.
+// ErrClone reports two releases of one round under this node's key: another device, such as a copy of its folder, uses it.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a member at work. Its methods may be called from any goroutine.
@@ -81,12 +80,11 @@ type Status struct {
 
 // Neighbor is what a node knows of a neighbor.
 type Neighbor struct {
-	Name      string
-	Round     int            // its last release that has arrived, at most one more than this node's own; 0 for none
-	Influence admm.Influence // how far it has moved this node's model; zero without Method.Robust
-	Refused   int64          // its refused frames since the node was made
-	// Quarantine says why this node stopped working with it, and with which release of its own; zero if it has not.
-	Quarantine state.Quarantine
+	Name       string
+	Round      int              // its last release that has arrived, at most one more than this node's own; 0 for none
+	Influence  admm.Influence   // how far it has moved this node's model; zero without Method.Robust
+	Refused    int64            // its refused frames since the node was made
+	Quarantine state.Quarantine // why this node stopped working with it; zero if it has not
 }
 
 // New returns a node that starts, or continues from the state in cfg.Store.
@@ -159,7 +157,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the node's last release, or of the common start. After a run's last release see [Fleet.Model].
+// Model returns a copy of the node's model: see [Fleet.Model].
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -176,14 +174,14 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of the node's releases; nil without Config.Average.
+// Averaged returns a copy of the mean of all releases, if Config.Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.averaged)
 }
 
-// Spend returns the zCDP cost of this run's releases so far, for [dpmech.Accounting]; infinite if not private.
+// Spend returns the zCDP cost of this run's releases so far.
 func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()

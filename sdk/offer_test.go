@@ -44,12 +44,12 @@ func TestFalseOffersAreRefused(t *testing.T) {
 		{"of another run", func(f *sdk.Fleet) []byte { return offering(f, "before", "b", nothing) },
 			"offer 1: the signature is by none of the member's keys"},
 		{"another key", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", nothing) },
-			`epoch 0 of \"b\" offers another key than before`},
+			`epoch 0 of \"b\" has offered two keys`},
 		{"of another epoch",
 			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Epoch = 1 }) },
 			"the sender is epoch 0, and offers a key of epoch 1"},
 		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Round = 2 }) },
-			"offers a key from release 2 on, want 1 of epoch 0"},
+			`an offer of epoch 0 of \"b\" is from release 2 on, want 1 to 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := sharedRing()

@@ -101,7 +101,7 @@ func TestPartnersOnARing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := audit.Certificate(f, cert, memberKeys); err != nil || cert.Spends[0].Shared != f.Privacy.Shared() {
+			if _, err := audit.Certificate(f, cert, memberKeys); err != nil || cert.Spends[0].Shared != f.Privacy.Gaussian().Shared {
 				t.Errorf("node %d: %+v, %v", i, cert.Spends, err)
 			}
 			cert.Spends[0].Shared.Partners--

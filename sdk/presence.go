@@ -143,13 +143,7 @@ func (r *run) arrive(from string, frame []byte) bool {
 
 // loses gives up a silent neighbor, except the last one, in a takeover, or when the model is final.
 func (r *run) loses(name string) {
-	left := 0
-	for _, j := range r.neighbors {
-		if r.cases[j] == nil {
-			left++
-		}
-	}
-	if r.joining == nil && left > 1 && !r.machine.Status().Complete {
+	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{
 			Why: fmt.Sprintf("nothing has come from it for longer than the patience of this node, %v", r.cfg.Patience)})
 	}

@@ -29,10 +29,9 @@ type Privacy struct {
 	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of Partners,
 	// and that cancels in the mean of all members: Sigma times a power of two. EffectiveSigma is the noise that is left against
 	// everybody who sees all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit holds
-	// against these, and LimitAll, if not 0, against all other members together.
-	//
-	// While at most Absent members vanish, the others' shared noise still cancels; this takes as much noise as so many more
-	// Colluders. A member that loses more neighbors adds its own noise only, and what they shared with it stays in the mean.
+	// against these, and LimitAll, if not 0, against all other members together. While at most Absent members vanish, the
+	// others' noise still cancels; this takes as much noise as so many more Colluders. A member that loses more neighbors adds
+	// its own noise only, and what they shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
@@ -44,26 +43,20 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Shared returns the noise that members share; zero if they share none.
-func (p Privacy) Shared() dpmech.Shared {
-	return dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent,
-		Partners: p.Partners}
-}
-
-// Conductance is [graph.Graph.Conductance] of a graph of shared noise without Colluders and Absent members: the variance that
-// is left if a member's own noise has variance 1, and the noise of an edge ratio^2, ratio in (0, 4096].
+// Conductance is [graph.Graph.Conductance] without Colluders and Absent members: the variance that is left if a member's own
+// noise has variance 1, and the noise of an edge ratio^2, ratio in (0, 4096].
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the EffectiveSigma that Sigma and PairSigma give on a graph of shared noise, see [Privacy.NoiseGraph].
+// Effective returns the EffectiveSigma on a graph of shared noise.
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// NoiseGraph returns who shares noise with whom: g, who talks to whom, unless members have Partners. seed is Method.Seed.
+// NoiseGraph returns the graph of shared noise, g unless members have Partners.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil
@@ -82,7 +75,8 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 
 // Gaussian returns clip and noise of each release with data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
-	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Shared: p.Shared(), Unit: p.Unit}
+	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit, Shared: dpmech.Shared{Sigma: p.PairSigma,
+		Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent, Partners: p.Partners}}
 }
 
 // Limit returns what a member may spend in one run; nil is no limit.
@@ -102,7 +96,7 @@ func (f *Fleet) units(member, samples int) int {
 	return samples
 }
 
-// Each returns the unit in words: "for each client", "for each record" or "for each person".
+// Each returns the unit in words, such as "for each record".
 func (p Privacy) Each() string {
 	if p.Places > 1 {
 		return "for each person"
@@ -155,7 +149,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 	}
 	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
 		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
-			p.Shared().Adversary())
+			p.Gaussian().Shared.Adversary())
 		if c.Exact {
 			var without []string
 			for _, v := range c.Without {
@@ -166,7 +160,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 				do = "collude or vanish"
 			}
 			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q %s", most,
-				p.Shared().Adversary(), f.Members[c.Node], without, do)
+				p.Gaussian().Shared.Adversary(), f.Members[c.Node], without, do)
 		}
 		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
 			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}

@@ -162,7 +162,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		r.expose(e)
 		return nil
 	case e.First.Epoch < r.claims.Epoch:
-		return errors.New("sdk: evidence of a double of a device that this one has replaced")
+		return errors.New("sdk: evidence of equivocation of a device that this one has replaced")
 	}
 	return r.exposed(e, by)
 }
@@ -182,7 +182,7 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	if !r.convicted(e) {
 		peer.Evidence = &e
 		r.keepEvidence(e) // before the log, whose reader may look for it in the status
-		r.log.Error("evidence of a double", "neighbor", peer.Name, "round", e.Round)
+		r.log.Error("evidence of equivocation", "neighbor", peer.Name, "round", e.Round)
 		r.spread(e)
 	}
 	r.show(from, peer)
@@ -273,6 +273,6 @@ func (n *Node) rememberHeads() {
 
 func (n *Node) saveHeads() {
 	if err := n.claims.Heads.Save(); err != nil {
-		n.log.Error("what neighbors have signed of their ledgers cannot be stored", "err", err)
+		n.log.Error("the signed ledger heads of neighbors cannot be stored", "err", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrQuarantine ends a node whose edges are all in quarantine: its releases would cost privacy and reach nobody.
+// ErrQuarantine ends a node whose edges are all in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
 // A node stops working with a neighbor that has sent what no honest member sends, whatever it has received: an impossible
@@ -71,7 +71,7 @@ func (r *run) sendNotice(j int) {
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
-		return errors.New("sdk: the sender speaks of a quarantine and is no neighbor")
+		return errors.New("sdk: the sender of a notice of quarantine is not a neighbor")
 	}
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
@@ -193,8 +193,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves checks whether a stored frame proves that a member is malicious: one of keys has signed its release, and no honest
-// member makes it ([admm.Config.Impossible]). The error says why it does not.
+// Proves returns an error unless a stored frame has a release that one of keys has signed and no honest member makes: see
+// [admm.Config.Impossible].
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

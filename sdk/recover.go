@@ -17,7 +17,7 @@ import (
 // after a release that none of them has passed, and begins the edge to each of them anew (Start), see [admm.TakeOver]. In a
 // private run it makes no release with data, and charges the whole run at once, which covers all releases of the lost device.
 
-// ErrRecovery reports that this device cannot replace the lost one. Nothing was stored, and the node may try again.
+// ErrRecovery reports a failed takeover. Nothing was stored; it may be tried again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.
@@ -183,7 +183,7 @@ func (r *run) takeOver() error {
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks where this node stands and is no neighbor")
+		return errors.New("sdk: the sender asks where this node stands, and is not a neighbor")
 	case !r.releases:
 		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:

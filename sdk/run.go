@@ -9,12 +9,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Run takes the node through its rounds. It returns nil once the model is final and the neighbors need no more messages. If
-// ctx ends, a further Run continues. An oracle's error ends a run that is not private; in a private run a public constant
-// replaces the loss.
+// Run takes the node through its rounds, until the model is final and no neighbor needs more messages. After ctx has ended, a
+// further Run continues. An oracle's error ends a run that is not private; in a private run a constant replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
-		return errors.New("sdk: Run is already at work on this node")
+		return errors.New("sdk: Run is already running")
 	}
 	defer n.running.Unlock()
 	if n.failed != nil {

@@ -24,7 +24,7 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 		s, ok = n.secrets.Kept.Secret(neighbor, release)
 	}
 	if !ok {
-		n.log.Warn("no secret with a member counts for this release, which shares noise with nobody, or with others", "release",
+		n.log.Warn("no secret with a member is valid for this release: it shares noise with others only, or with nobody", "release",
 			release, "member", neighbor)
 		return key, false
 	}
@@ -62,7 +62,7 @@ func (n *Node) loadSecrets() error {
 		return n.newSecrets(1)
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
-		"ones of this device: bring them back, or let the device take the place of a lost one, in an empty folder", release)
+		"ones of this device: bring them back, or let the device replace a lost one, in an empty folder", release)
 }
 
 // newSecrets makes a key pair for the releases from one on, and stores it before a neighbor hears of it.

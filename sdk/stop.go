@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // that have to ask, 1 to 8: the run ends with the earliest round that so many asked for
 }
 
-// EndedAt returns the method of a run whose last round with data is last; 0 means as planned.
+// EndedAt returns the method of a run that ends early; 0 is no early end.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -26,10 +26,10 @@ func (m Method) EndedAt(last int) Method {
 	return m
 }
 
-// Wish is a member's early-stop request: that Last, counted from 1, be the last round with data.
+// Wish is a member's early-stop request.
 type Wish struct {
 	Member string `json:"member"`
-	Last   int    `json:"round"`
+	Last   int    `json:"round"` // the last with data, counted from 1
 }
 
 // stops are the early-stop requests that a node knows. It stores one before it acts on it or passes it on.
@@ -80,19 +80,13 @@ func (n *Node) showStops() {
 	}
 }
 
-// ErrStop is wrapped by errors of [Node.Stop] that refuse an early end.
-var ErrStop = errors.New("the run cannot be ended early")
-
 // Stop asks, in the member's name, that last, or an earlier round, be the run's last with data; 0 is the earliest that can
-// reach everybody in time. It returns the round that this member has asked for. The cool-down follows as planned. The node
-// signs and stores the request, which is final. It takes effect once [Stop.Members] have asked.
-//
-// The guarantee covers an end that follows from what is public or was released, such as [Status.ConsensusError], and none that
-// follows from private data.
+// reach everybody in time. It returns the round that this member has asked for. The request is final, and takes effect once
+// [Stop.Members] have asked. The guarantee covers no end that follows from private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
-		return 0, fmt.Errorf("sdk: %w: "+format, append([]any{ErrStop}, args...)...)
+		return 0, fmt.Errorf("sdk: the run cannot be ended early: "+format, args...)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,9 +94,9 @@ func (n *Node) Stop(last int) (int, error) {
 	case n.stops.Enough == 0:
 		return refuse("the fleet does not say who may ask for that")
 	case !n.claims.Signing():
-		return refuse("its members have no keys, so anybody could ask in their name")
+		return refuse("its members have no keys, so a request proves nothing")
 	case n.stops.blind:
-		return refuse("the node takes the place of a lost device, and cannot tell yet where the others are")
+		return refuse("the node takes the place of a lost device, and does not know yet where the others are")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.Known {
@@ -116,10 +110,10 @@ func (n *Node) Stop(last int) (int, error) {
 		last = earliest
 	}
 	if last < earliest {
-		return refuse("round %d is too near for all members to hear of it in time, want %d or later", last, earliest)
+		return refuse("round %d is too early: the stop cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
-		return refuse("it ends with round %d as it is, and the earliest that all can hear of in time is %d", m.Rounds, earliest)
+		return refuse("it ends with round %d as it is, and the earliest that can reach all members in time is %d", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -176,7 +170,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender tells of a stop, and nobody can end this run early")
+		return nil, errors.New("sdk: the sender passes on a stop, and nobody may end this run early")
 	case s.Member >= len(f.Members):
 		return nil, fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
@@ -195,7 +189,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover has missed earlier ones
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too near for all members to hear of it in time",
+		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too early: the stop cannot reach all members in time",
 			name, m.Round, s.Round)
 	}
 	return &s, nil

@@ -75,7 +75,7 @@ func (r *run) expose(e signed.Evidence) {
 		return
 	}
 	r.keepEvidence(e)
-	r.log.Error("evidence of a double", "member", e.Member, "round", e.Round)
+	r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
 	r.spread(e)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -153,7 +154,7 @@ func newWreck(t *testing.T, seed uint64, shared bool, partners ...bool) *wreck {
 	}
 	f.Method.Rounds, f.Method.Cooldown = 2+c.IntN(4), c.IntN(3)
 	if c.IntN(2) == 0 {
-		f.Method.Estimator = sdk.EstimatorCentered + sdk.Estimator(f.Method.Rounds%2)
+		f.Method.Estimator = sdk.EstimatorCentered + zoest.Kind(f.Method.Rounds%2)
 	}
 	switch c.IntN(4) {
 	case 0:

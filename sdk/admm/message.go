@@ -25,16 +25,11 @@ const (
 	Relay       Kind = 11 // offers of other members; for drivers alone
 )
 
-var kindNames = [...]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
+var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
 	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown one.
-func (k Kind) String() string {
-	if k < EdgeMessage || k > Relay {
-		return fmt.Sprintf("kind %d", uint8(k))
-	}
-	return kindNames[k]
-}
+func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
 
 // Message is what crosses an edge.
 type Message struct {

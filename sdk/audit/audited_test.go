@@ -78,7 +78,7 @@ func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *
 }
 
 func (w *audited) gaussian(round int) dpmech.Gaussian {
-	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Shared(),
+	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Gaussian().Shared,
 		Unit: w.fleet.Privacy.Unit}
 	if slices.Contains(w.blank, round) {
 		return g.Alone()

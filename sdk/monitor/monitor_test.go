@@ -309,7 +309,7 @@ func TestEvidence(t *testing.T) {
 		!strings.HasSuffix(string(text), `"evidence":[{"member":"b","round":3},{"member":"b","round":4}]}`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if want := `"b" has signed two different releases of round 3: it has a double, or was set back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
+	if want := `"b" has signed two different releases of round 3: its device has a copy, or was set back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
 		t.Errorf("evidence is %v, want %s", st.Evidence, want)
 	}
 	if st.Fault != "" {

@@ -21,14 +21,14 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	st.Privacy = NewPrivacy(f, f.Total(4), nil, &dpmech.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
 		Runs: []dpmech.RunSpend{
-			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Clip: 1, Sigma: 8, Shared: f.Privacy.Shared()}}},
+			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Clip: 1, Sigma: 8, Shared: f.Privacy.Gaussian().Shared}}},
 			{Spends: []dpmech.Spend{{First: 1, Rounds: 2, Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16}}}},
 		},
 	})
 	p, a := st.Privacy, st.Privacy.AgainstAll
 	if a == nil || !(a.Epsilon > p.Epsilon) || !(a.Planned > p.Planned) || a.Rho != 4*2/64.0 || a.Limit != 9 ||
 		!(p.Lifetime.Epsilon > p.Epsilon) || !(p.Lifetime.AgainstAll.Epsilon > a.Epsilon) || p.Lifetime.Limit != 12 ||
-		p.Lifetime.AgainstAll.Limit != 14 || p.Lifetime.Adversary != outsiders || p.Adversary != f.Privacy.Shared().Adversary() {
+		p.Lifetime.AgainstAll.Limit != 14 || p.Lifetime.Adversary != outsiders || p.Adversary != f.Privacy.Gaussian().Shared.Adversary() {
 		t.Fatalf("%+v, %+v", p, a)
 	}
 	text := string(Metrics(st))

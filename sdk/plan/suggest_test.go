@@ -250,7 +250,7 @@ func TestSuggestOpen(t *testing.T) {
 	np := sdk.Privacy{NonPrivate: true}
 	for name, c := range map[string]struct {
 		known      plan.Known
-		estimator  sdk.Estimator
+		estimator  zoest.Kind
 		directions zoest.Distribution
 		tau        int
 	}{

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Earlier is a release or a checkpoint with its scope, perhaps of an earlier run, to show to the member that signed it.
+// Earlier is a release or a checkpoint with its scope, perhaps of an earlier run, to send to the member that signed it.
 type Earlier struct {
 	Scope Scope
 	Statement
@@ -44,7 +44,7 @@ func (e *Earlier) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseEarlier reads what [Earlier.Append] wrote, and checks the text, but not the signature. The text is a copy.
+// ParseEarlier reads what [Earlier.Append] wrote. It checks and copies the text, and does not check the signature.
 func ParseEarlier(b []byte) (e Earlier, err error) {
 	const text = len(Scope{}) + Size
 	if len(b) < text {
@@ -70,7 +70,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns what a checkpoint says that the ledger's data have cost, without the run of a scope; zero for a release.
+// Spent returns the cost of the ledger's data by a checkpoint, without the run of a scope; zero for a release.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {

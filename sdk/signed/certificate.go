@@ -31,9 +31,8 @@ func (h Head) Ledger() dpmech.Head {
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
 }
 
-// SealCertificate puts a member's last release, its countersignatures and the member's signature into a certificate,
-// which must not be changed afterwards. head is nil if there is no release; held has countersignatures of head by the
-// neighbors' names.
+// SealCertificate adds a member's last release, its countersignatures and the member's signature to a certificate, which must
+// not change afterwards. head is nil if there is no release; held has countersignatures of head by the neighbors' names.
 func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Chain holds the last releases that a member has signed, the newest last: two of its device, and two of a lost one.
+// Chain holds a member's last signed releases, the newest last: two of its device, and two of a lost one.
 type Chain []Statement
 
 const maxChain = 4
@@ -24,7 +24,7 @@ func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	return nil
 }
 
-// Of returns the release of a round, or nil: of several, as a device that took over signs a round again, the newest.
+// Of returns the newest release of a round, or nil. A device that took over signs a round again.
 func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
@@ -37,7 +37,7 @@ func (c Chain) Proving(round int) *Statement {
 	return c.Last()
 }
 
-// Add puts a release in its place, or in that of one with the same round and epoch, and drops the oldest of too many.
+// Add inserts a release, or replaces that of the same round and epoch, and drops the oldest of too many.
 func (c Chain) Add(r Statement) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {
@@ -54,7 +54,7 @@ func (c Chain) Add(r Statement) Chain {
 	return c[max(0, len(c)-maxChain):]
 }
 
-// Evidence shows that a member's key has signed two different releases of one round: its device has a copy, or was set back.
+// Evidence proves that a member's key has signed two different releases of one round: its device has a copy, or was set back.
 type Evidence struct {
 	Member string    `json:"member"`
 	Round  int       `json:"round"`
@@ -62,18 +62,18 @@ type Evidence struct {
 	Second Statement `json:"second"`
 }
 
-// NewEvidence returns the evidence that two releases of a member give. It does not verify them.
+// NewEvidence returns the evidence of two releases of a member, without verifying them.
 func NewEvidence(member string, first, second *Statement) Evidence {
 	return Evidence{member, first.Round, *first, *second}
 }
 
 // String says what the evidence shows.
 func (e Evidence) String() string {
-	return fmt.Sprintf("%q has signed two different releases of round %d: it has a double, or was set back",
+	return fmt.Sprintf("%q has signed two different releases of round %d: its device has a copy, or was set back",
 		e.Member, e.Round)
 }
 
-// Check reports what keeps evidence from being about two releases, the first of the round that it names.
+// Check refuses evidence that is not about two releases, the first of the round that it names.
 func (e *Evidence) Check() error {
 	if e.First.Kind != Release || e.Second.Kind != Release || e.First.Round != e.Round {
 		return fmt.Errorf("signed: evidence: round is %d, and %v %d was signed, and %v %d", e.Round, e.First.Kind, e.First.Round,

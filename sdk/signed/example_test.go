@@ -19,11 +19,11 @@ func Example() {
 	second.Sign(key, scope)
 
 	fmt.Println(first.Verify(scope, pinned), second.Verify(scope, pinned))
-	fmt.Println("evidence of a double:", first.Contradicts(&second))
+	fmt.Println("evidence of equivocation:", first.Contradicts(&second))
 	second.Value[0]++
 	fmt.Println(second.Verify(scope, pinned))
 	// Output:
 	// <nil> <nil>
-	// evidence of a double: true
+	// evidence of equivocation: true
 	// signed: release 1: the signature is by none of the member's keys (of 1)
 }

@@ -1,6 +1,7 @@
 package signed
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -15,7 +16,7 @@ import (
 // Scope says whose statements a signature is about: a hash of the run, the fleet and the member. See [NewScope].
 type Scope [sha256.Size]byte
 
-// NewScope returns the scope of one member's statements in a run. fleet is the SHA-256 of the fleet's canonical form.
+// NewScope returns the scope of a member's statements in a run. fleet is the fleet's hash.
 func NewScope(run string, fleet [32]byte, member string) Scope {
 	b := []byte("spade-edge scope 1\n")
 	for _, part := range []string{run, string(fleet[:]), member} {
@@ -35,30 +36,21 @@ type Head struct {
 type Kind uint8
 
 const (
-	// Release is one release. Value is the [Digest] of what was released, Prev the [Statement.ID] of the release before, zero
-	// if there is no signed one. A replacement device signs, in its own epoch, the release after which it takes over.
-	Release Kind = 1 + iota
-	// Offer is a public key of X25519 (RFC 7748), in Value. Round is the first release whose noise the secret makes.
-	Offer
-	// Stop asks for an early end of the run: Round is the last round that touches data.
-	Stop
-	// Notice tells the neighbor whose [Scope] is in Value that the member goes on without it from its release Round on.
-	Notice
-	// Checkpoint says what the data have spent: Value is the SHA-256 of a [dpmech.Checkpoint] beside it. Round is 0.
-	Checkpoint
+	// Release is one release: Value is its [Digest], Prev the [Statement.ID] of the release before, zero if there is no signed
+	// one. A replacement device signs, in its own epoch, the release after which it takes over.
+	Release    Kind = 1 + iota
+	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise the secret makes
+	Stop            // requests an early end: Round is the last round that touches data
+	Notice          // tells the neighbor whose [Scope] is Value that the member drops it from its release Round on
+	Checkpoint      // of what the data have spent: Value is the SHA-256 of a [dpmech.Checkpoint] beside it; Round is 0
 )
 
-var kindNames = [...]string{Release: "release", Offer: "offer", Stop: "stop", Notice: "notice", Checkpoint: "checkpoint"}
+var kindNames = map[Kind]string{Release: "release", Offer: "offer", Stop: "stop", Notice: "notice", Checkpoint: "checkpoint"}
 
 // String returns the name of a kind, or the number of an unknown one.
-func (k Kind) String() string {
-	if k < Release || k > Checkpoint {
-		return fmt.Sprintf("kind %d", uint8(k))
-	}
-	return kindNames[k]
-}
+func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
 
-// Statement is one thing that a member says under its key. All kinds have one layout.
+// Statement is what a member says under its key. All kinds have one layout.
 type Statement struct {
 	Epoch     uint16 // how many devices of this name were lost before
 	Kind      Kind
@@ -74,12 +66,11 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// MaxStops and MaxOffers are how many stops and offers may travel together, and MaxDigests how many bytes of digests of
-// statements.
+// How much may travel together.
 const (
 	MaxStops   = 8
 	MaxOffers  = 8
-	MaxDigests = 6 << 10
+	MaxDigests = 6 << 10 // bytes of digests of statements
 )
 
 const incarnationBits = 48
@@ -94,7 +85,7 @@ func NewIncarnation() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// PackDevice returns an epoch, in the upper 16 bits, and an incarnation as one number.
+// PackDevice returns an epoch, in the upper 16 bits, and an incarnation, as one number.
 func PackDevice(epoch uint16, incarnation uint64) uint64 {
 	return uint64(epoch)<<incarnationBits | incarnation&MaxIncarnation
 }
@@ -137,7 +128,7 @@ func fromHex[T any](text []byte, parse func(b []byte) (T, error)) (v T, err erro
 	return parse(b)
 }
 
-// Parse reads a statement of one of some kinds as [Statement.Append] wrote it. It does not look at the signature.
+// Parse reads a statement of one of some kinds, without checking its signature.
 func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	if len(b) != Size {
 		return Statement{}, fmt.Errorf("signed: %v: found %d bytes, want %d", kinds, len(b), Size)
@@ -184,7 +175,7 @@ func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 	copy(r.Signature[:], ed25519.Sign(key, r.message(s)))
 }
 
-// ErrSignature is what an error wraps that says: none of a member's keys has made a signature.
+// ErrSignature is wrapped by errors of signatures that none of a member's keys has made.
 var ErrSignature = errors.New("the signature is by none of the member's keys")
 
 // Verify reports whether one of keys has signed the statement in a scope. The error wraps [ErrSignature].
@@ -205,16 +196,16 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 // ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, are two different statements of one release and epoch.
-// Signatures may differ, as a new key signs again what an old one has signed.
+// Contradicts reports whether r and o, verified in one scope, are two different statements of one release and epoch. Signatures
+// may differ, as a new key signs again what an old one has signed.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
 	return a.Kind == Release && b.Kind == Release && a.Epoch == b.Epoch && a.Round == b.Round && a.Round > 0 && a != b
 }
 
-// Countersign returns the signature by which a neighbor says that it holds the release, and so all those before it in
-// the chain. s is the scope of the member that made the release, key the neighbor's.
+// Countersign returns a neighbor's signature, with its key, that it holds the release, and so all those before it in the chain.
+// s is the scope of the member that made the release.
 func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }
@@ -229,8 +220,8 @@ func (r *Statement) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// Digest returns the digest of a release: SHA-256 over a tag and, little endian, its change on the grid as int32, or
-// its numbers as float32 if it has none. Where each neighbor gets a message of its own, x is the released model.
+// Digest returns the digest of a release: SHA-256 over a tag and, little endian, its change on the grid as int32, or, without
+// one, its numbers x as float32. Where each neighbor gets a message of its own, x is the released model.
 func Digest(x []float32, change []int32) [32]byte {
 	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {

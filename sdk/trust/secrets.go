@@ -110,7 +110,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 			old.Signature = o.Signature
 			return false, nil
 		case fixed:
-			return false, Fork{fmt.Errorf("trust: epoch %d of %q has offered two keys: it has a double, or has lost its secrets", o.Epoch,
+			return false, Fork{fmt.Errorf("trust: epoch %d of %q has offered two keys: its device has a copy, or has lost its secrets", o.Epoch,
 				member)}
 		}
 	}

@@ -153,7 +153,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 	}
 	for i, m := range tr.file.Members[1:] {
 		if j, err := state.ReadJournal(tr.path(m.Name + ".state")); err == nil && len(j.Evidence) > 0 {
-			others[i].log.await(t, "evidence of a double", "=a round=")
+			others[i].log.await(t, "evidence of equivocation", "=a round=")
 		}
 	}
 	// A copy that has been shown the evidence keeps it, and does not begin again.

@@ -222,7 +222,7 @@ func TestAttackRecoveredState(t *testing.T) {
 		in.await(t, "b", round)
 		b.kill()
 		tr.remove(t, "b.state")
-		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release", "let this device take the place of a lost one")
+		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release", "let this device replace a lost one")
 		b = start(t, "run", tr.path("b.json"), "-json", "-recover")
 		b.log.await(t, "this device takes the place of the lost one")
 	}

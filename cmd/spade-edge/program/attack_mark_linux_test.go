@@ -53,7 +53,7 @@ func TestAttackBetweenLineAndMark(t *testing.T) {
 		dying()
 		tr.remove(t, "a.state")
 		starting(t, []string{dyingNoise + "=1", readOnlyMark + "=1"}, "run", tr.path("a.json"), "-json").refused(t, cli.ExitFailed,
-			"release 1 is not sent, for it could not be marked")
+			"release 1 is not sent: it could not be marked")
 		if len(tr.released(t, 0)) != 1 {
 			t.Error("no state in front of the mark")
 		}

@@ -83,7 +83,7 @@ func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) 
 	}
 }
 
-const doubleOfB = `evidence       "b" has signed two different releases of round 3: it has a double, or was set back`
+const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device has a copy, or was set back`
 
 // Evidence against a neighbor is shown by status, of a node at work and of one that is not, by the page and the metrics; privacy
 // -verify checks it for anybody.

@@ -111,7 +111,7 @@ var claimTroubles = map[string]provocation{
 		var log strings.Builder
 		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
 	},
-	"evidence of a double ... neighbor=... round=...": func(t *testing.T, _ *bench) (int, string) {
+	"evidence of equivocation ... neighbor=... round=...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		var frames []string
 		for i := range 2 {
@@ -119,7 +119,7 @@ var claimTroubles = map[string]provocation{
 			frames = append(frames, encoded(t, 6, admm.Message{Kind: admm.Probe, Round: 1, Incarnation: uint64(i), Signed: admm.Signed{Own: own}}))
 		}
 		a := tr.hearing(t, frames...)
-		a.log.await(t, "evidence of a double", "neighbor=b", "round=1")
+		a.log.await(t, "evidence of equivocation", "neighbor=b", "round=1")
 		tr.tells(t, "a", `evidence       "b" has signed two different releases of round 1`)
 		return goesOn, a.log.String()
 	},

@@ -170,9 +170,11 @@ func (e *fleetEdit) finish() error {
 			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
 			e.r.EpsilonAll = &all
 		}
-		if e.r.curve, err = f.Curve(); err != nil {
+		levels, err := f.Levels()
+		if err != nil {
 			return cli.AsUsageError(err)
 		}
+		e.r.curve = p.Curve(f.Total(f.Method.Rounds), levels)
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)

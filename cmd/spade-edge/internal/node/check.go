@@ -271,11 +271,12 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		curve, err := f.Curve()
+		levels, err := f.Levels()
 		if err != nil {
 			c.fail("privacy", codeOf(err), err)
 			break
 		}
+		curve := pr.Curve(f.Total(f.Method.Rounds), levels)
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cli.CurveText(curve, pr.Each()))
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""

@@ -131,7 +131,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	bar, with := dpmech.CurveOf(spent, p.Shared(), nil, p.Delta, p.Accounting).Bars()[0], ""
+	bar, with := dpmech.CurveOf(spent, p.Gaussian().Shared, nil, p.Delta, p.Accounting).Bars()[0], ""
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}

@@ -126,7 +126,7 @@ func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, condit
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...),
-		line:          dpmech.CurveOf(spent, p.Shared(), levels, p.Delta, dpmech.GDP)}
+		line:          dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, dpmech.GDP)}
 	if out.line.Others > 0 {
 		out.Curve = out.line.Points
 	}

@@ -1,0 +1,42 @@
+package settings
+
+import "github.com/spade-dfl/spade-edge/zoest/setting"
+
+// Consensus says how the models of members come together in rounds without data.
+type Consensus int
+
+const (
+	ADMM      Consensus = iota // the steps of the method, without an update
+	Chebyshev                  // graph.Chebyshev: far fewer rounds
+)
+
+var consensuses = setting.Choice{Of: "sdk: consensus", Names: []string{"admm", "chebyshev"}}
+
+// String returns the name in files: admm or chebyshev.
+func (c Consensus) String() string { return consensuses.Name(int(c)) }
+
+// MarshalText returns the name, and an error if c is unknown.
+func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c)) }
+
+// UnmarshalText reads a name.
+func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
+
+// Payload says what crosses the wire. The models have the same bits.
+type Payload int
+
+const (
+	Auto    Payload = iota // Release in a private run and with Chebyshev, Message in another
+	Message                // m_ij of eq. (message), one for each neighbor
+	Release                // the released state itself, the same for all neighbors
+)
+
+var payloads = setting.Choice{Of: "sdk: payload", Names: []string{"", "message", "release"}}
+
+// String returns the name in files: message, release, or nothing for Auto.
+func (p Payload) String() string { return payloads.Name(int(p)) }
+
+// MarshalText returns the name, and an error if p is unknown.
+func (p Payload) MarshalText() ([]byte, error) { return payloads.Text(int(p)) }
+
+// UnmarshalText reads a name.
+func (p *Payload) UnmarshalText(name []byte) error { return payloads.Parse((*int)(p), name) }
