@@ -66,8 +66,8 @@ func ConfigOf(fleet Fleet, name string, key ed25519.PrivateKey, listen string) C
 		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name)}
 }
 
-// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in order while there is
-// no connection; names are looked up each time. A peer without any has to dial by itself.
+// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in order
+// while there is no connection; names are looked up each time. A peer without any has to dial by itself.
 type Peer = transport.Peer
 
 type timing struct {
