@@ -17,8 +17,8 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to
 //	lock             held while the store is open, against a second process
 //
-// Beside them are the files of Keep: journal.jsonl and secrets.json. Once room is reserved, a full disk is found early and a
-// save writes in place (except on btrfs, ZFS and the like, which copy on write).
+// Beside them are the files of Keep: journal.jsonl and secrets.json. Once their size is
+// reserved, a full disk is found early and a save writes in place (except on btrfs, ZFS and the like, which copy on write).
 type Dir struct {
 	dir    string
 	lock   io.Closer
