@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
