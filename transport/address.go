@@ -25,7 +25,7 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path, there is no mode without TLS", s)
 	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
 		return "", "", fmt.Errorf("address %q: want one scheme, and a port after a colon: wss://host:port/path", s)
-	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment+u.RawQuery != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
+	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port", s)
 	case ip.IsUnspecified():
 		return "", "", fmt.Errorf("address %q: %s is where a node listens, want the host at which others find it", s, host)

@@ -60,7 +60,7 @@ type PeerStatus struct {
 	Proxy     string    // through which this end has dialed; empty if there is none
 	Lost      int       // how many connections have ended
 	LostBy    error     // why the last of them has; nil if none
-	Err       error     // the last fault of the connection or of what it carried, kept while connected; nil if none
+	Err       error     // the last fault of the connection or of what it carried, kept while connected, or why nobody dials; nil if none
 
 	// Refused is why one end refused the other's hello or fleet, nil if they have agreed since. It lasts until the
 	// configuration of one of them changes.

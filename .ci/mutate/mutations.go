@@ -61,7 +61,7 @@ type mutation struct {
 var mutations = []mutation{
 	{"waiting: a frame does not end a silence", "sdk/presence.go", "r.silence.Hear(from, now, 3*beat)", "", waits},
 	{"waiting: the default is silent", "sdk/node.go", "slog.Default()", "slog.New(slog.DiscardHandler)", waits},
-	{"connections: anybody's key is the member's", "transport/ws/config.go", "if c.own != nil &&", "if c.own == nil &&", members},
+	{"connections: a probe does not add the scheme", "transport/ws/probe.go", "transport.AddressURL(address)", "address", members},
 	{"connections: the scheme is not added", "transport/ws/conn.go", "transport.AddressURL(address)", "address", members},
 	{"connections: nobody says that nobody dials", "transport/ws/peer.go", "s.Err = errNoAddress", "", members},
 	{"state: no room is reserved", "sdk/node.go", "Reserve(wire.MaxSnapshot(", "Reserve(0 * wire.MaxSnapshot(", waits},

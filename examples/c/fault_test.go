@@ -172,7 +172,7 @@ func TestLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := native.start(t, nil, program, library).wait(t, 0)
-	if said != "abi 1\nonstack 1\nignored 1\nforwarded 11\n" {
+	if said != "abi 2\nonstack 1\nignored 1\nforwarded 11\n" {
 		t.Errorf("it prints %q", said)
 	}
 }

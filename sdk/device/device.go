@@ -98,7 +98,7 @@ type Device struct {
 	monitor *monitor.Monitor
 	manager *notifier
 	hangUp  context.CancelFunc // ends the connections of the control socket
-	alive   atomic.Pointer[alive]
+	alive   atomic.Bool        // node and monitor are made
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -236,7 +236,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	defer leave()
 	go d.watch(inner, d.link, cancel)
 	d.monitor.Begin(d.node)
-	d.alive.Store(&alive{d.node, d.monitor})
+	d.alive.Store(true)
 	d.manager.send("READY=1")
 	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
 	defer stopping()
@@ -306,13 +306,12 @@ func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()
 	}
-	missing := transport.Ways(d.link, neighbors)
-	if d.Recover && round == 0 && len(neighbors) > 0 {
-		d.say("taking over: waiting for %s", missing)
-		return
-	}
 	m := d.Method()
-	d.say("after round %d of %d: waiting for %s", round, m.Last(), missing)
+	where := fmt.Sprintf("after round %d of %d", round, m.Last())
+	if d.Recover && round == 0 && len(neighbors) > 0 {
+		where = "taking over"
+	}
+	d.say("%s: waiting for %s", where, transport.Ways(d.link, neighbors))
 }
 
 // lines passes what a logger writes to Say, line by line.

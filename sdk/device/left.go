@@ -15,17 +15,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// alive is a node that Run has made.
-type alive struct {
-	node    *sdk.Node
-	monitor *monitor.Monitor
-}
-
 // Status returns the node's status: its own once Run has made it, [StatusOf] before. Any goroutine may call Status, Model
 // and Certificate.
 func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
-	if a := d.alive.Load(); a != nil {
-		st := a.monitor.Status()
+	if d.alive.Load() {
+		st := d.monitor.Status()
 		return &st, nil
 	}
 	return StatusOf(ctx, d.File, d.Fleet)
@@ -33,8 +27,8 @@ func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 
 // Model returns what [sdk.Node.Model] does: of the node once Run has made it, of its state folder before.
 func (d *Device) Model() ([]float32, error) {
-	if a := d.alive.Load(); a != nil {
-		return a.node.Model(), nil
+	if d.alive.Load() {
+		return d.node.Model(), nil
 	}
 	kept, err := Kept(d.File, d.Fleet)
 	if err != nil {
@@ -46,11 +40,10 @@ func (d *Device) Model() ([]float32, error) {
 // Certificate returns the certificate of all releases so far, in JSON: the node's own once Run has made it, that of an
 // earlier run before. A run without privacy has no certificate.
 func (d *Device) Certificate() ([]byte, error) {
-	a := d.alive.Load()
-	if a == nil {
+	if !d.alive.Load() {
 		return fleetfile.ReadFile(d.File.Certificate(), fleetfile.MaxFile, "a certificate")
 	}
-	cert, err := a.node.Certificate()
+	cert, err := d.node.Certificate()
 	if err != nil {
 		return nil, err
 	}

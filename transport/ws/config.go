@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -48,9 +47,6 @@ type Config struct {
 	// Logger is told of connections made, lost and refused; nil is silent.
 	Logger *slog.Logger
 
-	// own are the keys that the fleet has for this member, of ConfigOf; else nil.
-	own []ed25519.PublicKey
-
 	// timing and dial are for tests; zero means defaultTiming and a net.Dialer.
 	timing timing
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -58,22 +54,20 @@ type Config struct {
 
 // Fleet is what connections follow from: a fleet with its members' keys and addresses, such as a fleetfile.File.
 type Fleet interface {
-	Peers(member string) []Peer                    // its neighbors
-	SigningKeys(member string) []ed25519.PublicKey // its own keys
-	MaxFrame() int                                 // in bytes
-	Hello(member string) func(peer string) []byte  // its first message to each peer
+	Peers(member string) []Peer // its neighbors
+	MaxFrame() int
+	Hello(member string) func(peer string) []byte
 	CheckHello(member string) func(peer string, hello []byte) error
 }
 
-// ConfigOf returns the configuration of the member of a fleet that has the key, for [New] and [Probe]: with Name, Key, Listen,
-// Peers, Hello, CheckHello and MaxFrame. They refuse a key that is not the member's.
+// ConfigOf returns the configuration of a fleet's member, for [New] and [Probe]. Other fields may still be set.
 func ConfigOf(fleet Fleet, name string, key ed25519.PrivateKey, listen string) Config {
 	return Config{Name: name, Key: key, Listen: listen, Peers: fleet.Peers(name), MaxFrame: fleet.MaxFrame(),
-		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name), own: append([]ed25519.PublicKey{}, fleet.SigningKeys(name)...)}
+		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name)}
 }
 
-// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in order while there is
-// no connection; names are looked up each time. A peer without any has to dial by itself.
+// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in order
+// while there is no connection; names are looked up each time. A peer without any has to dial by itself.
 type Peer = transport.Peer
 
 type timing struct {
@@ -101,9 +95,6 @@ var defaultTiming = timing{
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "ws: config: "}
 	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
-	if c.own != nil && own != nil && !slices.ContainsFunc(c.own, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		faults.Add("Key is %s, which is not one of the fleet's %d keys of %q", transport.FormatKey(own), len(c.own), c.Name)
-	}
 	if c.Listen != "" {
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 			faults.Add("Listen is %q, want host:port: %w", c.Listen, err)

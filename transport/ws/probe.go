@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
@@ -89,7 +90,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(hello))
+	r, err := http.NewRequest(http.MethodPost, transport.AddressURL(address), bytes.NewReader(hello))
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestProbe(t *testing.T) {
 		<-heard
 	}
 	for _, n := range []node{a, c} {
-		if s := n.Peers()[0]; s.Connected || s.Err != nil || s.Refused != nil || !s.Since.IsZero() ||
+		if s := n.Peers()[0]; s.Connected || s.Err != errNoAddress || s.Refused != nil || !s.Since.IsZero() ||
 			n.log.count("peer=b") != 0 {
 			t.Errorf("%s remembers a probe: %+v\n%s", n.cfg.Name, s, n.log.text.String())
 		}

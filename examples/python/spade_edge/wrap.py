@@ -121,8 +121,9 @@ class _Torch(Wrapped):
 
 class _Sklearn(Wrapped):
     def __init__(self, model, data, loss, frozen, classes):
+        from sklearn.base import is_classifier
         x, y = np.asarray(data[0], "f8"), np.asarray(data[1])
-        self._classifies = getattr(model, "_estimator_type", "") == "classifier" or hasattr(model, "classes_")
+        self._classifies = is_classifier(model)
         if self._classifies:
             classes = np.unique(y if classes is None else classes)
             unknown = np.setdiff1d(y, classes)
