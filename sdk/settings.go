@@ -81,8 +81,8 @@ var settings = []Setting{
 		Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise"},
 	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
 		Words: "bound what a neighbor can do: it moves a member, over the whole run, no farther from the median of its " +
-			"neighbors than so many `times` the median of their distances, such as 1.5, or off (default 1.5 or 2 with " +
-			"8 members or more that have many neighbors and share no noise, else off)"},
+			"neighbors than so many `times` the median of their distances, such as 1.5, or off (default 1.5 or 2 where " +
+			"members have many neighbors and share no noise, else off)"},
 	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
 		Words: "how mixing and cool-down bring members together: admm (the steps of the method) or chebyshev (in far fewer " +
 			"rounds) (default chebyshev with noise, unless robust is on or payload message is given)"},

@@ -473,7 +473,7 @@ var mutations = []mutation{
 	{"models apart at the end of a run without noise", "sdk/plan/suggest.go",
 		"m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1 && k.Steps == 0)", "false)", choices},
 	{"a bound by default where honest members lose by it", "sdk/plan/suggest.go",
-		"n < 8 || k.Neighbors < 5 || ", "k.Neighbors < 1 || ", choices},
+		"k.Neighbors < 5 || ", "k.Neighbors < 1 || ", choices},
 	{"a bound by default where records leave little noise", "sdk/plan/suggest.go",
 		"case k.Neighbors >= 8 || k.Neighbors == n-1:", "default:", choices},
 	{"a bound on neighbors over messages that show nothing", "sdk/fleet.go",

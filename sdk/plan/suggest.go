@@ -45,9 +45,9 @@ type Known struct {
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
-	case n < 8 || k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
+	case k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
 		return 0
-	case !p.NonPrivate && p.Unit == sdk.UnitClient:
+	case n >= 8 && !p.NonPrivate && p.Unit == sdk.UnitClient:
 		return 1.5
 	case k.Neighbors >= 8 || k.Neighbors == n-1:
 		return 2

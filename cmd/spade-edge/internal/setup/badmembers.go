@@ -27,8 +27,8 @@ func BadMembers(f *sdk.Fleet) string {
 		return fmt.Sprintf("one member that sends what it likes can spoil the model; -robust is off: it would cost an honest run accuracy, "+
 			"as a member has only %d neighbors", least)
 	case f.Method.Robust == 0:
-		return "one member that sends what it likes can spoil the model, and -robust is off; -robust 2 bounds that, at the cost of up to a " +
-			"point of accuracy in a small fleet"
+		return "one member that sends what it likes can spoil the model, and -robust is off; -robust 2 bounds that, and costs a small " +
+			"fleet up to a point of accuracy"
 	case p.PairSigma > 0 && len(f.Members) < 10:
 		return fmt.Sprintf("one bad member of %d can spoil the model in spite of -robust: neighbors share noise, and in what it "+
 			"shares it hides; leave out -colluders, or have more members", len(f.Members))
