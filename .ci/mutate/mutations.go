@@ -277,6 +277,8 @@ var mutations = []mutation{
 		"m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
 	{"a replacement whose number nobody has signed", "sdk/trust/check.go",
 		"shown == nil && m.Epoch > 0", "shown == nil && m.Epoch > 9", claims},
+	{"an impossible release that only its victims know of", "sdk/quarantine.go",
+		"		r.confront(v.From, own)\n", "", suite{"./sdk", "Quarantine$"}},
 	{"a neighbor that stands elsewhere than it has signed", "sdk/trust/check.go",
 		"len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil)", "false", suite{"./sdk/trust", "PlacesAreSigned"}},
 	{"a start from another place than the signed one", "sdk/trust/check.go",
