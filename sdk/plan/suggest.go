@@ -63,11 +63,11 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // Cooldown: 30 with noise or tracking, else 0. Tau: 2, or 3 with tracking. Rho: 1. Gain: 0.75. Delta: 1e-5. Mu, Eta and Clip follow
 // from Dim and the queries of a step, to three digits; of a schedule for T steps tau is T^(1/3), mu falls with T^(-1/6) and
 // eta with T^(-1/2). Sigma: the least noise within EpsilonLimit, or within 8. The error wraps [dpmech.ErrBudget] if the
-// budget covers no release. Robust: 1.5 where an honest run loses next to nothing by it: with eight members or more, each with
-// five Neighbors or more, that share no noise. Consensus: Chebyshev with noise and without Robust. Shrink: 0.5 with Columns and Unit record,
-// else 0. With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on
-// the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise than if members who are
-// no neighbors share some too. sdk/DEFAULTS.md says what was tried.
+// budget covers no release. Robust: if members share no noise and each has five Neighbors or more, 1.5 with eight members or more
+// and the noise of a client, else 2 if each has eight Neighbors or all others, else 0. Consensus: Chebyshev with noise and
+// without Robust. Shrink: 0.5 with Columns and Unit record, else 0. With Graph, Tau spends about 4096 queries a round, Mixing
+// and Cooldown follow from how fast disagreement shrinks on the graph, and Clip from signal against noise. Partners: 0, unless
+// that takes a tenth more noise than if members who are no neighbors share some too. sdk/DEFAULTS.md says what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
