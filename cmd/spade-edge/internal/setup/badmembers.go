@@ -29,7 +29,7 @@ func BadMembers(f *sdk.Fleet) string {
 	case f.Method.Robust == 0:
 		return "one member that sends what it likes can spoil the model, and -robust is off; -robust 2 bounds that, and costs a small " +
 			"fleet up to a point of accuracy"
-	case p.PairSigma > 0 && len(f.Members) < 10:
+	case p.PairSigma > 0 && len(f.Members) < 20:
 		return fmt.Sprintf("one bad member of %d can spoil the model in spite of -robust: neighbors share noise, and in what it "+
 			"shares it hides; leave out -colluders, or have more members", len(f.Members))
 	case !p.NonPrivate && hidden(f) > 0.2:
