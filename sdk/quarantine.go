@@ -146,12 +146,14 @@ func (r *run) quarantineSender(in received, err error) {
 // judged drops the edges that the machine has dropped.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
-		v.Signed.Own = trust.Encoded(r.claims.Peers[v.From].Held.Of(v.Round))
+		own := r.claims.Peers[v.From].Held.Of(v.Round)
+		v.Signed.Own = trust.Encoded(own)
 		q := state.Quarantine{Why: v.Why}
 		if frame, err := r.codec.Append(nil, &v.Message); err == nil {
 			q.Frames = append(q.Frames, state.NewFrame(frame))
 		}
 		r.quarantine(v.From, q)
+		r.confront(v.From, own)
 	}
 }
 

@@ -52,6 +52,17 @@ func (r *run) question(m *admm.Message) error {
 	return err
 }
 
+// confront shows all neighbors what a member has signed of an impossible release. Those who were told the same have found out by
+// themselves; those who were told something else have evidence of two releases.
+func (r *run) confront(member int, st *signed.Statement) {
+	if st != nil && r.claims.Gossip != nil {
+		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}
+		m := q.Message()
+		m.From = member
+		_ = r.question(m) // it was checked
+	}
+}
+
 // ask sends questions to all neighbors in use.
 func (r *run) ask(list []trust.Question) {
 	for i := range list {

@@ -45,9 +45,9 @@ type Known struct {
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
-	case n < 8 || k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
+	case k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
 		return 0
-	case !p.NonPrivate && p.Unit == sdk.UnitClient:
+	case n >= 8 && !p.NonPrivate && p.Unit == sdk.UnitClient:
 		return 1.5
 	case k.Neighbors >= 8 || k.Neighbors == n-1:
 		return 2
@@ -63,8 +63,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0. Consensus: Chebyshev with noise, without Robust.
-//   - Robust: 1.5 or 2 where an honest run loses next to nothing by it: with eight members or more that have five Neighbors or
-//     more and share no noise.
+//   - Robust: if members share no noise and each has five Neighbors or more, 1.5 with eight members or more and the noise of a
+//     client, else 2 if each has eight Neighbors or all others, else 0.
 //   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. Of a schedule for T steps tau is T^(1/3), mu
 //     falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and Unit record, else 0.

@@ -77,7 +77,7 @@ var all = []Setting{
 		Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise"},
 	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
 		Words: "bound a neighbor's influence over the run: at most so many `times` the median distance of the neighbors from " +
-			"their median, such as 1.5, or off (default 1.5 or 2 with 8 members or more that have many neighbors and share no noise, " +
+			"their median, such as 1.5, or off (default 1.5 or 2 where members have many neighbors and share no noise, " +
 			"else off)"},
 	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
 		Words: "steps of mixing and cool-down: admm (the method's) or chebyshev (far fewer rounds) (default chebyshev with noise, " +

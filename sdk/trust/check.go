@@ -102,7 +102,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks how many releases the sender has made and, with epoch, its epoch. It returns the proof.
+// Stands checks how many releases the sender has made, with epoch its epoch, and a place off the grid: on the grid the sender
+// has signed how it has moved, not where it stands (PROOF.md, "One story"). It returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,
@@ -113,6 +114,8 @@ func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement
 	case err != nil:
 	case own.Round != m.Round:
 		err = fmt.Errorf("trust: %q says that it has made release %d, and has signed release %d", peer.Name, m.Round, own.Round)
+	case len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil):
+		err = fmt.Errorf("trust: %q stands after release %d at another place than it has signed", peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
 		err = fmt.Errorf("trust: %q says that it is epoch %d, and has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
 			own.Epoch)

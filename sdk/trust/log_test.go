@@ -132,6 +132,33 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	}
 }
 
+// Where a neighbor stands when a device takes over is what it has signed, off the grid. On the grid its signature is of how it has
+// moved, and a bad one can tell the device another place: a second story for one neighbor, within the public bound.
+func TestPlacesAreSigned(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*admm.Message)
+		fine   bool
+	}{
+		"true":        {func(*admm.Message) {}, true},
+		"another":     {func(m *admm.Message) { m.Vector = []float32{3, 2} }, false},
+		"on the grid": {func(m *admm.Message) { m.Vector, m.Grid = nil, []int32{5, 6} }, true},
+	} {
+		for _, kind := range []admm.Kind{admm.Start, admm.Stand} {
+			a, b := members()
+			m := released(a, 1, 1, 1, 2)
+			m.Kind = kind
+			c.change(m)
+			err := b.Start(b.Peers[0], m, 1)
+			if kind == admm.Stand {
+				err = b.Standing(b.Peers[0], m)
+			}
+			if (err == nil) != c.fine {
+				t.Errorf("%v, %s: %v", kind, name, err)
+			}
+		}
+	}
+}
+
 // A neighbor that starts is shown a later state of the ledger that it names, and otherwise the checkpoint of another one.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()

@@ -30,7 +30,7 @@ func TestColluders(t *testing.T) {
 func TestRobustByDefault(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
-		"-nodes 12": "1.5", "-nodes 12 -robust off": "", "-nodes 12 -robust 0": "", "-nodes 7": "", "-nodes 12 -graph ring": "",
+		"-nodes 12": "1.5", "-nodes 12 -robust off": "", "-nodes 12 -robust 0": "", "-nodes 5": "", "-nodes 6": "2", "-nodes 12 -graph ring": "",
 		"-nodes 12 -payload message": "", "-nodes 12 -consensus chebyshev": "", "-nodes 12 -colluders 1": "",
 		"-nodes 12 -unit record": "2", "-nodes 12 -non-private": "2", "-nodes 12 -non-private -graph regular:6": "",
 	} {

@@ -20,6 +20,9 @@ func BadMembers(f *sdk.Fleet) string {
 	client := !p.NonPrivate && p.Unit == sdk.UnitClient
 	sparse := least < len(f.Members)-1 && (least < 5 || least < 8 && !client)
 	switch {
+	case f.Method.Robust == 0 && p.PairSigma > 0 && len(f.Members) >= 20 && !sparse:
+		return "one member that sends what it likes can spoil the model; -robust 2 bounds that, and is off, as with noise that neighbors " +
+			"share it takes more rounds of messages"
 	case f.Method.Robust == 0 && p.PairSigma > 0:
 		return "one member that sends what it likes can spoil the model; -robust is off: with noise that neighbors share it costs an " +
 			"honest run accuracy and rounds, and a bad member hides in that noise"
@@ -29,7 +32,7 @@ func BadMembers(f *sdk.Fleet) string {
 	case f.Method.Robust == 0:
 		return "one malicious member can spoil the model; -robust is off; -robust 2 bounds the damage, and costs up to a point of " +
 			"accuracy in a small fleet"
-	case p.PairSigma > 0 && len(f.Members) < 10:
+	case p.PairSigma > 0 && len(f.Members) < 20:
 		return fmt.Sprintf("one malicious member of %d can spoil the model in spite of -robust: it can hide in the noise "+
 			"that neighbors share; do not use -colluders, or have more members", len(f.Members))
 	case !p.NonPrivate && hidden(f) > 0.2:
