@@ -51,7 +51,7 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 		samples[i] = each
 		f.Members = append(f.Members, fmt.Sprintf("camera-%d", i))
 	}
-	g, err := graph.Complete(members)
+	g, err := graph.Parse("complete", members, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +63,10 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 	case open:
 		const tau = 4
 		known.Method.Rounds, known.Method.Tau, known.Method.Cooldown = w.rounds, tau, 5
-		known.Method.Eta = admm.Schedule{w.step / w.mu / (1 + tau)}
+		known.Method.Eta, known.Method.Momentum = admm.Schedule{w.step / w.mu / (1 + tau)}, 0.8
 		known.Privacy.NonPrivate = true
 	case record:
-		known.Method.Rounds, known.Method.Eta = w.rounds, admm.Schedule{w.step / w.mu}
+		known.Method.Rounds, known.Method.Tau, known.Method.Eta = w.rounds, 16, admm.Schedule{w.step / w.mu}
 		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
 		f.Records = samples
 	case client:
