@@ -12,7 +12,7 @@ import (
 
 func main() {
 	data := flag.String("data", "", "the `folder` with MNIST (default that of the module GoMNIST)")
-	each := flag.Int("each", 200, "how many `digits` each of the eight members has, at most 2500")
+	each := flag.Int("each", 200, "how many `digits` each of the eight members has, at most 5000")
 	flag.Parse()
 	if err := demonstrate(*data, *each); err != nil {
 		fmt.Fprintln(os.Stderr, "adapter:", err)
@@ -20,10 +20,10 @@ func main() {
 	}
 }
 
-// The ways of the two adapters; the steps are what gradients with the same steps need on digits that no member has.
+// The ways of the two adapters.
 var (
-	ofBiases   = way{biases(), 1.5, 0.05, 15}
-	ofSubspace = way{subspace(), 0.01, 0.005, 15}
+	ofBiases   = way{biases(), 1, 0.1, 20}
+	ofSubspace = way{subspace(), 0.006, 0.01, 20}
 )
 
 func demonstrate(data string, each int) error {

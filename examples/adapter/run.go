@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -29,11 +28,11 @@ func subspace() *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: 256, Of: params, Seed: 1}
 }
 
-// way is how a run is made: the step of a round along the gradient without noise, and the smoothing radius.
+// way is how a run is made.
 type way struct {
 	spec     *adapter.Spec
-	step, mu float64
-	rounds   int
+	step, mu float64 // of a round along the gradient, in a run without noise; the smoothing radius
+	rounds   int     // likewise
 }
 
 // The privacy of a run.
@@ -66,7 +65,7 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 		known.Method.Eta, known.Method.Momentum = admm.Schedule{w.step / w.mu / (1 + tau)}, 0.8
 		known.Privacy.NonPrivate = true
 	case record:
-		known.Method.Rounds, known.Method.Tau, known.Method.Eta = w.rounds, 16, admm.Schedule{w.step / w.mu}
+		known.Method.Rounds, known.Method.Tau, known.Method.Eta = 10, 16, admm.Schedule{1.5 * w.step / w.mu}
 		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
 		f.Records = samples
 	case client:
@@ -144,5 +143,3 @@ func meter(dim int) func(*admm.Message) (int, error) {
 		return len(frame), err
 	}
 }
-
-var _ zoest.Oracle = member(nil)
