@@ -20,7 +20,7 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 		name string
 		way  way
 		gain float64
-	}{{"biases", way{biases(), 1, 0.1, 8}, 0.08}, {"random subspace", way{subspace(), 0.006, 0.01, 10}, 0.03}} {
+	}{{"biases", way{biases(), 1, 0.1, 8}, 0.05}, {"random subspace", way{subspace(), 0.006, 0.01, 10}, 0.02}} {
 		o, err := c.way.train(open, trial.base, trial.own, trial.held)
 		if err != nil {
 			t.Fatal(err)

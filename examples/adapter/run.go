@@ -69,6 +69,7 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
 		f.Records = samples
 	case client:
+		known.Method.Rounds, known.Method.Tau = 10, 16
 		known.Privacy = sdk.Privacy{EpsilonLimit: 4, Colluders: 1}
 		known.Graph = g
 	}
