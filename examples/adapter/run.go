@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+const members = 8
+
+// biases is the adapter of the 138 biases of the network, all that follows the weights of a layer.
+func biases() *adapter.Spec {
+	return &adapter.Spec{Form: adapter.Coords, Dim: hidden + classes, Of: params,
+		Ranges: [][2]int{{atBias, atBias + hidden - 1}, {atOffsets, params - 1}}}
+}
+
+// subspace is the adapter of 256 numbers for a random subspace.
+func subspace() *adapter.Spec {
+	return &adapter.Spec{Form: adapter.Random, Dim: 256, Of: params, Seed: 1}
+}
+
+// way is how a run is made.
+type way struct {
+	spec     *adapter.Spec
+	step, mu float64 // of a round along the gradient, in a run without noise; the smoothing radius
+	rounds   int     // likewise
+}
+
+// The privacy of a run.
+const (
+	open   = "none"
+	record = "each digit, epsilon 4"
+	client = "each member's digits, epsilon 4, shared noise"
+)
+
+// fleet returns a fleet of eight members, all linked to all, with so many digits each.
+func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
+	f := &sdk.Fleet{Run: "adapter", Dim: w.spec.Dim, Adapter: w.spec}
+	samples := make([]int, members)
+	for i := range members {
+		samples[i] = each
+		f.Members = append(f.Members, fmt.Sprintf("camera-%d", i))
+	}
+	g, err := graph.Parse("complete", members, 1)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range g.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	known := plan.Known{Dim: w.spec.Dim, Samples: samples, Open: true, Method: sdk.Method{Mu: admm.Schedule{w.mu}, Seed: 1}}
+	switch privacy {
+	case open:
+		const tau = 4
+		known.Method.Rounds, known.Method.Tau, known.Method.Cooldown = w.rounds, tau, 5
+		known.Method.Eta, known.Method.Momentum = admm.Schedule{w.step / w.mu / (1 + tau)}, 0.8
+		known.Privacy.NonPrivate = true
+	case record:
+		known.Method.Rounds, known.Method.Tau, known.Method.Eta = 10, 16, admm.Schedule{1.5 * w.step / w.mu}
+		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
+		f.Records = samples
+	case client:
+		known.Method.Rounds, known.Method.Tau = 10, 16
+		known.Privacy = sdk.Privacy{EpsilonLimit: 4, Colluders: 1}
+		known.Graph = g
+	}
+	f.Method, f.Privacy, err = plan.Suggest(known)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Validate()
+}
+
+// outcome is what a run has brought.
+type outcome struct {
+	accuracy float64 // of the first member's model at the end, on the held digits
+	bytes    int64   // that a member sends in a round, to all neighbors, without signatures
+	queries  int64   // of all members together
+}
+
+// train simulates a run of members with equal parts of some digits, and judges the model by others.
+func (w way) train(privacy string, base []float32, own, held []digit) (o outcome, err error) {
+	each := len(own) / members
+	f, err := w.fleet(privacy, each)
+	if err != nil {
+		return o, err
+	}
+	samples := make([]int, members)
+	for i := range samples {
+		samples[i] = each
+	}
+	cfgs, err := f.Machines(samples, func(i int) io.Reader { // a simulation: real nodes take the noise from their system
+		s := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+		return &s
+	})
+	if err != nil {
+		return o, err
+	}
+	var clients []sim.Client
+	for i, cfg := range cfgs {
+		a, err := adapter.New(*w.spec, base, nil)
+		if err != nil {
+			return o, err
+		}
+		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(member(own[i*each : (i+1)*each]))})
+	}
+	network, err := sim.New(clients)
+	if err != nil {
+		return o, err
+	}
+	network.Meter = func() func(*admm.Message) (int, error) { return meter(f.Dim) }
+	if err := network.Run(context.Background(), nil); err != nil {
+		return o, err
+	}
+	a, err := adapter.New(*w.spec, base, nil)
+	if err != nil {
+		return o, err
+	}
+	x := make([]float32, params)
+	a.Expand(x, network.Models()[0])
+	o.accuracy, o.bytes = accuracy(x, held), network.Weight()/int64(members*f.Method.Last())
+	o.queries, _ = network.Queries()
+	return o, nil
+}
+
+// meter returns what measures messages of so many numbers, as they are encoded.
+func meter(dim int) func(*admm.Message) (int, error) {
+	codec, err := wire.NewCodec(dim)
+	var frame []byte
+	return func(m *admm.Message) (int, error) {
+		if err != nil {
+			return 0, err
+		}
+		frame, err = codec.Append(frame[:0], m)
+		return len(frame), err
+	}
+}
