@@ -21,8 +21,6 @@ type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
-
-	kept string // the file with the threshold
 }
 
 // Evaluate is the command that says what a model file is worth on labelled samples.
