@@ -440,7 +440,7 @@ var mutations = []mutation{
 	{"personal: what judges has chosen", "cmd/spade-edge/internal/setup/personal.go",
 		"spec.New(test.Select(halves[1]))", "spec.New(test.Select(halves[0]))",
 		suite{"./cmd/spade-edge/internal/setup", "HalvesJudge"}},
-	{"threshold of a site's copy not applied", "cmd/spade-edge/internal/node/predict.go", "th != nil {", "th != nil && false {",
+	{"threshold of a site's copy not applied", "cmd/spade-edge/internal/node/predict.go", "th != nil {\n\t\t\t\trow.at = 0", "th != nil && false {\n\t\t\t\trow.at = 0",
 		suite{"./cmd/spade-edge/program", "PredictForPeople"}},
 	{"scale of a column not applied", "sdk/task/fitted.go",
 		"z *= s.Scale[j]", "z *= 1", suite{"./sdk/task", "Scale"}},

@@ -17,7 +17,8 @@ func models() []*Model {
 	weights := []float32{1.0 / 3, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
 	return []*Model{
 		{Run: "<heart> & \"soul\"", Fleet: [32]byte{1, 0xab}, Member: "süd", Round: 3, Rounds: 3, Task: recipes()[0],
-			Certificate: json.RawMessage(`{"unit":"<all>","limit":null}`), Weights: weights},
+			Certificate: json.RawMessage(`{"unit":"<all>","limit":null}`), Weights: weights,
+			Threshold: &Threshold{Value: 1.0 / 3, Rule: "sensitivity:0.9", Samples: 7}, Personal: true},
 		{Run: "r", Member: "a", Round: 1, Rounds: 9, Averaged: true, NonPrivate: true, NoTask: Program,
 			Weights: []float32{math.MaxFloat32}},
 		{Run: "r", Member: "a", Round: 2, Rounds: 9, NoTask: OwnFit, Weights: weights},
@@ -81,6 +82,7 @@ func TestModelFaults(t *testing.T) {
 		edit("01ab", "1ab"):                                                         {"fleet is"},
 		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
 		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want it left out: there is a task"},
+		edit(`"value": 0.3333333333333333`, `"value": 1.5`):                         {"threshold.value is 1.5, want more than 0 and at most 1"},
 		edit(`"source": "csv"`, `"source": "sql"`):                                  {"task: task: recipe: source is \"sql\""},
 		edit(`"version": 1`, `"version": 2`):                                        {"version is 2, want 1"},
 	} {
@@ -93,6 +95,7 @@ func TestModelFaults(t *testing.T) {
 	}
 	for _, m := range []*Model{
 		{Run: "r", Member: "a", Round: 1, Rounds: 1, NoTask: Program},
+		{Run: "r", Member: "a", Round: 1, Rounds: 1, NoTask: Program, Weights: []float32{1}, Threshold: &Threshold{Value: 0.5}},
 		{Run: "r", Member: "a", Round: 1, Rounds: 1, Weights: []float32{1}},
 		{Run: "r", Member: "a", Round: 1, Rounds: 1, NoTask: Program, Weights: []float32{float32(math.NaN())}},
 		{Run: "r", Member: "a", Rounds: 1, NoTask: Program, Weights: []float32{1}},

@@ -88,6 +88,7 @@ func TestLifeOfAFleet(t *testing.T) {
 	var before node.Checkup
 	into(t, &before, cli.ExitDone, "check", made.Nodes[0].File, "-timeout", "20s")
 	want := map[string]string{"node file": "ok", "fleet file": "ok", "key": "ok", "state": "ok", "privacy": "ok", "ledger": "ok", "listen": "ok", "oracle": "ok",
+		"data": "ok", "labels": "ok",
 		"forecast": "warn", `neighbor "east"`: "warn", `neighbor "north"`: "warn"}
 	expect(&before, t, want)
 

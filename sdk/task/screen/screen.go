@@ -48,9 +48,9 @@ type Column struct {
 	Name       string  `json:"name"`
 	Missing    int     `json:"missing"`              // cells
 	Categories []Count `json:"categories,omitempty"` // those that occur
-	Low        float64 `json:"low,omitempty"`        // of numbers
-	Median     float64 `json:"median,omitempty"`
-	High       float64 `json:"high,omitempty"`
+	Low        float64 `json:"low"`                  // of numbers
+	Median     float64 `json:"median"`
+	High       float64 `json:"high"`
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
 

@@ -21,14 +21,12 @@ type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
-
-	kept string // the file with the threshold
 }
 
 // Evaluate is the command that says what a model file is worth on labelled samples.
 func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	var r Evaluation
-	rule := c.String("threshold", "", "two classes: say the second one from which `probability` on: youden, sensitivity:0.9 or the like, "+
+	rule := c.String("threshold", "", "two classes: say the second one from which `probability` on: youden or sensitivity:0.9, "+
 		"chosen on these samples, or a number")
 	to := c.String("out", "", "with -threshold: write this site's copy of the model, which has it, to this `file`")
 	force := c.Bool("force", false, "overwrite what is there")
@@ -128,36 +126,23 @@ func estimate(e *task.Estimate, format string, unit float64) string {
 
 // choose makes Evaluate judge by the threshold of the file, or by one that a rule chooses on the samples.
 func (a *Applied) choose(rule, to string) error {
-	kind, text, _ := strings.Cut(rule, ":")
-	number, err := strconv.ParseFloat(cmp.Or(text, rule), 64)
-	valid := rule == "youden" || err == nil && number > 0 && number < 1 && (text == "" || kind == "sensitivity" || kind == "specificity")
+	text, found := strings.CutPrefix(rule, "sensitivity:")
+	number, err := strconv.ParseFloat(text, 64)
 	switch {
 	case rule == "" && to != "":
 		return cli.Usage("-out goes with -threshold: the copy would be the same")
 	case rule != "" && len(a.Classes) != 2:
 		return cli.Usage("-threshold: the model is not for two classes")
-	case rule != "" && !valid:
-		return cli.Usage("-threshold %q, want youden, sensitivity:S, specificity:S or a number, between 0 and 1", rule)
+	case rule != "" && rule != "youden" && !(err == nil && number > 0 && number < 1):
+		return cli.Usage("-threshold %q, want youden, sensitivity:S or a number, between 0 and 1", rule)
 	case rule == "" && a.Threshold == nil:
 		return nil
 	}
 	a.predictor.Threshold = func(is []int, probability []float64) (value float64, err error) {
 		if rule == "" {
 			return a.Threshold.Value, nil
-		}
-		if value = number; rule == "youden" || text != "" {
-			value, err = cut(is, probability, func(sensitivity, specificity float64) float64 {
-				if kind == "specificity" {
-					sensitivity, specificity = specificity, sensitivity
-				}
-				switch {
-				case rule == "youden":
-					return sensitivity + specificity
-				case sensitivity < number:
-					return sensitivity - 1 // worth less than any that is enough
-				}
-				return specificity
-			})
+		} else if value = number; found || rule == "youden" {
+			value, err = cut(is, probability, number)
 		}
 		a.Threshold = &builtin.Threshold{Value: value, Rule: rule, Samples: len(is)}
 		return value, err
@@ -165,9 +150,9 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns the threshold with the greatest worth, of several the highest one: in the middle between two probabilities that occur, or
-// below all.
-func cut(is []int, probability []float64, worth func(sensitivity, specificity float64) float64) (at float64, err error) {
+// cut returns the threshold with the best specificity of those with at least a sensitivity, or, if that is 0, the one with the largest sum of
+// both (Youden 1950); of several the highest. It is in the middle between two probabilities that occur, or below all.
+func cut(is []int, probability []float64, least float64) (at float64, err error) {
 	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {
 		order[i] = i
@@ -181,9 +166,13 @@ func cut(is []int, probability []float64, worth func(sensitivity, specificity fl
 		if k+1 < len(order) {
 			next = probability[order[k+1]]
 		}
-		w := worth(float64(above[1])/float64(count[1]), float64(count[0]-above[0])/float64(count[0]))
-		if p > next && w > best {
-			best, at = w, p-(p-next)/2
+		sensitivity := float64(above[1]) / float64(count[1])
+		worth := float64(count[0]-above[0]) / float64(count[0])
+		if least == 0 {
+			worth += sensitivity
+		}
+		if sensitivity >= least && p > next && worth > best {
+			best, at = worth, p-(p-next)/2
 		}
 	}
 	if count[0] == 0 || count[1] == 0 || at == 0 {

@@ -50,6 +50,8 @@ type Predictions struct {
 	*Applied
 	Columns []string    `json:"columns,omitempty"` // those that contributions are of
 	Rows    []predicted `json:"rows"`
+
+	named bool // a column of the data names rows
 }
 
 type predicted struct {
@@ -59,6 +61,9 @@ type predicted struct {
 	Probability  []float64 `json:"probability,omitempty"` // of each class
 	Number       *float64  `json:"number,omitempty"`      // of the target
 	Contribution []float64 `json:"contribution,omitempty"`
+
+	said string // the class or the number
+	at   int    // the class
 }
 
 // apply reads the command line that predict and evaluate share, and the model file. An error of f is one of the data.
@@ -135,19 +140,20 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 		r.Columns = append(r.Columns, column.Name)
 	}
 	for i, s := range said {
-		row := predicted{Row: i + 1, ID: s.ID, Probability: s.Probability, Contribution: s.Contribution}
+		row := predicted{Row: i + 1, ID: s.ID, Probability: s.Probability, Contribution: s.Contribution, at: s.Class}
 		if r.Target != "" {
-			row.Number = &said[i].Number
+			row.Number, row.said = &said[i].Number, four(s.Number)
 		} else {
-			row.Class = r.Classes[s.Class]
 			if th := r.Threshold; th != nil {
-				row.Class = r.Classes[0]
+				row.at = 0
 				if s.Probability[1] >= th.Value {
-					row.Class = r.Classes[1]
+					row.at = 1
 				}
 			}
+			row.Class = r.Classes[row.at]
+			row.said = row.Class
 		}
-		r.Rows = append(r.Rows, row)
+		r.Rows, r.named = append(r.Rows, row), r.named || s.ID != ""
 	}
 	if *asCSV {
 		return r.csv(c.Out)
@@ -155,39 +161,30 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.table)
 }
 
-// named reports whether a column of the data names rows.
-func (r *Predictions) named() bool {
-	return slices.ContainsFunc(r.Rows, func(row predicted) bool { return row.ID != "" })
-}
-
+// csv prints all for programs, with a column of ids if the data have one.
 func (r *Predictions) csv(out io.Writer) error {
 	w := csv.NewWriter(out)
-	head, named := []string{"row"}, r.named()
-	if named {
-		head = append(head, "id")
+	line := func(row, id string, rest ...string) {
+		cells := []string{row}
+		if r.named {
+			cells = append(cells, id)
+		}
+		_ = w.Write(append(cells, rest...)) // an error stays until the end
 	}
-	head = append(head, cmp.Or(r.Target, "class"))
+	head := []string{cmp.Or(r.Target, "class")}
 	for _, name := range r.Classes {
 		head = append(head, "p_"+name)
 	}
 	for _, name := range r.Columns {
 		head = append(head, "by_"+name)
 	}
-	_ = w.Write(head) // an error stays until the end
+	line("row", "id", head...)
 	for _, row := range r.Rows {
-		cells := []string{strconv.Itoa(row.Row)}
-		if named {
-			cells = append(cells, row.ID)
-		}
-		if row.Number != nil {
-			cells = append(cells, four(*row.Number))
-		} else {
-			cells = append(cells, row.Class)
-		}
+		cells := []string{row.said}
 		for _, v := range slices.Concat(row.Probability, row.Contribution) {
 			cells = append(cells, four(v))
 		}
-		_ = w.Write(cells)
+		line(strconv.Itoa(row.Row), row.ID, cells...)
 	}
 	w.Flush()
 	return w.Error()
@@ -201,58 +198,40 @@ func four(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// table is for people: of two classes the probability of the second one, of more that of the one that is said, and what has contributed
-// most.
+// table is for people: of two classes the probability of the second one, of more that of the one that is said, and the three columns that
+// have contributed most.
 func (r *Predictions) table(t cli.Table) {
-	id, width := "", 0
-	if r.named() {
-		width = 14
-		id = "  " + fmt.Sprintf("%-*s", width, "id")
+	line := func(row, id, said, p, most string) {
+		if r.named {
+			id = fmt.Sprintf("  %-14.14s", id)
+		}
+		fmt.Fprintln(t, strings.TrimRight(cli.OneLine(fmt.Sprintf("%6s%s  %-14.14s %12.12s  %s", row, id, said, p, most)), " "))
 	}
-	what, of := cmp.Or(r.Target, "class"), "probability"
+	of := map[bool]string{true: "probability"}[r.Target == ""]
 	if len(r.Classes) == 2 {
 		of = "p of " + r.Classes[1]
-	} else if r.Target != "" {
-		of = ""
 	}
-	most := ""
-	if r.Columns != nil {
-		most = "contributed most"
-	}
-	fmt.Fprintf(t, "%6s%s  %-14.14s %12.12s  %s\n", "row", id, what, of, most)
+	line("row", map[bool]string{true: "id"}[r.named], cmp.Or(r.Target, "class"), of, "contributed most")
 	for _, row := range r.Rows {
-		if id != "" {
-			id = fmt.Sprintf("  %-*.*s", width, width, row.ID)
-		}
-		said, p := row.Class, ""
-		switch {
-		case row.Number != nil:
-			said = four(*row.Number)
-		case len(r.Classes) == 2:
+		p := ""
+		if len(r.Classes) == 2 {
 			p = fmt.Sprintf("%.1f %%", 100*row.Probability[1])
-		default:
-			p = fmt.Sprintf("%.1f %%", 100*row.Probability[slices.Index(r.Classes, row.Class)])
+		} else if r.Classes != nil {
+			p = fmt.Sprintf("%.1f %%", 100*row.Probability[row.at])
 		}
-		fmt.Fprintln(t, strings.TrimRight(cli.OneLine(fmt.Sprintf("%6d%s  %-14.14s %12s  %s", row.Row, id, said, p, r.most(row.Contribution))), " "))
+		var order []int
+		for k := range row.Contribution {
+			order = append(order, k)
+		}
+		by := func(k int) float64 { return row.Contribution[k] }
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(by(b)), math.Abs(by(a))) })
+		var most []string
+		for _, k := range order[:min(3, len(order))] {
+			most = append(most, fmt.Sprintf("%.24s %+.3g", r.Columns[k], by(k)))
+		}
+		line(strconv.Itoa(row.Row), row.ID, row.said, p, strings.Join(most, ", "))
 	}
-	if r.Threshold != nil {
-		fmt.Fprintf(t, "\n%q from %.1f %% on (%s)\n", r.Classes[1], 100*r.Threshold.Value, r.Threshold.Rule)
+	if th := r.Threshold; th != nil {
+		fmt.Fprintf(t, "\n%q from %.1f %% on (%s)\n", r.Classes[1], 100*th.Value, th.Rule)
 	}
-}
-
-// shown is how many contributions are shown to people.
-const shown = 3
-
-// most names the columns that have contributed most.
-func (r *Predictions) most(contribution []float64) string {
-	order := make([]int, len(contribution))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(contribution[b]), math.Abs(contribution[a])) })
-	var parts []string
-	for _, k := range order[:min(shown, len(order))] {
-		parts = append(parts, fmt.Sprintf("%.24s %+.3g", r.Columns[k], contribution[k]))
-	}
-	return strings.Join(parts, ", ")
 }

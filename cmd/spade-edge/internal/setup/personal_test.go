@@ -61,6 +61,17 @@ func TestPersonalize(t *testing.T) {
 	if _, err := Personalize(t.Context(), softmax, right, zeros, false, site(12, 3, 1), site(19, 4, 1)); err == nil {
 		t.Error("compared by too few samples")
 	}
+	train, test := site(60, 7, 1), site(60, 8, 1)
+	for _, d := range []*task.Data{train, test} {
+		d.Range = &task.Range{Low: -3, High: 3}
+		for i := range d.Y {
+			d.Target = append(d.Target, d.Row(i)[0])
+		}
+	}
+	number, err := Personalize(t.Context(), task.ModelSpec{Name: task.LinearModel}, zeros, zeros, false, train, test)
+	if err != nil || number.Best == "shared" || number.Models[2].Regression.R2.Value < 0.8 || number.Models[2].Classification != nil {
+		t.Errorf("%+v, %v", number, err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Personalize(ctx, softmax, right, zeros, false, site(12, 3, 1), site(90, 4, 1)); err == nil {
