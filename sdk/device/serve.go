@@ -81,7 +81,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 		if err != nil {
 			cancel()
 			work.Wait()
-			return nil, fmt.Errorf(`device: "http" in the node file, or -http: %w`, err)
+			return nil, fmt.Errorf(`device: "http": %w`, err)
 		}
 		d.say("page: http://%s/", l.Addr())
 		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Handler()) })

@@ -27,7 +27,7 @@ func TestAttackSetBackBetweenRuns(t *testing.T) {
 	a := start(t, "run", tr.path("a.json"), "-json")
 	for range 3 {
 		b := start(t, "run", tr.path("b.json"), "-json")
-		b.refused(t, cli.ExitMismatch, `sdk: "a" shows a later state of the ledger, which this node's key has signed: the state was set back`)
+		b.refused(t, cli.ExitMismatch, `"a" shows a later state of the ledger, which this node's key has signed: the state was set back`)
 		if all := tr.releasedIn(t, "b.state.r2"); len(all) != 0 || b.made(1) || tr.spent(t, "b") != 0 {
 			t.Errorf("%d releases, and the ledger has %d", len(all), tr.spent(t, "b"))
 		}

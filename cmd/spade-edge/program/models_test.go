@@ -90,7 +90,7 @@ func TestRunByTask(t *testing.T) {
 	var wg sync.WaitGroup
 	codes, outs, logs := make([]int, 2), make([]string, 2), make([]string, 2)
 	for i, m := range tr.file.Members {
-		wg.Go(func() { codes[i], outs[i], logs[i] = call("run", tr.path(m.Name+".json")) })
+		wg.Go(func() { codes[i], outs[i], logs[i] = call("run", tr.path(m.Name+".json"), "-v") })
 	}
 	wg.Wait()
 	want := []string{

@@ -104,8 +104,8 @@ func TestRegressionFleet(t *testing.T) {
 func TestRegressionFaults(t *testing.T) {
 	data := measured(t)
 	for want, args := range map[string][]string{
-		`-model softmax, -target "y": task: model softmax is for classes`:     {"simulate", "-data", data, "-target", "y", "-model", "softmax"},
-		`-model linear, -target "": task: model linear is for a target`:       {"simulate", "-data", data, "-label", "y", "-model", "linear"},
+		`-model softmax, -target "y": model softmax is for classes`:           {"simulate", "-data", data, "-target", "y", "-model", "softmax"},
+		`-model linear, -target "": model linear is for a target`:             {"simulate", "-data", data, "-label", "y", "-model", "linear"},
 		`-target "y" and label "a", want one`:                                 {"fit", "-data", data, "-target", "y", "-label", "a", "-fitted-on", "x"},
 		`-missing "guess", want mean, median, indicator or drop`:              {"simulate", "-data", data, "-label", "y", "-missing", "guess"},
 		`values that are numbers, too many for classes: name it as target in`: {"simulate", "-data", data, "-label", "y", "-drop", "note", "-missing", "drop"},

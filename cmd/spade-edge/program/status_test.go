@@ -148,7 +148,7 @@ func TestStatusAndStop(t *testing.T) {
 	if st.Phase != monitor.Damaged || !strings.Contains(st.Fault, "no state is left to continue from") {
 		t.Errorf("damaged: %+v", st)
 	}
-	tr.tells(t, "b", "not running; its state is damaged", "fault          state: ")
+	tr.tells(t, "b", "not running; its state is damaged", "fault          ")
 }
 
 // pageAddress returns where a node has said that its page is.

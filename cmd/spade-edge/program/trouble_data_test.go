@@ -231,7 +231,7 @@ var pageTroubles = map[string]provocation{
 	"-http: ..., want host:port on loopback, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.path("a.json"), "-http", "0.0.0.0:80")
 	},
-	"\"http\" in the node file, or -http: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
+	"\"http\": listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
 		busy, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
