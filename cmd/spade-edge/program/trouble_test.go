@@ -139,12 +139,12 @@ func says(text, message string) bool {
 }
 
 var fileTroubles = map[string]provocation{
-	"no command ...; there are ...": func(*testing.T, *bench) (int, string) { return said("rnu") },
+	"no command ...": func(*testing.T, *bench) (int, string) { return said("rnu") },
 	"flag provided but not defined: -...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.path("a.json"), "-fast")
 	},
-	"unexpected argument ...: every setting is a flag": func(*testing.T, *bench) (int, string) { return said("demo", "fast") },
-	"no file given, want ...":                          func(*testing.T, *bench) (int, string) { return said("run", "-json") },
+	"unexpected argument ...": func(*testing.T, *bench) (int, string) { return said("demo", "fast") },
+	"no file given":           func(*testing.T, *bench) (int, string) { return said("run", "-json") },
 	"a node file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.path("none.json"))
 	},
@@ -154,7 +154,7 @@ var fileTroubles = map[string]provocation{
 	"...: line ..., column ...: ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1,`, `"version": 1`))
 	},
-	"version is ..., want 1, the version that this program reads": func(t *testing.T, b *bench) (int, string) {
+	"version is ..., want 1": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 2`))
 	},
 	"unknown field ...": func(t *testing.T, b *bench) (int, string) {
@@ -166,10 +166,10 @@ var fileTroubles = map[string]provocation{
 	"... is ..., want a whole number, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("fleet", "move", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`), "-name", "a", "-address", "x:1")
 	},
-	"... is not a member of the fleet, which has ...": func(t *testing.T, b *bench) (int, string) {
+	"... is not a member of the fleet": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"name": "a"`, `"name": "z"`))
 	},
-	"the node file has a gap: put in what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
+	"the node file has a gap": func(t *testing.T, b *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "gap")
 		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-dim", "3", "-non-private"); code != cli.ExitDone {
 			return code, text
@@ -179,7 +179,7 @@ var fileTroubles = map[string]provocation{
 	"... has something in it: nothing is ever overwritten": func(t *testing.T, b *bench) (int, string) {
 		return said("init", b.plain.dir, "-n", "2")
 	},
-	"... is not a line that keygen prints: ...": func(t *testing.T, b *bench) (int, string) {
+	"... is not a line that keygen prints": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "members.txt", "ward-1 10.0.0.1:7443\n")
 		return said("init", b.plain.path("new"), "-members", b.plain.path("members.txt"), "-dim", "3")
 	},
@@ -187,10 +187,10 @@ var fileTroubles = map[string]provocation{
 		b.done(t)
 		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"))
 	},
-	"... is there already, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
+	"... is there already, want a name": func(t *testing.T, b *bench) (int, string) {
 		return said("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", b.plain.path("a.json"))
 	},
-	"-graph ...: not connected: no path leads from ... to ...": func(t *testing.T, b *bench) (int, string) {
+	"-graph ...: not connected": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "apart.txt", "0 1\n2 3\n")
 		return said("plan", "-nodes", "4", "-graph", "file:"+b.plain.path("apart.txt"))
 	},
