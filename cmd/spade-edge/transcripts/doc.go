@@ -1,5 +1,5 @@
 // Package transcripts tests the command line by files that show what a user types and sees: testdata/*.txtar. Each is run
-// by testscript, whose documentation explains the commands; wrong, edit and ports are this package's own.
+// by testscript, whose documentation explains the commands; await, edit, ports and wrong are this package's own.
 //
 //	go test ./...                           # all
 //	go test -run 'Transcripts/fleet' .      # testdata/fleet.txtar

@@ -11,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -43,7 +45,7 @@ func TestTranscripts(t *testing.T) {
 			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"wrong": wrong, "edit": edit, "ports": ports,
+			"await": await, "edit": edit, "ports": ports, "wrong": wrong,
 		},
 	})
 }
@@ -91,6 +93,22 @@ func snapshot(ts *testscript.TestScript, dir string) string {
 		return err
 	}))
 	return all.String()
+}
+
+// await repeats a command until what it prints matches a pattern, for a minute: "await PATTERN COMMAND ARG...".
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await PATTERN COMMAND ARG...")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if err := ts.Exec(args[1], args[2:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("no match for %q in\n%s%s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+		}
+	}
 }
 
 // edit writes a copy of a file in which each OLD is NEW: "edit FROM TO OLD NEW [OLD NEW]...".
