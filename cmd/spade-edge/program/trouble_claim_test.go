@@ -70,19 +70,19 @@ func ended(p *process) (int, string) {
 }
 
 var claimTroubles = map[string]provocation{
-	"the sender says that ..., and shows no signature": func(t *testing.T, _ *bench) (int, string) {
+	"the sender says that ..., and shows no signature of it": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		a := tr.hearing(t, tr.claim(t, 1, nil))
 		a.log.await(t, "frame refused", "shows no signature of it")
 		return goesOn, a.log.String()
 	},
-	"the signature is by none of the member's keys": func(t *testing.T, _ *bench) (int, string) {
+	"the signature is by none of the member's keys (of ...)": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		a := tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "b", signed.Statement{Kind: signed.Release, Round: 1})))
 		a.log.await(t, "frame refused", "by none of the member's keys")
 		return goesOn, a.log.String()
 	},
-	"the edge is in quarantine ... why=...": func(t *testing.T, _ *bench) (int, string) {
+	"the edge is in quarantine, and the run goes on without it ... neighbor=... release=... why=...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		key, scope := tr.signedBy(t, "b")
 		_, to := tr.signedBy(t, "a")
@@ -94,7 +94,7 @@ var claimTroubles = map[string]provocation{
 		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
 		return goesOn, a.log.String()
 	},
-	"done, with neighbors in quarantine": func(t *testing.T, _ *bench) (int, string) {
+	"done, with neighbors in quarantine: ...; spade-edge fleet remove takes a member out": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab bc ca", nil)
 		for _, wrong := range []string{"d", "a", "b,b", "b,c", "b,", "c,d"} {
 			if code, _, log := call("run", tr.path("a.json"), "-without", wrong); code != cli.ExitUsage || !strings.Contains(log, "want neighbors of ") {
@@ -108,7 +108,7 @@ var claimTroubles = map[string]provocation{
 		}
 		return code, log
 	},
-	"every edge of this node is in quarantine": func(*testing.T, *bench) (int, string) {
+	"every edge of this node is in quarantine; ...": func(*testing.T, *bench) (int, string) {
 		var log strings.Builder
 		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
 	},
@@ -124,17 +124,17 @@ var claimTroubles = map[string]provocation{
 		tr.tells(t, "a", `evidence       "b" has signed two different releases of round 1`)
 		return goesOn, a.log.String()
 	},
-	"shows two releases of round ... that this node's key has signed": func(t *testing.T, _ *bench) (int, string) {
+	"shows two releases of round ... that this node's key has signed: another device makes releases in this node's name; ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		tr.give(t, "b", tr.double(t, "a", "a", 1)) // of which a does not know
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
+	"holds a release that epoch ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},
-	"shows a later state of the ledger": func(t *testing.T, _ *bench) (int, string) {
+	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		ledger, err := state.ReadLedger(tr.path("a.ledger"))
 		if err != nil {
@@ -162,7 +162,7 @@ var claimTroubles = map[string]provocation{
 		}
 		return code, text
 	},
-	"bring it back from a copy, or remove it": func(t *testing.T, _ *bench) (int, string) {
+	"...; bring it back from a copy, or remove it and forget what ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		tr.write(t, "a.ledger.neighbors", "{}\n")
 		if err := os.MkdirAll(tr.path("b.state"), 0o700); err != nil {

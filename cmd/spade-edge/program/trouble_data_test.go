@@ -48,25 +48,25 @@ func (b *bench) used(t *testing.T, name string) string {
 }
 
 var privacyTroubles = map[string]provocation{
-	"ledger is missing": func(t *testing.T, b *bench) (int, string) {
+	"ledger is missing, want the lifetime ledger of this node's data set, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", `"ledger": "a.ledger", `, ""))
 	},
-	"ledger is ..., want it left out: the fleet is not private": func(t *testing.T, b *bench) (int, string) {
+	"ledger is ..., want it left out: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "ledger": "x"`))
 	},
-	"state: ledger: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
+	"state: ledger: ... no such file or directory; ... never started afresh ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "none.ledger"))
 	},
-	"no such file or directory: it was deleted, for its mark": func(t *testing.T, b *bench) (int, string) {
+	"no such file or directory: it was deleted, for its mark ... names ... reservations; ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "deleted.ledger")
 		b.private.remove(t, "deleted.ledger")
 		return said("privacy", "-ledger", path)
 	},
-	"no such file or directory: it was deleted with its mark": func(t *testing.T, b *bench) (int, string) {
+	"no such file or directory: it was deleted with its mark, for ... shows that runs have used it; ...": func(t *testing.T, b *bench) (int, string) {
 		b.private.write(t, "gone.ledger.neighbors", "")
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
 	},
-	"ledger ... and its mark are missing": func(t *testing.T, b *bench) (int, string) {
+	"ledger ... and its mark are missing, and ... has releases that they counted: ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		path := b.lone.variant(t, "a.json", "a.ledger", "gone.ledger")
 		code, text := said("check", path, "-offline")
@@ -75,18 +75,18 @@ var privacyTroubles = map[string]provocation{
 		}
 		return said("run", path)
 	},
-	"its mark ... is missing": func(t *testing.T, b *bench) (int, string) {
+	"its mark ... is missing: only the mark shows whether the ledger is its newest copy, ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "unmarked.ledger")
 		b.private.remove(t, "unmarked.ledger.mark")
 		return said("privacy", "-ledger", path)
 	},
-	"it ends with reservation ..., but number ... was made": func(t *testing.T, b *bench) (int, string) {
+	"it ends with reservation ..., but number ... was made: it was rolled back or cut off; ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "old.ledger")
 		lines := strings.SplitAfter(readFile(t, path), "\n")
 		b.private.write(t, "old.ledger", strings.Join(lines[:2], ""))
 		return said("privacy", "-ledger", path)
 	},
-	"this is another ledger": func(t *testing.T, b *bench) (int, string) {
+	"it has the id ..., want ...: this is another ledger": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("privacy", "-verify", b.lone.path("a.state/certificate.json"), "-ledger", b.used(t, "another.ledger"))
 	},
@@ -95,21 +95,21 @@ var privacyTroubles = map[string]provocation{
 		defer l.Close()
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "busy.ledger"))
 	},
-	"a ledger is never overwritten": func(t *testing.T, b *bench) (int, string) {
+	"...; a ledger is never overwritten": func(t *testing.T, b *bench) (int, string) {
 		return said("privacy", "-new-ledger", b.private.path("a.ledger"), "-dataset", "patients")
 	},
-	"in the lifetime of ...: refused": func(t *testing.T, b *bench) (int, string) {
+	"in the lifetime of ...: refused, the privacy budget does not cover it: ...": func(t *testing.T, b *bench) (int, string) {
 		l := b.book(t, "small.ledger", &dpmech.Limit{Epsilon: 0.5, Delta: 1e-5})
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "small.ledger"))
 	},
-	"epsilon limit ... covers": func(t *testing.T, b *bench) (int, string) {
+	"epsilon limit ... covers ...": func(t *testing.T, b *bench) (int, string) {
 		file := b.private.variant(t, "fleet.json", `"delta": 0.00001`, `"delta": 0.00001, "epsilon_limit": 0.5`)
 		return said("run", b.private.variant(t, "a.json", "fleet.json", file[len(b.private.dir)+1:]))
 	},
-	"a privacy budget would be spent for next to nothing": func(t *testing.T, _ *bench) (int, string) {
+	"... a privacy budget would be spent for next to nothing: ...": func(t *testing.T, _ *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "few")
 		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-epsilon", "0.5"); code != cli.ExitDone {
 			t.Fatal(text)
@@ -118,7 +118,7 @@ var privacyTroubles = map[string]provocation{
 		code := run(t.Context(), []string{"run", filepath.Join(dir, "node-0", "node.json")}, &out, &out) // without -anyway
 		return code, out.String()
 	},
-	"not even one release: refused": func(*testing.T, *bench) (int, string) {
+	"not even one release: refused, the privacy budget does not cover it: ...": func(*testing.T, *bench) (int, string) {
 		return said("privacy", "-sigma", "0.1", "-epsilon", "1")
 	},
 	"... is stated as ..., and is ...": func(t *testing.T, b *bench) (int, string) {
@@ -144,28 +144,28 @@ var scorerTroubles = map[string]provocation{
 	"oracle.stream: scorer: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"stream": ["./absent"]}`))
 	},
-	"oracle.stream says that it has ... parameters": func(t *testing.T, b *bench) (int, string) {
+	"oracle.stream says that it has ... parameters, but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo '{"hello":1,"dim":7,"samples":8}'; cat`, ""))
 	},
-	"want a hello such as": func(t *testing.T, b *bench) (int, string) {
+	"begins with ..., want a hello such as ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo loading; cat`, ""))
 	},
-	"has not said its hello within": func(t *testing.T, b *bench) (int, string) {
+	"has not said its hello within ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `read x`, `, "start_seconds": 0.2`))
 	},
-	"has ended: exit status": func(t *testing.T, b *bench) (int, string) {
+	"has ended: exit status ...; standard error: ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo no data here >&2; exit 3`, ""))
 	},
-	"has not answered within": func(t *testing.T, b *bench) (int, string) {
+	"has not answered within ..., and holds ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, hello6+`sleep 100`, `, "timeout_seconds": 0.2`))
 	},
-	"has no loss": func(t *testing.T, b *bench) (int, string) {
+	"has no loss, but ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, strings.Replace(answerer, "ANSWER", `\"loss\":null`, 1), ""))
 	},
 }
 
 var dataTroubles = map[string]provocation{
-	"what this node fits on its own data is not the fleet's model": func(t *testing.T, b *bench) (int, string) {
+	"oracle.builtin.fit is \"own\", and what this node fits on its own data is not the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "alike.csv", "x,y,label\n1,2,a\n1,2,b\n1,2,a\n1,2,b\n")
 		return said("run", b.plain.oracle(t, `{"builtin": {"fit": "own", "model": "softmax", "data": "csv:alike.csv", "label": "label", "test_fraction": 0, "pca": 2}}`))
 	},
@@ -177,30 +177,30 @@ var dataTroubles = map[string]provocation{
 		b.plain.write(t, "b.csv", "x,y,label\n1,2,a\n3,?,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("b.csv"), "-label", "label")
 	},
-	"values that are numbers, too many for classes": func(t *testing.T, b *bench) (int, string) {
+	"-label ... has ... values that are numbers, too many for classes": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "n.csv", "x,label\n"+numbered(21))
 		return said("simulate", "-data", "csv:"+b.plain.path("n.csv"), "-label", "label")
 	},
-	"no train-images-idx3-ubyte or images-idx3-ubyte there": func(t *testing.T, b *bench) (int, string) {
+	"no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz": func(t *testing.T, b *bench) (int, string) {
 		return said("simulate", "-data", "idx:"+b.plain.dir)
 	},
-	"partition of ... samples over ... clients": func(t *testing.T, b *bench) (int, string) {
+	"partition of ... samples over ... clients, want at least one sample each": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "c.csv", "x,label\n"+strings.Repeat("1,a\n2,b\n", 5))
 		return said("simulate", "-data", "csv:"+b.plain.path("c.csv"), "-label", "label", "-nodes", "9", "-graph", "ring")
 	},
-	"oracle.builtin has ... parameters": func(t *testing.T, b *bench) (int, string) {
+	"oracle.builtin has ... parameters (...), but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"seed": 5`, `"seed": 5, "bias": false`))
 	},
-	"oracle.builtin.fit is missing": func(t *testing.T, b *bench) (int, string) {
+	"oracle.builtin.fit is missing, and the fleet file has no task ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"builtin": {"data": "synthetic:clinical"}}`))
 	},
-	"has no column ..., which the recipe wants": func(t *testing.T, b *bench) (int, string) {
+	"... has no column ..., which the recipe wants ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,outcome\n1,yes\n2,no\n")
 	},
-	"line ...: column ...: ... is none of its categories": func(t *testing.T, b *bench) (int, string) {
+	"line ...: column ...: ... is none of its categories, which are ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,ward,outcome\n1,west,yes\n2,south,no\n")
 	},
-	"coordinate ... of the model has become too large": func(t *testing.T, _ *bench) (int, string) {
+	"coordinate ... of the model has become too large ...: the run diverges, try a smaller step or gain": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges, f.Method.Eta = []string{"a"}, nil, []float64{1e12} })
 		tr.write(t, "score.sh", scoreScript)
 		return said("run", tr.oracle(t, `{"stream": ["sh", "score.sh", "6"]}`))
@@ -228,7 +228,7 @@ func (b *bench) tasked(t *testing.T, mine string) (int, string) {
 }
 
 var pageTroubles = map[string]provocation{
-	"-http: monitor: ..., want host:port on loopback": func(t *testing.T, b *bench) (int, string) {
+	"-http: monitor: ..., want host:port on loopback, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.path("a.json"), "-http", "0.0.0.0:80")
 	},
 	"monitor: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
@@ -239,7 +239,7 @@ var pageTroubles = map[string]provocation{
 		defer busy.Close()
 		return said("run", b.plain.variant(t, "a.json", "a.state", "page.state"), "-http", busy.Addr().String())
 	},
-	"control: the path of a socket can have ... bytes": func(t *testing.T, _ *bench) (int, string) {
+	"control: the path of a socket can have ... bytes, ...; the node goes on without, ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.edit(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state")
 		return hears(t, []string{"control: "}, tr.path("a.json"))
@@ -247,7 +247,7 @@ var pageTroubles = map[string]provocation{
 	"... whether the node runs cannot be told": func(t *testing.T, b *bench) (int, string) {
 		return said("status", b.plain.variant(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state"))
 	},
-	"node ... was asked to end, and has not": func(t *testing.T, _ *bench) (int, string) {
+	"node ... was asked to end, and has not within ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")

@@ -55,36 +55,36 @@ func otherKey(t *testing.T) string {
 }
 
 var linkTroubles = map[string]provocation{
-	"suspect ... set aside, for it does not give way": func(*testing.T, *bench) (int, string) {
+	"suspect ... set aside, for it does not give way: cut back in ... rounds": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Aside: true, Clipped: 9})
 	},
-	"suspect ... set aside, for its releases up to ... have less noise": func(*testing.T, *bench) (int, string) {
+	"suspect ... set aside, for its releases up to ... have less noise in them than a member's": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Aside: true, Still: 9})
 	},
-	"suspect ... release ... is farther from the start": func(*testing.T, *bench) (int, string) {
+	"suspect ... release ... is farther from the start than any honest member goes": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Outside: 3})
 	},
 	"a key file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.key", "none.key"))
 	},
-	"key file ... has mode ..., want 0600": func(t *testing.T, b *bench) (int, string) {
+	"key file ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "open.key", readFile(t, b.plain.path("a.key")))
 		if err := os.Chmod(b.plain.path("open.key"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return said("run", b.plain.variant(t, "a.json", "a.key", "open.key"))
 	},
-	"key file ... is not one PEM block": func(t *testing.T, b *bench) (int, string) {
+	"key file ... is not one PEM block ...": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "not.key", "hello")
 		return said("run", b.plain.variant(t, "a.json", "a.key", "not.key"))
 	},
 	"the key of ... is ..., but the fleet file has ... for it": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.key", "b.key"))
 	},
-	"listen is missing, want host:port": func(t *testing.T, b *bench) (int, string) {
+	"listen is missing, want host:port: ... dials ..., which has an address in the fleet file; ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "b.json", `"listen": "`+b.plain.place(1)+`", `, ""))
 	},
-	"members[...].addresses is empty, and so is members[...].addresses": func(t *testing.T, b *bench) (int, string) {
+	"members[...].addresses is empty, and so is members[...].addresses, want an address of one of them: ...": func(t *testing.T, b *bench) (int, string) {
 		lines := ""
 		for _, m := range [][3]string{{"a", "", "a.key"}, {"b", "", "b.key"}, {"c", "c.example:7443", "c.key"}} {
 			how := "-from"
@@ -97,19 +97,19 @@ var linkTroubles = map[string]provocation{
 		b.plain.write(t, "nowhere.txt", lines)
 		return said("init", b.plain.path("new"), "-members", b.plain.path("nowhere.txt"), "-graph", "complete", "-dim", "3")
 	},
-	`proxy ... answers 407`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 407 to CONNECT ...: it wants a user and a password, and there are none`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "407 Who are you")
 	},
-	`proxy ... answers 403`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 403 to CONNECT ...: it does not allow that, and has to be told to`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "403 Filtered")
 	},
-	"credentials of a proxy ... has mode ..., want 0600": func(t *testing.T, b *bench) (int, string) {
+	"credentials of a proxy ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {
 		if err := os.WriteFile(b.plain.path("proxy.txt"), []byte("me:secret"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return said("run", b.plain.variant(t, "a.json", `"name"`, `"proxy": "http://p:1", "proxy_credentials": "proxy.txt", "name"`))
 	},
-	"want wss://host:port/path": func(t *testing.T, b *bench) (int, string) {
+	"want wss://host:port/path, there is no mode without TLS": func(t *testing.T, b *bench) (int, string) {
 		return said("fleet", "move", b.plain.variant(t, "fleet.json", "wss://", "ws://"), "-name", "a", "-address", "x:1")
 	},
 	"ws: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {
@@ -123,18 +123,18 @@ var linkTroubles = map[string]provocation{
 	"waiting for ... (not connected: ... connection refused)": func(t *testing.T, b *bench) (int, string) {
 		return hears(t, []string{"waiting for", "connection refused"}, newTrial(t, "ab", nil).path("a.json"))
 	},
-	"presents the key ...; pinned for it": func(t *testing.T, _ *bench) (int, string) {
+	"presents the key ...; pinned for it: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		key := transport.FormatKey(tr.file.Members[1].Keys[0])
 		file := tr.variant(t, "fleet.json", key, otherKey(t))
 		return hears(t, []string{"waiting for", "presents the key"}, tr.variant(t, "a.json", tr.path("fleet.json")[len(tr.dir)+1:], file[len(tr.dir)+1:]), tr.path("b.json"))
 	},
-	"our key ... is not pinned there": func(t *testing.T, _ *bench) (int, string) {
+	"our key ... is not pinned there: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		file := tr.variant(t, "fleet.json", transport.FormatKey(tr.file.Members[0].Keys[0]), otherKey(t))
 		return hears(t, []string{"waiting for", "is not pinned there"}, tr.path("a.json"), tr.variant(t, "b.json", "fleet.json", file[len(tr.dir)+1:]))
 	},
-	"every neighbor means another fleet": func(t *testing.T, _ *bench) (int, string) {
+	"every neighbor means another fleet: ... hello refused: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.other(t)
 		tr.of(t, "b", "other.json")
@@ -143,7 +143,7 @@ var linkTroubles = map[string]provocation{
 		a.wait(t, cli.ExitMismatch)
 		return cli.ExitMismatch, a.log.String()
 	},
-	"the fleet file is not taken over": func(t *testing.T, _ *bench) (int, string) {
+	"the fleet file is not taken over, everything stays as it was: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")
@@ -170,7 +170,7 @@ var linkTroubles = map[string]provocation{
 }
 
 var stateTroubles = map[string]provocation{
-	"another process has the lock of the store": func(t *testing.T, _ *bench) (int, string) {
+	"another process has the lock of the store in ...: stop that process, ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		start(t, "run", tr.path("a.json")).log.await(t, "waiting for")
 		return said("run", tr.path("a.json"))
@@ -197,31 +197,31 @@ var stateTroubles = map[string]provocation{
 		<-a.over
 		return a.cmd.ProcessState.ExitCode(), a.log.String()
 	},
-	"no model yet": func(t *testing.T, b *bench) (int, string) {
+	"no model yet: the node has made no release: ...": func(t *testing.T, b *bench) (int, string) {
 		return said("export", b.plain.path("a.json"), "-out", b.plain.path("x.npy"))
 	},
-	"the state is another node's or another run's": func(t *testing.T, b *bench) (int, string) {
+	"the state is another node's or another run's: ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("export", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]), "-out", b.lone.path("x.npy"))
 	},
-	"stored state of release ...: it is of a fleet with hash ...": func(t *testing.T, b *bench) (int, string) {
+	"stored state of release ...: it is of a fleet with hash ..., want ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("run", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]))
 	},
-	"no state is left to continue from": func(t *testing.T, b *bench) (int, string) {
+	"no state is left to continue from ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		copyAll(t, b.lone.path("a.state"), b.lone.path("torn.state"))
 		b.lone.write(t, "torn.state/slot-0", "torn")
 		b.lone.write(t, "torn.state/slot-1", "torn")
 		return said("run", b.lone.variant(t, "a.json", "a.state", "torn.state"))
 	},
-	"the ledger has release ... of this run, and the stored state ends with ...": func(t *testing.T, b *bench) (int, string) {
+	"the ledger has release ... of this run, and the stored state ends with ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("run", b.lone.variant(t, "a.json", "a.state", "lost.state"))
 	},
-	"... holds release ... of this node, whose own state ends with ...": func(t *testing.T, _ *bench) (int, string) {
+	"... holds release ... of this node, whose own state ends with ...: the state was set back; ...": func(t *testing.T, _ *bench) (int, string) {
 		tr, _ := broken(t)
 		tr.remove(t, "b.state")
 		tr.copyLedger(t, tr.path("saved"), tr.dir)
