@@ -30,7 +30,7 @@ outside() {
 	done
 	walls=(--net --mount --pid --fork --kill-child --mount-proc)
 	[ "$(id -u)" = 0 ] || walls+=(--user --map-root-user)
-	# Two hosts and a cable, before anything is built: whether all that is needed can be had here.
+	# Two hosts and a cable, before anything is built: whether everything needed is available.
 	local said
 	said=$(unshare "${walls[@]}" bash "$here/hosts.sh" try 2>&1) || skip "no network namespaces here: $said"
 

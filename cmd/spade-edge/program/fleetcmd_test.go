@@ -1,8 +1,6 @@
 package program
 
 import (
-	"crypto/ed25519"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // plant makes a trial of three members, and returns its folder and the line of a fourth.
@@ -61,61 +58,6 @@ func contents(t *testing.T, dir string) string {
 		}
 	}
 	return all
-}
-
-// What is refused changes nothing, and neither does a dry run.
-func TestFleetRefuses(t *testing.T) {
-	t.Parallel()
-	dir, line := plant(t)
-	model := modelOf(t, dir, 0, 0)
-	before := contents(t, dir)
-	put := func(file, name, key string) string {
-		path := filepath.Join(filepath.Dir(dir), file)
-		if err := os.WriteFile(path, fmt.Appendf(nil, `{"name": %q, "keys": [%q]}`, name, key), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	good := transport.FormatKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
-	again, away, odd := put("again.line", "a", good), put("away.line", "../d", good), put("odd.line", "d", "x")
-	add := []string{"add", dir, "-line", line, "-edges", "a"}
-	for _, c := range []struct {
-		code int
-		want string
-		args []string
-	}{
-		{cli.ExitUsage, "want first what to do", nil},
-		{cli.ExitUsage, "want first what to do", []string{"enlarge", dir}},
-		{cli.ExitUsage, "no file given", []string{"add"}},
-		{cli.ExitUsage, "in the middle of one only keys and addresses may change", add},
-		{cli.ExitUsage, "-retire does not go with fleet add", with(add, "-retire")},
-		{cli.ExitUsage, "-line is missing", []string{"add", dir, "-name", "d", "-edges", "a", "-run", "x"}},
-		{cli.ExitUsage, "-edges is missing", []string{"add", dir, "-line", line, "-run", "x"}},
-		{cli.ExitUsage, `"d:e", want a:b`, with(add[:4], "-edges", "d:e", "-run", "x")},
-		{cli.ExitUsage, "neighbors already", with(add, "-edges", "a,a:b", "-run", "x")},
-		{cli.ExitUsage, `-name is "e", and the line`, with(add, "-name", "e", "-run", "x")},
-		{cli.ExitUsage, `"a" is a member already`, []string{"add", dir, "-line", again, "-edges", "b", "-run", "x"}},
-		{cli.ExitUsage, "name of a folder", []string{"add", dir, "-line", away, "-edges", "b", "-run", "x"}},
-		{cli.ExitUsage, "member.keys[0]: transport: public key", []string{"add", dir, "-line", odd, "-edges", "b", "-run", "x"}},
-		{cli.ExitUsage, `want a member: ["a" "b" "c"]`, []string{"remove", dir, "-name", "x", "-run", "y"}},
-		{cli.ExitUsage, "has one key, want two", []string{"rotate", dir, "-name", "a", "-retire"}},
-		{cli.ExitUsage, "-address is missing", []string{"move", dir, "-name", "a"}},
-		{cli.ExitUsage, "-from is missing", []string{"next", dir, "-run", "x"}},
-		{cli.ExitUsage, "has 2 numbers, want the 6", []string{"next", dir, "-run", "x", "-from", model}},
-		{cli.ExitUsage, "-epsilon is -1", []string{"next", dir, "-run", "x", "-from", model, "-epsilon", "-1"}},
-		{cli.ExitUsage, "-new is missing", []string{"take", filepath.Join(dir, "a")}},
-		{cli.ExitUsage, "no such file", []string{"move", filepath.Join(dir, "nowhere"), "-name", "a", "-address", "x:1"}},
-	} {
-		if code, text := said(append([]string{"fleet"}, c.args...)...); code != c.code || !strings.Contains(text, c.want) {
-			t.Errorf("%q: exit code %d, want %d with %q:\n%s", c.args, code, c.code, c.want, text)
-		}
-	}
-	if code, text := said("fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "x", "-dry-run"); code != cli.ExitDone || !strings.Contains(text, "nothing is written") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
-	if after := contents(t, dir); after != before {
-		t.Errorf("files have changed:\n%s\n\n%s", before, after)
-	}
 }
 
 // A key that is not the one in the fleet file is found where both are here, and a lost one leaves at once.

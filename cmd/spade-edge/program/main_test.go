@@ -2,9 +2,7 @@ package program
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,14 +191,6 @@ func TestDemoDefault(t *testing.T) {
 	}
 }
 
-func TestDemoNonPrivate(t *testing.T) {
-	t.Parallel()
-	code, out, log := call("demo", "-non-private", "-rounds", "20", "-cooldown", "5")
-	if code != cli.ExitDone || !strings.Contains(out, "NOT PRIVATE") || !strings.Contains(log, "NOT PRIVATE") {
-		t.Errorf("exit code %d\n%s\n%s", code, out, log)
-	}
-}
-
 // Cool-down and average: both bring a single client's model closer to the network's, at no privacy cost.
 func TestCooldownAndAverage(t *testing.T) {
 	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
@@ -249,24 +239,6 @@ func TestPrivacyFlags(t *testing.T) {
 func jsonNumber(x float64) string {
 	b, _ := json.Marshal(x)
 	return string(b)
-}
-
-// writeIDX writes a gzipped IDX file with the given number of items, which may be less than it claims.
-func writeIDX(t *testing.T, path string, magic []byte, items uint32, dims []uint32, body []byte) {
-	t.Helper()
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	_, _ = z.Write(magic)
-	for _, n := range append([]uint32{items}, dims...) {
-		_ = binary.Write(z, binary.BigEndian, n)
-	}
-	_, _ = z.Write(body)
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // full is a disk without space.

@@ -113,30 +113,6 @@ func TestHelpAll(t *testing.T) {
 	}
 }
 
-// An unknown name is refused with the names that there are.
-func TestUnknownNames(t *testing.T) {
-	t.Parallel()
-	for want, args := range map[string][]string{
-		`no command "frobnicate"; there`: {"frobnicate"},
-		"version\n":                      {"frobnicate"},
-		`not defined: -x` + "\n":         {"simulate", "-x"},
-		`no topic "nosie"; there`:        {"help", "nosie"},
-		`no command ""; there`:           {""},
-	} {
-		if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, want) {
-			t.Errorf("%v: exit code %d, want %q in %s", args, code, want, text)
-		}
-	}
-	for _, word := range []string{"-version", "--version"} {
-		if code, text := said(word); code != cli.ExitDone || !strings.HasPrefix(text, "spade-edge ") {
-			t.Errorf("%s: exit code %d, %s", word, code, text)
-		}
-	}
-	if got := cli.Wrapped("chosen:", "  ", []string{"-a 1", "-bb 2", "-c"}, 16); got != "chosen: -a 1\n  -bb 2 -c" {
-		t.Errorf("%q", got)
-	}
-}
-
 // Where lines do not move, there are about ten, whatever the number of rounds.
 func TestProgressLines(t *testing.T) {
 	parts := cli.ProgressLines

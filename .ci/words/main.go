@@ -1,0 +1,146 @@
+// Command words finds wording that the project does not want: private words for which the field has others, archaisms and
+// riddles. It reads comments and strings of Go files, and all of .md, .txt and .sh files.
+//
+//	go run ./.ci/words            fails if a file has such words and is not listed in .ci/words/todo.txt
+//	go run ./.ci/words -all       prints what listed files have, too
+//	go run ./.ci/words -shrink    removes files from the list that have no such words any more
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const list = ".ci/words/todo.txt"
+
+// skipped are files that are data, copies, or about these words.
+var skipped = regexp.MustCompile(`^\.ci/words/|licenses\.txt$|testdata/|^examples/paper/results/|^\.ci/bench/results\.md$`)
+
+// rule is what to avoid, as a pattern without case, and what to write instead.
+type rule struct {
+	avoid   *regexp.Regexp
+	instead string
+}
+
+//go:embed rules.txt
+var rulesText string
+
+// rules are those of rules.txt: a pattern, a tab and the better words in each line; "#" starts a comment.
+var rules = func() (all []rule) {
+	for line := range strings.Lines(rulesText) {
+		if avoid, instead, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && line[0] != '#' {
+			all = append(all, rule{regexp.MustCompile(`(?i)` + strings.ReplaceAll(avoid, " ", `\s+`)), strings.TrimSpace(instead)})
+		}
+	}
+	return all
+}()
+
+func main() {
+	all, shrink := slices.Contains(os.Args[1:], "-all"), slices.Contains(os.Args[1:], "-shrink")
+	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard").Output()
+	if err != nil {
+		fail("git ls-files: %v", err)
+	}
+	listed, left := lines(list), []string{}
+	found := 0
+	for _, path := range strings.Fields(string(out)) {
+		if skipped.MatchString(path) || !slices.Contains([]string{".go", ".md", ".txt", ".sh"}, filepath.Ext(path)) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // deleted, and not yet committed
+		}
+		hits := check(path, text)
+		if len(hits) > 0 && slices.Contains(listed, path) {
+			left = append(left, path)
+			if !all {
+				continue
+			}
+		}
+		for _, h := range hits {
+			fmt.Println(h)
+			found++
+		}
+	}
+	if shrink {
+		if err := os.WriteFile(list, []byte(strings.Join(append(left, ""), "\n")), 0o644); err != nil {
+			fail("%v", err)
+		}
+	}
+	fmt.Printf("words: %d of %d listed files still to do\n", len(left), len(listed))
+	if found > 0 && !all {
+		fail("%d places have words to avoid", found)
+	}
+}
+
+// check returns a line for each place of a file that a rule forbids.
+func check(path string, text []byte) (hits []string) {
+	for _, part := range parts(path, text) {
+		for _, r := range rules {
+			for _, at := range r.avoid.FindAllStringIndex(part.text, -1) {
+				line := part.line + strings.Count(part.text[:at[0]], "\n")
+				hits = append(hits, fmt.Sprintf("%s:%d: %q: %s", path, line, part.text[at[0]:at[1]], r.instead))
+			}
+		}
+	}
+	return hits
+}
+
+// part is a piece of a file that a reader sees, and the line where it begins.
+type part struct {
+	text string
+	line int
+}
+
+// parts returns comments and strings of a Go file, adjacent lines of a comment together, or the whole of another file.
+func parts(path string, text []byte) (all []part) {
+	if filepath.Ext(path) != ".go" {
+		return []part{{string(text), 1}}
+	}
+	files := token.NewFileSet()
+	var s scanner.Scanner
+	file := files.AddFile(path, files.Base(), len(text))
+	s.Init(file, text, nil, scanner.ScanComments)
+	for comment := false; ; {
+		pos, tok, literal := s.Scan()
+		switch tok {
+		case token.EOF:
+			return all
+		case token.COMMENT:
+			line := files.Position(pos).Line
+			if comment && line == all[len(all)-1].line+1+strings.Count(all[len(all)-1].text, "\n") {
+				all[len(all)-1].text += "\n" + strings.TrimPrefix(literal, "//")
+			} else {
+				all = append(all, part{strings.TrimPrefix(literal, "//"), line})
+			}
+			comment = true
+		case token.STRING:
+			all = append(all, part{literal, files.Position(pos).Line})
+			comment = false
+		default:
+			comment = comment && tok == token.SEMICOLON && literal == "\n"
+		}
+	}
+}
+
+func lines(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		fail("%v", err)
+	}
+	return strings.Fields(string(text))
+}
+
+func fail(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "words: "+format+"\n", args...)
+	os.Exit(1)
+}
