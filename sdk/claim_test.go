@@ -160,7 +160,7 @@ func TestLiesCostNothing(t *testing.T) {
 				frame.Signed.Other = append(scope[:], forge(f, "a", "b", 9)...)
 			}
 			return nil
-		}), "shows no signature that counts"},
+		}), "has no valid signature"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := newLedgers(t, privateRing())

@@ -93,7 +93,7 @@ var called = []string{
 	"a frame of release 1 carries the signature of release 2",
 	"release 1 is not the one that the sender has signed",
 	"do not contradict each other",
-	"speaks of this node's ledger in another run",
+	"about this node's ledger in another run has no valid signature",
 }
 
 // A neighbor with a valid key tells every lie there is, with everything that it sends, in three runs in a row on the same ledgers: it is
@@ -185,7 +185,7 @@ func TestAttackChatter(t *testing.T) {
 		t.Errorf("outcome %+v", r)
 	}
 	in.end()
-	b.log.await(t, "speaks of this node's ledger in another run")
+	b.log.await(t, "about this node's ledger in another run has no valid signature")
 	b.log.await(t, "another device asks to take the place of a neighbor's lost one")
 	if lines := strings.Count(b.log.String(), "\n"); in.lied < 2000 || lines > 400 {
 		t.Errorf("%d lies made %d lines", in.lied, lines)

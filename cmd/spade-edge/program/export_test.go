@@ -76,7 +76,7 @@ func TestExport(t *testing.T) {
 		{cli.ExitUsage, "no file given", []string{"-out", "x.npy"}},
 		{cli.ExitUsage, "-out is missing", []string{file}},
 		{cli.ExitUsage, "want a name that ends with .json", []string{file, "-out", tr.path("x.h5")}},
-		{cli.ExitUsage, "m.npy is there already: -force", []string{file, "-out", tr.path("m.npy")}},
+		{cli.ExitUsage, "m.npy already exists: -force", []string{file, "-out", tr.path("m.npy")}},
 		{cli.ExitUsage, "none.json", []string{tr.path("none.json"), "-out", tr.path("x.npy")}},
 		{cli.ExitFailed, "no such file", []string{file, "-out", tr.path("none/x.npy")}},
 		{cli.ExitMismatch, "another node's or another run's", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},

@@ -106,7 +106,7 @@ func TestMistakenFiles(t *testing.T) {
 // A word that is no topic finds the pages on which it stands.
 func TestHelpByWord(t *testing.T) {
 	code, text := said("help", "firewall")
-	if code != cli.ExitDone || !strings.Contains(text, "\n  networks         firewalls, proxies") || !strings.Contains(text, "\n  fleets ") {
+	if code != cli.ExitDone || !strings.Contains(text, "\n  networks         firewalls, proxies") || !strings.Contains(text, "\n  troubleshooting ") {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 	if code, text := said("help", "NAT"); code != cli.ExitDone || !strings.Contains(text, "-nats") || strings.Contains(text, "signature") {

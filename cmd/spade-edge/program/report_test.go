@@ -135,8 +135,8 @@ func TestReportOfStrangers(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"is there already: -force overwrites it", []string{"-verify", cert, "-report", cert}},
-		{"is there already: -force overwrites it", []string{"-verify", cert, "-report", page}},
+		{"already exists: -force overwrites it", []string{"-verify", cert, "-report", cert}},
+		{"already exists: -force overwrites it", []string{"-verify", cert, "-report", page}},
 		{"-report does not go with -ledger", []string{"-ledger", n.path("ledger.json"), "-report", n.path("x.html")}},
 		{"-report is empty", []string{"-verify", cert, "-report", ""}},
 	} {

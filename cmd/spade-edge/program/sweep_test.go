@@ -56,7 +56,7 @@ func TestSweep(t *testing.T) {
 	}
 	// What is there is not lost, and nothing runs in vain.
 	for want, more := range map[string][]string{
-		model + " is there already: -force": {"-save", model},
+		model + " already exists: -force": {"-save", model},
 		"there is no folder":                {"-save", filepath.Join(dir, "no", "x.json")},
 		"-seed and -seeds exclude":          {"-seed", "1", "-seeds", "1..2"},
 		"2 is given twice":                  {"-seeds", "1..3,2"},

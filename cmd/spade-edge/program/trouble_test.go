@@ -195,7 +195,7 @@ var fileTroubles = map[string]provocation{
 		b.plain.write(t, "members.txt", "ward-1 10.0.0.1:7443\n")
 		return said("init", b.plain.path("new"), "-members", b.plain.path("members.txt"), "-dim", "3")
 	},
-	"... is there already: -force overwrites it": func(t *testing.T, b *bench) (int, string) {
+	"... already exists: -force overwrites it": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"))
 	},

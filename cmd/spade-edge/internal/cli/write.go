@@ -29,7 +29,7 @@ type Written struct {
 func (f *Faults) Taken(path string, force bool) {
 	if info, err := os.Lstat(path); err == nil {
 		f.When(info.IsDir(), "%s is a folder, want a name for a file", path)
-		f.When(!info.IsDir() && !force, "%s is there already: -force overwrites it", path)
+		f.When(!info.IsDir() && !force, "%s already exists: -force overwrites it", path)
 	}
 }
 

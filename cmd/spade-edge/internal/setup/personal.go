@@ -131,7 +131,7 @@ func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data
 	var err error
 	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{
 		Dim: fleet.Dim, Samples: []int{d.Len()}, Hidden: spec.Hidden > 0, Uneven: lopsided, Open: true,
-		Method: sdk.Method{Rounds: personalRounds, Cooldown: -1, Seed: 1}, Privacy: sdk.Privacy{NonPrivate: true},
+		Method: sdk.Method{Rounds: personalRounds, Seed: 1}, Fixed: []string{"method.cooldown"}, Privacy: sdk.Privacy{NonPrivate: true},
 	})
 	if err != nil {
 		return err
