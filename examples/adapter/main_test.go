@@ -17,11 +17,16 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	before := accuracy(trial.base, trial.held)
 	t.Logf("before %.3f", before)
 	for _, c := range []struct {
-		name string
-		way  way
-		gain float64
-	}{{"biases", way{biases(), 1, 0.1, 8}, 0.05}, {"random subspace", way{subspace(), 0.006, 0.01, 10}, 0.02}} {
-		o, err := c.way.train(open, trial.base, trial.own, trial.held)
+		name    string
+		way     way
+		privacy string
+		gain    float64
+	}{
+		{"biases", way{biases(), 1, 0.1, 8, 6}, open, 0.05},
+		{"random subspace", way{subspace(), 0.006, 0.01, 10, 0.5}, open, 0.02},
+		{"biases", way{biases(), 1, 0.1, 8, 6}, record, 0.08},
+	} {
+		o, err := c.way.train(c.privacy, trial.base, trial.own, trial.held)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,9 +30,10 @@ func subspace() *adapter.Spec {
 
 // way is how a run is made.
 type way struct {
-	spec     *adapter.Spec
-	step, mu float64 // of a round along the gradient, in a run without noise; the smoothing radius
-	rounds   int     // likewise
+	spec      *adapter.Spec
+	step, mu  float64 // of a round along the gradient, in a run without noise; the smoothing radius
+	rounds    int     // likewise
+	protected float64 // the step where each digit is protected: longer, as the slope of each digit is clipped
 }
 
 // The privacy of a run.
@@ -65,7 +66,7 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 		known.Method.Eta, known.Method.Momentum = admm.Schedule{w.step / w.mu / (1 + tau)}, 0.8
 		known.Privacy.NonPrivate = true
 	case record:
-		known.Method.Rounds, known.Method.Tau, known.Method.Eta = 10, 16, admm.Schedule{1.5 * w.step / w.mu}
+		known.Method.Rounds, known.Method.Tau, known.Method.Eta = 10, 16, admm.Schedule{w.protected / w.mu}
 		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
 		f.Records = samples
 	case client:

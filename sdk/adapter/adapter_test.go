@@ -227,7 +227,6 @@ func signs(of int, seed uint64) []float32 {
 // asked is an oracle that notes what it was asked.
 type asked struct {
 	calls []int // how many queries each call had
-	sums  []float32
 }
 
 func (o *asked) Loss(_ context.Context, x []float32, sample int) (float64, error) {

@@ -5,6 +5,7 @@ import select
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import tty
@@ -13,6 +14,10 @@ import unittest
 import numpy as np
 
 from gateway import DIM, Line
+from spade_edge import Fleet
+from tests import need_program
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def want(x, sample):
@@ -145,6 +150,25 @@ class Gateway(unittest.TestCase):
         silent = self.served(lambda down, data, count: b"")
         with self.assertRaisesRegex(RuntimeError, "has not answered 2 times: no whole answer"):
             Line(silent.path, patience=0.1, tries=2).loss(np.zeros(DIM), 0)
+
+    def test_fleet(self):
+        """Two nodes, each with a device that loses bytes, train the 64 numbers of an adapter."""
+        need_program()
+        draw = random.Random(3)
+
+        def fault(down, data, count):
+            return data[1:] if draw.random() < 0.02 else data
+
+        for name in "a", "b":
+            os.symlink(self.served(fault).path, os.path.join(self.folder.name, name))
+        command = [sys.executable, os.path.join(HERE, "gateway.py"), os.path.join(self.folder.name, "{name}"), "10", "../fleet.json"]
+        settings = dict(dim=1000, samples=10, graph="complete", non_private=True, rounds=3, cooldown=2, mu=0.1, eta=2, adapter="random:64:1")
+        with Fleet.create(os.path.join(self.folder.name, "study"), ["a", "b"], scorer=command, **settings) as fleet:
+            fleet.start()
+            fleet.wait(timeout=240)
+            x = fleet.nodes["a"].model()
+        self.assertEqual(x.shape, (1000,))
+        self.assertGreater(np.abs(x).max(), 0)
 
     def test_socket(self):
         """Over TCP, where the device hangs up after every third query."""
