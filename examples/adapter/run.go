@@ -40,7 +40,7 @@ type way struct {
 const (
 	open   = "none"
 	record = "each digit, epsilon 4"
-	client = "each member's digits, epsilon 4, shared noise"
+	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
 // fleet returns a fleet of eight members, all linked to all, with so many digits each.

@@ -169,7 +169,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // Certificate returns the path of the node's certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns the path, beside the ledger, of the neighbors' signed ledger heads, see [state.OpenHeads]; empty
+// Heads returns the path, beside the ledger, of the neighbors' signed checkpoints, see [state.OpenHeads]; empty
 // without a ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {
