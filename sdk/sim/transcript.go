@@ -15,9 +15,9 @@ type Transcript struct {
 	clients  int
 	complete func(round int, models [][]float32)
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	over int
-	open []round // the rounds after over
+	open []round // rounds after over
 	hash hash.Hash
 	buf  []byte
 }
@@ -28,13 +28,13 @@ type round struct {
 	models [][]float32
 }
 
-// NewTranscript returns an empty transcript. complete, if not nil, is called with every complete round, in order, while
-// no other release can be added. It may keep the models.
+// NewTranscript returns an empty transcript. complete, if not nil, is called with every complete round, in order,
+// while no other release can be added. It may keep the models.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
 
-// Add adds the release of a client and keeps x. It ignores a known release.
+// Add adds the release of a client and keeps x. It ignores a release that it already has.
 func (t *Transcript) Add(number, client int, x []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
