@@ -27,18 +27,18 @@ type weakestOf struct {
 	colluders int
 }
 
-// Conductance returns the least conductance from any node to ground after any choice of colluders is removed. Each
-// node is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. This is the
-// variance of the noise that hides a node from an adversary who sees all messages and knows what the colluders
-// know, if each node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each
-// neighbor. The graph caches the result.
+// Conductance returns the least conductance from any node to ground after any choice of colluders is removed. Each node
+// is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. This is the variance
+// of the noise that hides a node from an adversary who sees all messages and knows what the colluders know, if each
+// node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each neighbor. The graph caches
+// the result.
 //
-// The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random
-// walks and electric networks", 1984) removing a part of the network never raises a conductance, so the maximum
-// number of colluders is the worst case. If trying all choices takes about a second, the result is Exact: for 1
-// colluder in sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for
-// 3 in graphs of up to 50. Otherwise it is the better of two bounds: that of the spectrum, which is tight if every
-// node has many neighbors, and that of a tree. sdk/DEFAULTS.md has the cost of a bound.
+// The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random walks
+// and electric networks", 1984) removing a part of the network never raises a conductance, so the maximum number of
+// colluders is the worst case. If trying all choices takes about a second, the result is Exact: for 1 colluder in
+// sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up
+// to 50. Otherwise it is the better of two bounds: that of the spectrum, which is tight if every node has many
+// neighbors, and that of a tree. sdk/DEFAULTS.md has the cost of a bound.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
@@ -89,19 +89,18 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 	return Conductance{Least: bound}
 }
 
-// spectral returns a lower bound of every node's conductance in a graph of m nodes and edges of weight w, whose
-// second eigenvalue is at least lambda2; 0 unless that is positive. The resistance of node i is entry (i, i) of
-// the inverse of I + w*L. In an orthonormal basis of eigenvectors q_k of L that is the sum of q_k(i)^2/(1 +
-// w*lambda_k). The squares add up to 1, the eigenvector of eigenvalue 0 has 1/m at every node, and all other
-// eigenvalues are at least lambda2:
+// spectral returns a lower bound of every node's conductance in a graph of m nodes and edges of weight w, whose second
+// eigenvalue is at least lambda2; 0 unless that is positive. The resistance of node i is entry (i, i) of the inverse of
+// I + w*L. In an orthonormal basis of eigenvectors q_k of L that is the sum of q_k(i)^2/(1 + w*lambda_k). The squares
+// add up to 1, the eigenvector of eigenvalue 0 has 1/m at every node, and all other eigenvalues are at least lambda2:
 //
 //	resistance <= 1/m + (1 - 1/m)/(1 + w*lambda2)
 //
 // A complete graph, whose other eigenvalues are m, attains it.
 //
-// If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of at least lambda -
-// c: for a vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at least
-// lambda*|x|^2, and the removed edges contribute at most c*x_u^2 for each node u.
+// If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of at least lambda - c:
+// for a vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at least lambda*|x|^2,
+// and the removed edges contribute at most c*x_u^2 for each node u.
 func spectral(m int, w, lambda2 float64) float64 {
 	if !(lambda2 > 0) {
 		return 0
@@ -110,10 +109,10 @@ func spectral(m int, w, lambda2 float64) float64 {
 	return k / (1 + (k-1)/(1+float64(w*lambda2))) * (1 - 1e-12)
 }
 
-// surely returns lambda, or slightly less, if no eigenvalue of the Laplacian other than that of the constant
-// vector is below it, and 0 otherwise. The proof is a Cholesky factorization of L - lambda*I plus a multiple of
-// the matrix of ones: a matrix that differs from it by at most the trace times n+2 units in the last place has no
-// negative eigenvalue (Rump, "Verification of positive definiteness", BIT 46, 2006).
+// surely returns lambda, or slightly less, if no eigenvalue of the Laplacian other than that of the constant vector is
+// below it, and 0 otherwise. The proof is a Cholesky factorization of L - lambda*I plus a multiple of the matrix of
+// ones: a matrix that differs from it by at most the trace times n+2 units in the last place has no negative eigenvalue
+// (Rump, "Verification of positive definiteness", BIT 46, 2006).
 func (g *Graph) surely(lambda float64) float64 {
 	n := g.N()
 	a := square(n)

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// MixingTime returns the number of rounds, at least two, in which disagreement falls to a tenth in the long run,
-// for a contraction below 1.
+// MixingTime returns the number of rounds, at least two, in which disagreement falls to a tenth in the long run, for a
+// contraction below 1.
 func MixingTime(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
@@ -24,8 +24,8 @@ type Schedule struct {
 	Chebyshev *Chebyshev // for mixing and cool-down; nil for the method's own steps
 }
 
-// rate returns the coefficients of the t-th round, from 0, of cool-down or of mixing after a round of learning;
-// zeros for the method's own step.
+// rate returns the coefficients of the t-th round, from 0, of cool-down or of mixing after a round of learning; zeros
+// for the method's own step.
 func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	switch {
 	case s.Chebyshev == nil || t < 0:
@@ -38,13 +38,12 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 
 // Decay describes the effect of noise on a network, and how much of it remains after a cool-down.
 type Decay struct {
-	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units
-	// of the noise's: the geometric mean over the rounds, because code lengths depend on the logarithm.
+	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
+	// noise's: the geometric mean over the rounds, because code lengths depend on the logarithm.
 	Step float64
 	// Mix[j] is the same for the j-th release without noise after one with noise.
 	Mix []float64
-	// Left[c] is the share of the last noise's disagreement that remains after the mixing and c rounds of
-	// cool-down.
+	// Left[c] is the share of the last noise's disagreement that remains after the mixing and c rounds of cool-down.
 	Left   []float64
 	Needed int // rounds after which the share stays below the requested one; -1 if more than were tried
 }
@@ -52,11 +51,11 @@ type Decay struct {
 // decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
 const decayWork = 3e7
 
-// Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as time
-// allows, then the schedule's cool-down or until disagreement is below a share, whichever is longer. Each release
-// of learning has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual <-
-// dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and
-// cool-down are those of the schedule's Chebyshev, if it has one.
+// Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as time allows,
+// then the schedule's cool-down or until disagreement is below a share, whichever is longer. Each release of learning
+// has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual +
+// (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and cool-down
+// are those of the schedule's Chebyshev, if it has one.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model, about two thousand in all: an error of a few percent
 	x := make([]float64, g.N()*width)

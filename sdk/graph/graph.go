@@ -19,8 +19,8 @@ const maxFaults = 20 // errors of an edge list that are reported together
 
 var errDisconnected = errors.New("not connected") // another draw of a random graph may be connected
 
-// Graph is a connected, undirected graph without self loops and repeated edges. It is immutable and safe for
-// concurrent use.
+// Graph is a connected, undirected graph without self loops and repeated edges. It is immutable and safe for concurrent
+// use.
 type Graph struct {
 	edges     [][2]int
 	neighbors [][]int
@@ -31,16 +31,16 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's graphs, of
-// messages and of pairwise noise, again: all checks share one of each, and so its spectrum.
+// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's graphs, of messages
+// and of pairwise noise, again: all checks share one of each, and so its spectrum.
 var recent struct {
 	sync.Mutex
 	graphs [2]weak.Pointer[Graph]
 }
 
-// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It rejects a
-// node outside 0..n-1, a self loop, an edge given twice (also reversed), n < 1 and a graph that is not connected.
-// Its errors name edges by index. New keeps no reference to edges.
+// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It rejects a node
+// outside 0..n-1, a self loop, an edge given twice (also reversed), n < 1 and a graph that is not connected. Its errors
+// name edges by index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
 	g, err := build(n, edges, nil)
 	if err != nil {
@@ -55,8 +55,8 @@ func (g *Graph) N() int { return len(g.neighbors) }
 // Edges returns the edges (i, j), i < j, in ascending order. The graph owns the slice, which must not be changed.
 func (g *Graph) Edges() [][2]int { return g.edges }
 
-// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The graph owns the slice, which must
-// not be changed.
+// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The graph owns the slice, which must not
+// be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
 // build is New with names for edges, such as a line of a file; name returns the name of the k-th.
@@ -137,8 +137,7 @@ func (g *Graph) link(n int) {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
-	// Edges are in ascending order, so a node first meets its smaller neighbors, then its larger ones, both in
-	// order.
+	// Edges are in ascending order, so a node first meets its smaller neighbors, then its larger ones, both in order.
 	flat := make([]int, 2*len(g.edges))
 	g.neighbors = make([][]int, n)
 	for i, d := range degree {

@@ -6,8 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap
-// to the next one, far below tolerance unless eigenvalues are crowded.
+// Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap to
+// the next one, far below tolerance unless eigenvalues are crowded.
 const (
 	maxSteps  = 300   // of a complete run; minimum of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
@@ -26,10 +26,10 @@ func (g *Graph) times(y, x []float64) {
 	}
 }
 
-// extreme returns the largest (top) or smallest eigenvalue theta, and the norm of L*y - theta*y for its
-// approximate unit eigenvector y: some eigenvalue is within that distance of theta, and by Rayleigh's principle
-// theta is never beyond the extreme one. Both are 0 for a single node. The method is Lanczos's with full
-// reorthogonalization and a random start, run to its end.
+// extreme returns the largest (top) or smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
+// unit eigenvector y: some eigenvalue is within that distance of theta, and by Rayleigh's principle theta is never
+// beyond the extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalization and a
+// random start, run to its end.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
 		return 0, 0
@@ -62,9 +62,9 @@ func start(n int) []float64 {
 	return y
 }
 
-// lanczos reduces the Laplacian, in an orthonormal basis, to the tridiagonal matrix with diagonal a and
-// off-diagonal b, which is one shorter. It stops early if the basis spans an invariant space; the matrix's
-// eigenvalues are then eigenvalues of the Laplacian.
+// lanczos reduces the Laplacian, in an orthonormal basis, to the tridiagonal matrix with diagonal a and off-diagonal b,
+// which is one shorter. It stops early if the basis spans an invariant space; the matrix's eigenvalues are then
+// eigenvalues of the Laplacian.
 func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	negligible := 1e-13 * g.bound()
 	v := start(g.N())
@@ -93,10 +93,10 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 }
 
 // approach is extreme for large graphs: Lanczos's method without reorthogonalization, whose steps take time
-// proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element
-// of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear
-// Algebra Appl. 34, 1980). It ends at a residual of a share enough of the eigenvalue after at least maxSteps, at
-// settled, or at its limit of work.
+// proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element of
+// the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
+// Appl. 34, 1980). It ends at a residual of a share enough of the eigenvalue after at least maxSteps, at settled, or at
+// its limit of work.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

@@ -31,8 +31,8 @@ const erDraws = 100 // attempts to draw a connected random graph
 //	regular:K  each node with K others, 2 <= K < n, drawn from seed until connected; K is even if n is odd
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
-// On one node, all kinds except a larger grid and regular give that single node. Only er and regular use seed.
-// Errors name the lines of a file.
+// On one node, all kinds except a larger grid and regular give that single node. Only er and regular use seed. Errors
+// name the lines of a file.
 func Parse(spec string, n int, seed uint64) (*Graph, error) {
 	g, err := parse(spec, n, seed)
 	if err != nil {
@@ -146,9 +146,9 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 
-// erEdges draws each pair with probability p, in time proportional to the number drawn: the number of skipped
-// pairs is geometric (Batagelj and Brandes, "Efficient generation of large random networks", Phys. Rev. E 71,
-// 2005). Pairs run (0,1), (0,2), (1,2), (0,3), ..., so the result is not in ascending order.
+// erEdges draws each pair with probability p, in time proportional to the number drawn: the number of skipped pairs is
+// geometric (Batagelj and Brandes, "Efficient generation of large random networks", Phys. Rev. E 71, 2005). Pairs run
+// (0,1), (0,2), (1,2), (0,3), ..., so the result is not in ascending order.
 func erEdges(s *rng.Stream, p float64, n int) [][2]int {
 	logQ := vec.Log(1 - p) // -Inf for p = 1: skips nothing
 	if logQ == 0 {

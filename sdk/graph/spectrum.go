@@ -2,17 +2,17 @@ package graph
 
 import "math"
 
-// StabilityLimit bounds the round gain. With a = tau*beta*eta*mu, disagreement along a Laplacian mode with
-// eigenvalue lambda follows the matrix
+// StabilityLimit bounds the round gain. With a = tau*beta*eta*mu, disagreement along a Laplacian mode with eigenvalue
+// lambda follows the matrix
 //
 //	M = [[1 - a*rho*lambda, -a], [rho*lambda/2, 1]]
 //
-// and all modes decay (every M is Schur stable) exactly when 0 < a*rho*LambdaMax < StabilityLimit: eq. (stability)
-// and lemma (stability) of the paper.
+// and all modes decay (every M is Schur stable) exactly when 0 < a*rho*LambdaMax < StabilityLimit: eq. (stability) and
+// lemma (stability) of the paper.
 const StabilityLimit = 8.0 / 3
 
-// Gain returns the round gain a = share*StabilityLimit/(rho*LambdaMax), or 0 on a single node. The caller checks
-// that share is in (0, 1) and rho > 0.
+// Gain returns the round gain a = share*StabilityLimit/(rho*LambdaMax), or 0 on a single node. The caller checks that
+// share is in (0, 1) and rho > 0.
 func (g *Graph) Gain(share, rho float64) float64 {
 	if g.N() == 1 {
 		return 0
@@ -20,11 +20,11 @@ func (g *Graph) Gain(share, rho float64) float64 {
 	return share * StabilityLimit / (rho * g.LambdaMax())
 }
 
-// Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda: the factor
-// by which disagreement along that mode shrinks (below 1) or grows (above) in a round, in the long run. With g =
-// a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex
-// pair of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2 and
-// rises from there, so over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
+// Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda: the factor by
+// which disagreement along that mode shrinks (below 1) or grows (above) in a round, in the long run. With g =
+// a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex pair
+// of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2 and rises from
+// there, so over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
 	t := 1 - a*rho*lambda/2 // determinant and half the trace
 	if t >= 0 && t <= 1 {
@@ -41,23 +41,22 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 	return max(Contraction(a, rho, g.Lambda2()), Contraction(a, rho, g.LambdaMax()))
 }
 
-// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, it is not below
-// the eigenvalue, so that an error favors stability. For N <= 301 it is above by less than 1e-9 of it. On larger
-// graphs it is exact for the five kinds that [Graph.Lambda2] names. Otherwise it is above by at most 1e-5, or a
-// multiple of that if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It is
-// computed once.
+// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, it is not below the
+// eigenvalue, so that an error favors stability. For N <= 301 it is above by less than 1e-9 of it. On larger graphs it
+// is exact for the five kinds that [Graph.Lambda2] names. Otherwise it is above by at most 1e-5, or a multiple of that
+// if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It is computed once.
 //
-// Up to N = 301 the bits, and those of [Graph.Gain], are the same in every version, so that one version can
-// continue the run of another. On larger graphs the last digits may change.
+// Up to N = 301 the bits, and those of [Graph.Gain], are the same in every version, so that one version can continue
+// the run of another. On larger graphs the last digits may change.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
-// Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single
-// node. Up to rounding, it is not above the eigenvalue. It is computed once.
+// Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
+// Up to rounding, it is not above the eigenvalue. It is computed once.
 //
-// Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On
-// other graphs of up to 301 nodes the error is below 1e-9 of it unless it is tiny. On the rest the result is below
-// by a millionth, or by more if eigenvalues are crowded. That it is not above is then very likely but not proved:
-// an iteration with a fixed random start could miss a mode that is nearly absent in that start.
+// Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On other
+// graphs of up to 301 nodes the error is below 1e-9 of it unless it is tiny. On the rest the result is below by a
+// millionth, or by more if eigenvalues are crowded. That it is not above is then very likely but not proved: an
+// iteration with a fixed random start could miss a mode that is nearly absent in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
 const below = 1e-6 // share by which [Graph.Lambda2] stays below the result of an iteration
@@ -87,9 +86,9 @@ func (g *Graph) second() float64 {
 	return max(theta-max(below*theta, 10*residual), 4/(n*n)) // 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
 }
 
-// bound returns an upper bound of the largest eigenvalue, sometimes the eigenvalue itself: the largest sum of
-// degrees over an edge (Anderson and Morley, "Eigenvalues of the Laplacian of a graph", 1985), or the number of
-// nodes if that is less.
+// bound returns an upper bound of the largest eigenvalue, sometimes the eigenvalue itself: the largest sum of degrees
+// over an edge (Anderson and Morley, "Eigenvalues of the Laplacian of a graph", 1985), or the number of nodes if that
+// is less.
 func (g *Graph) bound() float64 {
 	b := 0
 	for _, e := range g.edges {

@@ -7,9 +7,9 @@ import (
 
 const tiny = 1e-100 // replaces a pivot of zero
 
-// pivots returns the pivots of the factorization of the symmetric tridiagonal matrix with diagonal a and
-// off-diagonal b, minus x on the diagonal. As many are negative as there are eigenvalues below x (Sturm; Golub and
-// Van Loan, "Matrix Computations", 8.4). A negligible number replaces a zero pivot.
+// pivots returns the pivots of the factorization of the symmetric tridiagonal matrix with diagonal a and off-diagonal
+// b, minus x on the diagonal. As many are negative as there are eigenvalues below x (Sturm; Golub and Van Loan, "Matrix
+// Computations", 8.4). A negligible number replaces a zero pivot.
 func pivots(a, b []float64, x float64) []float64 {
 	d := make([]float64, len(a))
 	for i, ai := range a {
@@ -48,9 +48,9 @@ func eigenvalue(a, b []float64, k int, bound float64) float64 {
 }
 
 // eigenvector returns an eigenvector, of any length, for an eigenvalue of the symmetric tridiagonal matrix with
-// diagonal a and off-diagonal b. It factors the matrix minus the eigenvalue from both ends. It sets the component
-// with the smallest remainder, where they meet, to 1; the others follow (Parlett and Dhillon, "Fernando's solution
-// to Wilkinson's problem", Linear Algebra Appl. 267, 1997).
+// diagonal a and off-diagonal b. It factors the matrix minus the eigenvalue from both ends. It sets the component with
+// the smallest remainder, where they meet, to 1; the others follow (Parlett and Dhillon, "Fernando's solution to
+// Wilkinson's problem", Linear Algebra Appl. 267, 1997).
 func eigenvector(a, b []float64, lambda float64) []float64 {
 	m := len(a)
 	down, up := pivots(a, b, lambda), pivots(reversed(a), reversed(b), lambda)

@@ -19,8 +19,7 @@ const (
 	agreeTag = "spade-edge pair secret 1\n"
 )
 
-// Key returns the noise key of one release: HMAC-SHA-256 of the fleet's hash and the release, keyed with the
-// secret.
+// Key returns the noise key of one release: HMAC-SHA-256 of the fleet's hash and the release, keyed with the secret.
 func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 	mac := hmac.New(sha256.New, s[:])
 	mac.Write([]byte(keyTag))
@@ -43,9 +42,9 @@ func Simulated(seed uint64, i, j int) Secret {
 // NewPrivate returns a fresh private key.
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
-// Agree returns the secret of an edge; both ends obtain the same one. own is the private key of the member called
-// name, public is the neighbor's key. The secret is bound to the fleet's hash, which covers the run, to both names
-// and to both public keys. A public key of low order is an error.
+// Agree returns the secret of an edge; both ends obtain the same one. own is the private key of the member called name,
+// public is the neighbor's key. The secret is bound to the fleet's hash, which covers the run, to both names and to
+// both public keys. A public key of low order is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

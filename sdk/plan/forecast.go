@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Outlook forecasts the value of a private run from public numbers alone. A gain of 0 is a model that always gives
-// the most frequent answer, and 1 is the same run without noise.
+// Outlook forecasts the value of a private run from public numbers alone. A gain of 0 is a model that always gives the
+// most frequent answer, and 1 is the same run without noise.
 type Outlook struct {
 	Signal float64 `json:"signal"` // learned signal, as a multiple of the noise in the members' mean
 	Gain   float64 `json:"gain"`   // median gain of such runs
@@ -18,14 +18,14 @@ type Outlook struct {
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// What would raise the gain to [Enough]: this number of members or this epsilon, if all else stayed the same,
-	// or pairwise noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough;
-	// Share is false if neighbors share noise already.
+	// What would raise the gain to [Enough]: this number of members or this epsilon, if all else stayed the same, or
+	// pairwise noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is
+	// false if neighbors share noise already.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
-	// Halved is the gain with half the parameters and the same settings; nil if the gain is enough, or there are
-	// few parameters.
+	// Halved is the gain with half the parameters and the same settings; nil if the gain is enough, or there are few
+	// parameters.
 	Halved *float64 `json:"gain_with_half_the_parameters,omitempty"`
 	// Records reports that the same epsilon for each record, instead of each client, would raise the gain.
 	Records bool `json:"records_bring_more,omitempty"`
@@ -46,8 +46,8 @@ const (
 	aim = 10.0
 )
 
-// gains lists the gains of runs by signal, as `forecast.py fit` in .ci/validate prints it: the 5 % quantile, the
-// median and the 95 % quantile. Values between are linear in the signal's logarithm.
+// gains lists the gains of runs by signal, as `forecast.py fit` in .ci/validate prints it: the 5 % quantile, the median
+// and the 95 % quantile. Values between are linear in the signal's logarithm.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (
@@ -108,8 +108,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast forecasts the value of a private run of a fleet whose members have that many samples each; 0 means more
-// than enough. It fails if the fleet is invalid or not private.
+// Forecast forecasts the value of a private run of a fleet whose members have that many samples each; 0 means more than
+// enough. It fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -161,8 +161,8 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 // ErrHopeless is wrapped by the error of [Hopeless].
 var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the
-// same run gains without noise, however many samples its members have: see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same run
+// gains without noise, however many samples its members have: see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
@@ -174,8 +174,8 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates in a row move the mean of all members, as a multiple of the local
-// noise in it.
+// signalOf returns how far all clipped updates in a row move the mean of all members, as a multiple of the local noise
+// in it.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

@@ -16,9 +16,9 @@ const (
 	worthwhile = 0.9 // largest acceptable noise with partners, relative to that without
 )
 
-// pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise
-// protects it on the communication graph. A random graph whose nodes have a few more than twice as many edges as
-// may be lost keeps nearly all of it, and its proven bound is tight; see sdk/DEFAULTS.md.
+// pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
+// it on the communication graph. A random graph whose nodes have a few more than twice as many edges as may be lost
+// keeps nearly all of it, and its proven bound is tight; see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
@@ -61,10 +61,10 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	return p.Sigma, err
 }
 
-// MostColluders returns the largest number of colluders that costs little: for the same guarantee, the noise in
-// the mean of all members is at most a tenth above that for one colluder, and every member shares noise with at
-// least one more than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners
-// of Privacy. MostColluders fails if not even one colluder is possible.
+// MostColluders returns the largest number of colluders that costs little: for the same guarantee, the noise in the
+// mean of all members is at most a tenth above that for one colluder, and every member shares noise with at least one
+// more than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy.
+// MostColluders fails if not even one colluder is possible.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)

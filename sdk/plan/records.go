@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Record-level privacy. The signal of all updates in a row, relative to the noise, depends on the records, the
-// members and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds with a
-// precise slope of each record, from many queries, work best. sdk/DEFAULTS.md lists what was tried.
+// Record-level privacy. The signal of all updates in a row, relative to the noise, depends on the records, the members
+// and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds with a precise slope of
+// each record, from many queries, work best. sdk/DEFAULTS.md lists what was tried.
 
 // suggestRecords is [Suggest] for record-level privacy, once estimator, Rho, Gain and Delta are chosen.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
@@ -65,16 +65,16 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 	return m, p, err
 }
 
-// RecordRounds is the number of rounds that [Suggest] chooses for record-level privacy; with a strong signal it
-// chooses 20.
+// RecordRounds is the number of rounds that [Suggest] chooses for record-level privacy; with a strong signal it chooses
+// 20.
 const RecordRounds = 10
 
 // RecordTau returns the number of queries of each record in a round: twice the number of Walsh directions for dim
 // parameters, from 16 to 64.
 func RecordTau(dim int) int { return min(max(16, 2<<bits.Len(uint(dim-1))), 64) }
 
-// recordMu returns the smoothing radius. A query moves the score of a record with features of mean square 1 by
-// about 1, or by about 2 in a model with a hidden layer, whose parameters share the movement of a score.
+// recordMu returns the smoothing radius. A query moves the score of a record with features of mean square 1 by about 1,
+// or by about 2 in a model with a hidden layer, whose parameters share the movement of a score.
 func recordMu(dim int, hidden bool) float64 {
 	reach := 1.0
 	if hidden {
@@ -83,8 +83,8 @@ func recordMu(dim int, hidden bool) float64 {
 	return reach / math.Sqrt(float64(dim))
 }
 
-// recordRadius returns R, the clip of each record's slope: about a quarter of a slope at the start, so that nearly
-// all records are clipped and count equally.
+// recordRadius returns R, the clip of each record's slope: about a quarter of a slope at the start, so that nearly all
+// records are clipped and count equally.
 func recordRadius(mu float64, dim int) float64 { return mu * math.Sqrt(float64(dim)) / 15 }
 
 // recordSignal returns the sum of all members' clipped records over all rounds if they agree, as a multiple of the

@@ -16,10 +16,10 @@ const (
 	saddlePatience = 5 * time.Second
 )
 
-// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half of them
-// does. A smooth model has a zero gradient in them, so a start at zero is a saddle. Hidden layers have such
-// parameters, because their weights are multiplied with each other. saddle returns the size of the set, 0 if it
-// found none in time. The result depends on the data, so it must stay on the device.
+// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half of them does. A
+// smooth model has a zero gradient in them, so a start at zero is a saddle. Hidden layers have such parameters, because
+// their weights are multiplied with each other. saddle returns the size of the set, 0 if it found none in time. The
+// result depends on the data, so it must stay on the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()

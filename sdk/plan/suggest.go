@@ -35,8 +35,8 @@ type Known struct {
 	Open    bool        // Method.Estimator and Directions are open as well
 
 	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the
-	// budget, or all of them are fixed. The budget then holds against outsiders and any Privacy.Colluders members,
-	// if at most Absent vanish.
+	// budget, or all of them are fixed. The budget then holds against outsiders and any Privacy.Colluders members, if
+	// at most Absent vanish.
 	Graph *graph.Graph
 	noise *graph.Graph // which members share noise
 }
@@ -59,8 +59,7 @@ func (k Known) robust() float64 {
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest chooses the open settings. The error wraps [dpmech.ErrBudget] if the budget does not cover a single
-// release.
+// Suggest chooses the open settings. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
@@ -88,8 +87,8 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 		k.Method = m
 	}
 	def(&m.Rho, 1)
-	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g
-	// = a*rho*lambda: no share is better for both.
+	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g =
+	// a*rho*lambda: no share is better for both.
 	def(&m.Gain, 0.75)
 	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
@@ -119,9 +118,9 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d). share relates the noise of eta's steps, about eta*sqrt(steps/queries), to mu. All
-	// clipped updates in a row move a score by further*reach. If features have mean square 1, a query moves a
-	// score by about mu*sqrt(d), and a sigmoid is about linear up to 1.5. DEFAULTS.md has the measurements.
+	// Mu is reach/sqrt(d). share relates the noise of eta's steps, about eta*sqrt(steps/queries), to mu. All clipped
+	// updates in a row move the model by further*mu*sqrt(d). If features have mean square 1, a query moves a score by
+	// about mu*sqrt(d), and a sigmoid is about linear up to 1.5. DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
@@ -148,8 +147,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-// lopsided reports whether a run moves far in directions of little variance: without noise, or with noise that
-// cancels.
+// lopsided reports whether a run moves far in directions of little variance: without noise, or with noise that cancels.
 func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
@@ -161,8 +159,8 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model moves a score by far/signal; a linear model works equally well near and far
-		// from its start.
+		// Noise in the final model moves a score by far/signal; a linear model works equally well near and far from its
+		// start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -196,9 +194,9 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits p.Sigma into local noise and pairwise noise. The pairwise noise is a power of two times the local
-// noise, and at most 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth
-// of the local noise.
+// share splits p.Sigma into local noise and pairwise noise. The pairwise noise is a power of two times the local noise,
+// and at most 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the local
+// noise.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -217,9 +215,9 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses the rounds in which pairwise noise cancels. After each release, it takes as many of the method's
-// own steps as disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps. At the end, it
-// continues until a tenth of the mean's noise is left.
+// settle chooses the rounds in which pairwise noise cancels. After each release, it takes as many of the method's own
+// steps as disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps. At the end, it continues
+// until a tenth of the mean's noise is left.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {

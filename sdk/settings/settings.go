@@ -22,8 +22,8 @@ type Setting struct {
 	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }
 
-// In returns a pointer to the setting's value in a fleet, a *sdk.Fleet: an int, uint64, float64, bool,
-// [admm.Schedule] or text.
+// In returns a pointer to the setting's value in a fleet, a *sdk.Fleet: an int, uint64, float64, bool, [admm.Schedule]
+// or text.
 func (s Setting) In(fleet any) any {
 	at := reflect.ValueOf(fleet)
 	for part := range strings.SplitSeq(s.Name, ".") {
@@ -38,8 +38,8 @@ func (s Setting) In(fleet any) any {
 	return at.Interface()
 }
 
-// MaxPartnered is the largest number of members of a fleet with partners: above it no useful bound of the
-// remaining noise exists.
+// MaxPartnered is the largest number of members of a fleet with partners: above it no useful bound of the remaining
+// noise exists.
 const MaxPartnered = 1024
 
 // Ranges of privacy settings. Package dpmech bounds sigma by the clip.
@@ -128,8 +128,8 @@ var all = []Setting{
 		Words: "grid of releases, noise/2^`W`, W of 2 to 8: short integers (default 4 with noise, unless the payload is given)"},
 }
 
-// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined.
-// rounds is the fleet's number of rounds.
+// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined. rounds is the
+// fleet's number of rounds.
 func (s Setting) Check(fleet any, rounds int) error {
 	const pkg = "sdk: fleet"
 	switch x := s.In(fleet).(type) {

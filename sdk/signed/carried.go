@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Earlier is a release or a checkpoint with its scope, possibly of an earlier run. It is sent to the member that
-// signed it.
+// Earlier is a release or a checkpoint with its scope, possibly of an earlier run. It is sent to the member that signed
+// it.
 type Earlier struct {
 	Scope Scope
 	Statement
@@ -45,8 +45,7 @@ func (e *Earlier) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseEarlier parses the output of [Earlier.Append]. It checks and copies the text; it does not check the
-// signature.
+// ParseEarlier parses the output of [Earlier.Append]. It checks and copies the text; it does not check the signature.
 func ParseEarlier(b []byte) (e Earlier, err error) {
 	const text = len(Scope{}) + Size
 	if len(b) < text {
@@ -72,8 +71,8 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of the ledger's data according to a checkpoint, excluding the run of scope but. It is
-// zero for a release.
+// Spent returns the cost of the ledger's data according to a checkpoint, excluding the run of scope but. It is zero for
+// a release.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {
@@ -116,8 +115,8 @@ func (r *Relayed) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseRelayed parses the output of [Relayed.Append] for a [Stop] or an [Offer], selected by kind. It does not
-// check the signature.
+// ParseRelayed parses the output of [Relayed.Append] for a [Stop] or an [Offer], selected by kind. It does not check
+// the signature.
 func ParseRelayed(b []byte, kind Kind) (Relayed, error) {
 	if len(b) != RelayedSize {
 		return Relayed{}, fmt.Errorf("signed: relayed %v: found %d bytes, want %d", kind, len(b), RelayedSize)

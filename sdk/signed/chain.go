@@ -53,8 +53,8 @@ func (c Chain) Add(r Statement) Chain {
 	return c[max(0, len(c)-maxChain):]
 }
 
-// Evidence proves that a member's key signed two different releases of one round: its device has a clone or was
-// rolled back.
+// Evidence proves that a member's key signed two different releases of one round: its device has a clone or was rolled
+// back.
 type Evidence struct {
 	Member string    `json:"member"`
 	Round  int       `json:"round"`
@@ -82,8 +82,7 @@ func (e *Evidence) Check() error {
 	return nil
 }
 
-// Verify checks both signatures, for a run and a fleet as in [NewScope], and that the releases contradict each
-// other.
+// Verify checks both signatures, for a run and a fleet as in [NewScope], and that the releases contradict each other.
 func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) error {
 	scope := NewScope(run, fleet, e.Member)
 	if err := errors.Join(e.Check(), e.First.Verify(scope, keys), e.Second.Verify(scope, keys)); err != nil {

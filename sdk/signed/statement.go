@@ -36,8 +36,8 @@ type Head struct {
 type Kind uint8
 
 const (
-	// Release: Value is its [Digest], Prev the [Statement.ID] of the previous release, zero if there is no signed
-	// one. A replacement device signs, in its own epoch, the release after which it takes over.
+	// Release: Value is its [Digest], Prev the [Statement.ID] of the previous release, zero if there is no signed one.
+	// A replacement device signs, in its own epoch, the release after which it takes over.
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
@@ -95,8 +95,8 @@ func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
 	return uint16(device >> incarnationBits), device & MaxIncarnation
 }
 
-// appendBody appends all but the signature, in the order of the fields, integers big-endian: epoch (2 bytes), kind
-// (1), round (4), prev, value, then the ledger's id, lines (8) and hash.
+// appendBody appends all but the signature, in the order of the fields, integers big-endian: epoch (2 bytes), kind (1),
+// round (4), prev, value, then the ledger's id, lines (8) and hash.
 func (r *Statement) appendBody(dst []byte) []byte {
 	dst = append(binary.BigEndian.AppendUint16(dst, r.Epoch), byte(r.Kind))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
@@ -195,8 +195,8 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 // ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, are different statements of one release and
-// epoch. Signatures may differ, because a member signs its statements again with a new key.
+// Contradicts reports whether r and o, both verified in one scope, are different statements of one release and epoch.
+// Signatures may differ, because a member signs its statements again with a new key.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
@@ -219,8 +219,8 @@ func (r *Statement) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// Digest returns the digest of a release: SHA-256 over a tag and, little-endian, its change on the grid as int32
-// or, without one, x as float32. If each neighbor gets its own message, x is the released model.
+// Digest returns the digest of a release: SHA-256 over a tag and, little-endian, its change on the grid as int32 or,
+// without one, x as float32. If each neighbor gets its own message, x is the released model.
 func Digest(x []float32, change []int32) [32]byte {
 	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {

@@ -12,48 +12,45 @@ import (
 
 // Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its index in the list.
 //
-// A simulation calls the oracles and noise sources of different clients concurrently, and those of one client from
-// one goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
+// A simulation calls the oracles and noise sources of different clients concurrently, and those of one client from one
+// goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
 type Client struct {
 	Config admm.Config
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns what happens to message number seq, from 0, from one client to another: the delay in ticks
-// of each copy that arrives. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must
-// be a pure function; it is called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns what happens to message number seq, from 0, from one client to another: the delay in ticks of
+// each copy that arrives. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must be a pure
+// function; it is called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
-// arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick
-// after it is sent, so a round without faults takes one tick.
+// arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it
+// is sent, so a round without faults takes one tick.
 //
-// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on their number: OnSend, Faults and
-// the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields
-// before Run.
+// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on their number: OnSend, Faults and the
+// transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields before
+// Run.
 //
 // Without Faults, Asleep and Seed a receiver reads the messages of a release from their sender's memory, one tick
 // later. The allocations of a tick then do not depend on the number of clients and messages.
 type Sim struct {
 	// OnSend, if not nil, sees every sent message, including lost ones. The vectors are valid during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases. The goroutines of a tick
-	// call it.
+	// OnRelease, if not nil, sees a client's machine right after each of its releases. The goroutines of a tick call
+	// it.
 	OnRelease func(client int, m *admm.Machine)
 	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, including lost
-	// ones, for example the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is
-	// measured once and counts for each. The vectors are valid during the call, and an error ends the run.
+	// ones, for example the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is measured
+	// once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
-	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change
-	// results.
+	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.
 	Faults FaultSchedule
-	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called
-	// in the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a
-	// copy.
+	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called in
+	// the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
-	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Its messages wait for
-	// it.
+	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Its messages wait for it.
 	Asleep func(client, tick int) bool
 	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order of sending.
 	Seed uint64
@@ -118,8 +115,8 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run runs all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also
-// fails if no client makes a release for 10,000 ticks. Do not call it again after an error.
+// Run runs all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
+// if no client makes a release for 10,000 ticks. Do not call it again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over

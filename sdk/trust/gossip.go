@@ -12,19 +12,19 @@ import (
 )
 
 // Gossip detects equivocation: a member that signs different releases for different neighbors. With each release a
-// member sends digests of the statements that it used, and relays, once each, the digests that came with them. If
-// two digests of one statement differ, the member asks everybody for the statement ([Question]). Digests and
-// questions accuse nobody: only two signed statements of one slot do.
+// member sends digests of the statements that it used, and relays, once each, the digests that came with them. If two
+// digests of one statement differ, the member asks everybody for the statement ([Question]). Digests and questions
+// accuse nobody: only two signed statements of one slot do.
 //
-// Let members a and b use different statements of one slot, of release q, and let dist be their distance in the
-// graph of honest members. Each member on the path between them sends its first digest of that slot by release
-// q+dist. The digests at the two ends differ, so two neighbors on the path differ, and one of them detects it once
-// it has its neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well.
-// See PROOF.md, "One story".
+// Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
+// of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
+// digests at the two ends differ, so two neighbors on the path differ, and one of them detects it once it has its
+// neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See PROOF.md,
+// "One story".
 //
-// All that a member compares, sends and answers depends only on questions and on the releases that a round of its
-// work started with. What arrives during the work waits until the next work begins, because its arrival time
-// depends on data.
+// All that a member compares, sends and answers depends only on questions and on the releases that a round of its work
+// started with. What arrives during the work waits until the next work begins, because its arrival time depends on
+// data.
 type Gossip struct {
 	log     *Log
 	members []string
@@ -59,13 +59,13 @@ type carried struct {
 	list  []byte
 }
 
-// digest is a prefix of [signed.Statement.ID]. Finding two statements with one digest takes about 2^48 trials,
-// within one round, and again for each later release.
+// digest is a prefix of [signed.Statement.ID]. Finding two statements with one digest takes about 2^48 trials, within
+// one round, and again for each later release.
 type digest [12]byte
 
 const (
-	// DigestSize is the length in bytes of a digest with its slot, big-endian: the member's number (2 bytes), the
-	// epoch (2 bits), how many releases back the slot is (14 bits), and the digest.
+	// DigestSize is the length in bytes of a digest with its slot, big-endian: the member's number (2 bytes), the epoch
+	// (2 bits), how many releases back the slot is (14 bits), and the digest.
 	DigestSize = 4 + len(digest{})
 	// MaxDigests is the maximum number of digests with one release.
 	MaxDigests = signed.MaxDigests / DigestSize
@@ -76,8 +76,7 @@ const (
 	mostMembers = 1 << 16
 )
 
-// Digests returns the average number of digests with a release in a fleet of so many members: 0 with fewer than
-// three.
+// Digests returns the average number of digests with a release in a fleet of so many members: 0 with fewer than three.
 func Digests(members int) float64 {
 	if members < 3 || members > mostMembers {
 		return 0
@@ -88,8 +87,8 @@ func Digests(members int) float64 {
 // sparsity returns n such that one of n releases of a member is compared.
 func sparsity(members int) int { return (members - 1 + perFrame - 1) / perFrame }
 
-// Compare makes the log compare releases, if the run signs them and has three members or more. self is this
-// member's index.
+// Compare makes the log compare releases, if the run signs them and has three members or more. self is this member's
+// index.
 func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
 	if !l.Signing() || Digests(len(members)) == 0 {
 		return
@@ -113,9 +112,8 @@ type Question struct {
 	Statement *signed.Statement
 }
 
-// duties returns what to send to all neighbors about a slot in question: first a question without a statement,
-// then the statement, each once. Whether the statement arrived before the question affects only the time of
-// sending.
+// duties returns what to send to all neighbors about a slot in question: first a question without a statement, then the
+// statement, each once. Whether the statement arrived before the question affects only the time of sending.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil
@@ -207,8 +205,7 @@ type Used struct {
 	Digests   []byte
 }
 
-// Take records a neighbor's release that the machine accepted, the first of its number and epoch, with its
-// digests.
+// Take records a neighbor's release that the machine accepted, the first of its number and epoch, with its digests.
 func (p *Peer) Take(m *admm.Message) {
 	st, err := signed.Parse(m.Signed.Own, signed.Release) // already checked
 	if at := &p.taken[st.Round%2]; err == nil && (at.Statement.Round != st.Round || at.Statement.Epoch < st.Epoch) {
@@ -234,8 +231,8 @@ type Found struct {
 // Unaware is a neighbor that still works with a convicted member.
 type Unaware struct{ Neighbor, With int }
 
-// Begin processes the neighbors' releases, of number release-1, with which the work on a release begins. Call it
-// once for each release, before making it.
+// Begin processes the neighbors' releases, of number release-1, with which the work on a release begins. Call it once
+// for each release, before making it.
 func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	g.begun = release
 	for s := range g.claims {
@@ -282,8 +279,8 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	return f
 }
 
-// list returns the digests for a release: the newest mostOf of each member and epoch, up to the total size limit.
-// Only invented digests can exceed these limits.
+// list returns the digests for a release: the newest mostOf of each member and epoch, up to the total size limit. Only
+// invented digests can exceed these limits.
 func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	slices.SortFunc(slots, func(a, b Slot) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(b.Round, a.Round))
@@ -326,8 +323,8 @@ func (g *Gossip) Knows(m *admm.Message) bool {
 	return err == nil && g.bad[s.Member] > s.Epoch
 }
 
-// Question processes a neighbor's question. It returns what to send to all neighbors, and the resulting evidence
-// or nil.
+// Question processes a neighbor's question. It returns what to send to all neighbors, and the resulting evidence or
+// nil.
 func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evidence, err error) {
 	s, _, err := g.parseDigest(m.Signed.Digests, m.Round)
 	switch {

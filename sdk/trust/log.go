@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// Log holds the signed releases of a member and of its neighbors. It belongs to one goroutine, except Seen and
-// each Countersign, which a lock of the node guards.
+// Log holds the signed releases of a member and of its neighbors. It belongs to one goroutine, except Seen and each
+// Countersign, which a lock of the node guards.
 type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed; neighbors' claims need no proof and charge nothing
 	Keys   func(member string) []ed25519.PublicKey
@@ -201,8 +201,8 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns a later head of a neighbor's ledger than the neighbor showed, or else the checkpoint of another
-// of its ledgers.
+// Earlier returns a later head of a neighbor's ledger than the neighbor showed, or else the checkpoint of another of
+// its ledgers.
 func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)

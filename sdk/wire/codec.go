@@ -15,8 +15,8 @@ import (
 // frameVersion is the only version of frames that this package writes and reads.
 const frameVersion = 1
 
-// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 signs releases and
-// requires proof of claims.
+// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 signs releases and requires
+// proof of claims.
 const Protocol = 2
 
 // Heartbeat is the frame of a node that has no other message, an empty map. Do not change it.
@@ -36,8 +36,8 @@ const maxRound = math.MaxInt32
 // MaxDim is the highest dimension of a [Codec]. Its frames take 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds each field of [admm.Signed] except Other, in bytes. maxSigned bounds their sum in one frame,
-// without offer, stops, digests and relayed statements.
+// maxField bounds each field of [admm.Signed] except Other, in bytes. maxSigned bounds their sum in one frame, without
+// offer, stops, digests and relayed statements.
 const (
 	maxField  = 256
 	maxSigned = 2*signed.Size + signed.MaxEarlier
@@ -46,8 +46,8 @@ const (
 // frameRoom is the size of a frame without the numbers of its vector or grid.
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
-// MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four
-// bytes for each coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
+// MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
+// for each coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -182,9 +182,8 @@ func (f *frame) checkSigned() error {
 	return nil
 }
 
-// Codec encodes and decodes the frames of one run, all of one dimension, and holds the work space of the
-// compression. One goroutine may call Append while another calls Decode, but two must not call the same method at
-// once.
+// Codec encodes and decodes the frames of one run, all of one dimension, and holds the work space of the compression.
+// One goroutine may call Append while another calls Decode, but two must not call the same method at once.
 type Codec struct {
 	dim int
 	enc packer
@@ -199,9 +198,8 @@ func NewCodec(dim int) (*Codec, error) {
 	return &Codec{dim: dim}, nil
 }
 
-// Append appends the encoding of m, without its From and To, to dst and returns the extended slice: at most
-// [MaxFrame] bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst
-// unchanged.
+// Append appends the encoding of m, without its From and To, to dst and returns the extended slice: at most [MaxFrame]
+// bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {
@@ -250,9 +248,9 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode decodes one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid,
-// empties fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value
-// found and the value wanted; m is then undefined.
+// Decode decodes one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid, empties
+// fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found and the
+// value wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
 	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)

@@ -8,16 +8,16 @@ import (
 	"math/bits"
 )
 
-// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z>>k in unary, as that many ones and
-// a zero, and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z. A
-// number thus takes at most riceEscape+32 bits, which is fewer than a filled bitReader holds.
+// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z>>k in unary, as that many ones and a
+// zero, and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z. A number
+// thus takes at most riceEscape+32 bits, which is fewer than a filled bitReader holds.
 const (
 	riceMax    = 30
 	riceEscape = 20
 )
 
-// gridPlain, as the first byte of a block, announces numbers of four bytes each. Any other first byte is the
-// parameter of the block's Rice code.
+// gridPlain, as the first byte of a block, announces numbers of four bytes each. Any other first byte is the parameter
+// of the block's Rice code.
 const gridPlain = 32
 
 // grid returns g in packed form, nil for no numbers. The result is valid until the next call.
@@ -81,8 +81,8 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 // unzigzag is the inverse of zigzag.
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
-// riceParameter returns the parameter with the shortest code of g, the lowest of equals, and that length in bits.
-// It first tries a parameter that fits the mean, so that riceBits stops early for most others.
+// riceParameter returns the parameter with the shortest code of g, the lowest of equals, and that length in bits. It
+// first tries a parameter that fits the mean, so that riceBits stops early for most others.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// blockSize is the maximum number of bytes or numbers compressed together, and part of the format. It keeps the
-// work space small, a block's compressed length within two bytes, and the block far below huff0's limit.
+// blockSize is the maximum number of bytes or numbers compressed together, and part of the format. It keeps the work
+// space small, a block's compressed length within two bytes, and the block far below huff0's limit.
 const blockSize = 1 << 16
 
 // Forms of a block of bytes; see FORMAT.md.

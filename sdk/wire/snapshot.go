@@ -18,16 +18,16 @@ const (
 	maxLedger = 256      // of Ledger
 )
 
-// Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round
-// depend on. All floats are finite. Vectors of State that are not computed are nil. The others have the length of
-// X, except Last.
+// Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
+// on. All floats are finite. Vectors of State that are not computed are nil. The others have the length of X, except
+// Last.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that made it: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0.
-	// State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
+	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0. State.X
+	// has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
 	State admm.State
 	Peers []Peer // of the edges of State, in the same order; nil if there are none
 
@@ -85,8 +85,7 @@ type neighbor struct {
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
-// maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the
-// numbers.
+// maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the numbers.
 const maxCut = 0x7f7fffff
 
 // Bounds of a snapshot's bytes without the numbers of vectors.
@@ -100,8 +99,8 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with that many edges and
-// samples numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows an int.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with that many edges and samples
+// numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows an int.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
@@ -109,8 +108,8 @@ func MaxSnapshot(dim, edges, samples int) int {
 }
 
 // AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, and
-// equally many for all snapshots with fields of the same lengths. It does not allocate them if dst has room. The
-// error names what is out of range; AppendSnapshot then returns dst unchanged.
+// equally many for all snapshots with fields of the same lengths. It does not allocate them if dst has room. The error
+// names what is out of range; AppendSnapshot then returns dst unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	if len(s.Peers) != len(st.Edges) {
@@ -204,9 +203,9 @@ func (n *neighbor) check(dim int) error {
 	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("moved", n.Moved), checkFinite("flow", n.Flow))
 }
 
-// DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are
-// nil. It keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is
-// then undefined.
+// DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil.
+// It keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is then
+// undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)
