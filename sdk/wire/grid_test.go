@@ -266,7 +266,8 @@ func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	}
 }
 
-// A small frame cannot make a codec allocate more than its dimension requires, and a broken one does so at most once.
+// A frame makes a codec allocate at most what its dimension requires. After that, a malformed frame allocates at most
+// 64 KiB.
 func TestBombs(t *testing.T) {
 	const dim = 1 << 20
 	c := newCodec(t, dim)

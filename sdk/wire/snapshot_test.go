@@ -446,7 +446,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 		}
 	})
-	b.Run("copy", func(b *testing.B) { // the memory's limit
+	b.Run("copy", func(b *testing.B) { // bound by memory bandwidth
 		other := slices.Clone(buf)
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {
