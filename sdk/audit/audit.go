@@ -21,7 +21,7 @@ type Report struct {
 	NotCountersigned []string         // all other neighbors
 }
 
-// LedgerHead returns the ledger's head that the member signed with its last release; nil if it had no ledger.
+// LedgerHead returns the state of the ledger that the member signed with its last release; nil if it had no ledger.
 func (r *Report) LedgerHead() *dpmech.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil

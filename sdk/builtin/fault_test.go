@@ -47,7 +47,6 @@ func (c change) and(want string) change {
 	return c
 }
 
-// mend replaces the last expected error.
 func (c change) mend(want string) change {
 	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
 	return c

@@ -7,7 +7,7 @@ import (
 
 // Conductance is the worst case of the noise that remains after neighbors cancel theirs.
 type Conductance struct {
-	Least   float64 // minimum over all nodes' conductances to ground, at least 1; rounded down, never above the true one
+	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true one
 	Node    int     // node with the minimum, if Exact
 	Without []int   // nodes removed for the minimum, ascending; owned by the Graph, must not be changed
 	Exact   bool    // Least is at most a share of 1e-4 below the true value; otherwise it is a lower bound

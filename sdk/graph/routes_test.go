@@ -173,7 +173,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			b.path(j, j+n/2)
 		}
 	})
-	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, as far as it joins nodes that are not linked
+	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, less the links of the ring
 		half := span(0, 2*(n/2))
 		b.path(append(half, 0)...)
 		s.Shuffle(len(half), func(i, j int) { half[i], half[j] = half[j], half[i] })

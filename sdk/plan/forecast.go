@@ -161,8 +161,8 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 // ErrHopeless is wrapped by the error of [Hopeless].
 var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same run
-// gains without noise, however many samples its members have: see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same
+// run gains without noise, however many samples its members have: see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil

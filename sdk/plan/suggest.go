@@ -63,14 +63,15 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
-//   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0. Consensus: Chebyshev with noise, without Robust.
-//   - Robust: without pairwise noise and with five Neighbors or more, 1.5 with eight members or more and client-level noise,
-//     else 2 if each member has eight Neighbors or all others, else 0.
-//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau is T^(1/3), mu
-//     falls with T^(-1/6) and eta with T^(-1/2).
-//   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and Unit record, else 0.
-//   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on the
-//     graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise.
+//   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
+//   - Consensus: Chebyshev with noise, without Robust.
+//   - Robust: without pairwise noise and with five Neighbors or more, 1.5 with eight members or more and client-level
+//     noise, else 2 if each member has eight Neighbors or all others, else 0.
+//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau is
+//     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
+//   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and record-level privacy, else 0.
+//   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
+//     on the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise.
 //
 // sdk/DEFAULTS.md lists what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
@@ -223,7 +224,8 @@ func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	if g.N() == 1 {
 		return
 	}
-	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma) // members' disagreement, relative to a tenth of the mean's noise
+	// apart is the members' disagreement, relative to a tenth of the mean's noise.
+	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma)
 	if m.Consensus == sdk.ConsensusChebyshev {
 		c := g.Chebyshev()
 		mixing := 4

@@ -128,8 +128,8 @@ var all = []Setting{
 		Words: "grid of releases, noise/2^`W`, W of 2 to 8: short integers (default 4 with noise, unless the payload is given)"},
 }
 
-// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined. rounds is the
-// fleet's number of rounds.
+// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined.
+// rounds is the fleet's number of rounds.
 func (s Setting) Check(fleet any, rounds int) error {
 	const pkg = "sdk: fleet"
 	switch x := s.In(fleet).(type) {

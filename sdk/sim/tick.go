@@ -26,7 +26,7 @@ type member struct {
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
 	model     []float32 // of that release; before it, reusable storage
-	fresh     int       // released, if the tick's only messages are that release, one for each neighbor, and out does not hold them
+	fresh     int       // released, if that release is all that is sent, once to each neighbor, and out is empty
 	posted    int       // fresh in the previous tick
 	err       error
 }

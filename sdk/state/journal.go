@@ -122,7 +122,7 @@ type Quarantine struct {
 	Release  int     `json:"release"` // the member's first release without the neighbor
 	Round    int     `json:"round"`   // number of releases that the member had made
 	Why      string  `json:"why"`     // what was found, and what was wanted
-	Told     bool    `json:"told"`    // the neighbor announced that it continues without the member, not the other way round
+	Told     bool    `json:"told"`    // the neighbor dropped the member, not the other way round
 	Frames   []Frame `json:"frames"`  // what the neighbor sent; a signed release in it is in the field "own"
 }
 

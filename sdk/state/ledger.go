@@ -241,7 +241,7 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 		return err
 	}
 	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // the first line is there even if it costs nothing: more may be proved later
+	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // record a ledger once even at no cost: more may be proved later
 		return nil
 	}
 	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}

@@ -117,7 +117,7 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	for round := 9; round <= 15; round += 2 {
 		s := signed.Statement{Kind: signed.Release, Round: round, Prev: [32]byte{byte(round)}}
 		s.Sign(a.Key, a.Scope)
-		_, _ = b.Stands(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}, false) // signed, of the future
+		_, _ = b.Stands(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}, false) // signed
 	}
 	if b.Peers[0].Held.Of(1) != nil {
 		t.Fatal("the chain holds release 1")
