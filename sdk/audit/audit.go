@@ -172,7 +172,6 @@ func (x *auditor) curve() error {
 	return nil
 }
 
-// limitText formats a limit for a comparison.
 func limitText(l *dpmech.Limit) string {
 	if l == nil {
 		return "null"
@@ -180,7 +179,6 @@ func limitText(l *dpmech.Limit) string {
 	return l.String()
 }
 
-// signatures checks all signatures.
 func (x *auditor) signatures() {
 	c, head := x.c, &x.found.Head
 	own, scope := x.keys(c.Member), signed.NewScope(x.fleet.Run, x.fleet.Hash(), c.Member)
@@ -225,7 +223,6 @@ func (x *auditor) signatures() {
 	}
 }
 
-// countersigned checks a countersignature of the head.
 func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
 	if !slices.Contains(x.neighbors, by.Member) {
 		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)

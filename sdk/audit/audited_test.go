@@ -94,7 +94,6 @@ func (w *audited) reserve(t testing.TB, run string, from, to int) {
 	}
 }
 
-// release charges a release of b and signs it.
 func (w *audited) release(t testing.TB, round int) {
 	t.Helper()
 	if round <= w.method.Rounds {
@@ -119,7 +118,6 @@ func ledgerHead(t testing.TB, l *state.Ledger) signed.Head {
 	return head
 }
 
-// held returns the countersignatures of a release of b by members.
 func (w *audited) held(head *signed.Statement, members ...string) map[string][]byte {
 	all := map[string][]byte{}
 	for _, name := range members {
@@ -156,7 +154,6 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	return c
 }
 
-// last returns the newest release of b.
 func (w *audited) last() *signed.Statement { return &w.heads[len(w.heads)-1] }
 
 // sealed returns b's certificate with the countersignatures of members.

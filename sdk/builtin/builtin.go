@@ -43,7 +43,6 @@ func Of(node *fleetfile.Node) *Oracle {
 // String names the data.
 func (o *Oracle) String() string { return "a built-in model on " + o.Spec.Source }
 
-// oracleForm is the section of a node file.
 type oracleForm struct {
 	Builtin struct {
 		Fit string `json:"fit"`

@@ -14,7 +14,6 @@ type change struct {
 
 func one(old, new, want string) change { return change{old, new, []string{want}} }
 
-// check applies a change to a text and compares the errors.
 func (c change) check(t *testing.T, text string, parse func(string) error) {
 	t.Helper()
 	if strings.Count(text, c.old) < 1 && c.old != "" {

@@ -61,7 +61,6 @@ type Threshold struct {
 	Samples int     `json:"samples"` // number of samples it was chosen with
 }
 
-// modelForm is the JSON form of a model file.
 type modelForm struct {
 	Version int             `json:"version"`
 	Fleet   string          `json:"fleet"` // in hexadecimal digits

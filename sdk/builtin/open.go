@@ -88,7 +88,6 @@ func checkPlaces(places int, person string) error {
 		"one person count (2 or more) and the column that says whose each row is, or neither", places, person)
 }
 
-// open builds the model from a node's data.
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
 	if err != nil {

@@ -119,10 +119,8 @@ func checkTask(fleet *sdk.Fleet) error {
 	return errors.Join(errs...)
 }
 
-// faults collects the errors in a recipe or model.
 type faults []error
 
-// want adds an error unless ok is set.
 func (f *faults) want(ok bool, format string, args ...any) {
 	if !ok {
 		*f = append(*f, fmt.Errorf(format, args...))

@@ -21,7 +21,6 @@ var hostileCells = []string{
 	"1.5", "1e38", "-1e39", "NaN", "Inf", "2020-01-01", "12:30", "-", "\r", "\ufeff", "sep=;", strings.Repeat("9", 500),
 }
 
-// fleetOf returns a fleet with record-level privacy and a recipe.
 func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
 	t.Helper()
 	text, err := MarshalTask(recipe)
@@ -35,7 +34,6 @@ func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
 	return &fleetfile.File{Fleet: f}
 }
 
-// writeLines writes a file with one line for each text.
 func writeLines(t *testing.T, lines ...string) (source string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.csv")

@@ -21,7 +21,6 @@ const (
 	negligible = 1e-4 // share of a resistance
 )
 
-// weakestOf holds the parameters of a conductance.
 type weakestOf struct {
 	ratio     float64
 	colluders int

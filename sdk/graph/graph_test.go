@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// mustParse is Parse for valid descriptions.
 func mustParse(t testing.TB, spec string, n int, seed uint64) *Graph {
 	t.Helper()
 	g, err := Parse(spec, n, seed)

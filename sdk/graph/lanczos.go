@@ -148,14 +148,12 @@ func scale(x []float64, c float64) {
 	}
 }
 
-// axpy adds c*x to y.
 func axpy(y []float64, c float64, x []float64) {
 	for i, xi := range x {
 		y[i] += float64(c * xi)
 	}
 }
 
-// center subtracts the mean.
 func center(x []float64) {
 	sum := 0.0
 	for _, xi := range x {

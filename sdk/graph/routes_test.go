@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// sketch is a graph under construction.
 type sketch struct{ edges [][2]int }
 
 func (s *sketch) path(nodes ...int) {
@@ -44,7 +43,6 @@ func span(from, to int) (nodes []int) {
 	return nodes
 }
 
-// renumbered returns the graph with its nodes in a random order.
 func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	t.Helper()
 	s := rng.New(seed, rng.Address{Purpose: rng.Graph})

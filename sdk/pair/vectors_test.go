@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// wycheproof reads a file of Wycheproof's edge cases.
 func wycheproof(t *testing.T, name string, groups any) {
 	text, err := os.ReadFile("../../../shared/vectors/wycheproof_" + name + ".json")
 	if err != nil {

@@ -77,7 +77,6 @@ var (
 	}
 )
 
-// at returns the gains at a signal.
 func (g gains) at(signal float64) (low, gain, high float64) {
 	k := 0
 	for k < len(g) && g[k].signal <= signal {

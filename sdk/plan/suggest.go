@@ -321,7 +321,6 @@ func choose[T comparable](k Known, name string, setting *T, value T) {
 	}
 }
 
-// def sets the default of a setting.
 func def[T comparable](setting *T, value T) {
 	if *setting == *new(T) {
 		*setting = value

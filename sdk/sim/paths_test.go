@@ -50,7 +50,6 @@ func private(c *admm.Config) {
 	c.Releases, c.GridStep = true, 0.01
 }
 
-// kinds are runs with different messages.
 var kinds = map[string]func(c *admm.Config){
 	"messages":          nil,
 	"releases":          func(c *admm.Config) { c.Releases = true },

@@ -39,7 +39,6 @@ type worker struct {
 	weight int64
 }
 
-// step runs one tick.
 func (s *Sim) step(ctx context.Context) error {
 	if s.idle == idleLimit {
 		return s.standstill()
@@ -99,7 +98,6 @@ func (s *Sim) plain() bool {
 	return s.Faults == nil && s.Asleep == nil && s.Seed == 0 && s.Forge == nil
 }
 
-// arrive delivers the messages that are due in this tick.
 func (s *Sim) arrive() {
 	due := s.transit[s.tick]
 	delete(s.transit, s.tick)
@@ -158,7 +156,6 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 	}
 }
 
-// live runs a client through one tick.
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
 		// What concurrently running neighbors posted does not change in this tick: a client makes at most one release
@@ -249,7 +246,6 @@ func (c *member) keep(msg admm.Message) {
 	c.out = append(c.out, msg)
 }
 
-// measure adds the measured size of messages to weight.
 func (w *worker) measure(send []admm.Message) (err error) {
 	if w.weigh == nil {
 		return nil
@@ -271,7 +267,6 @@ func (w *worker) measure(send []admm.Message) (err error) {
 	return nil
 }
 
-// send schedules the arrival of a message.
 func (s *Sim) send(c *member, msg admm.Message) {
 	if s.Forge != nil && (msg.Kind == admm.Release || msg.Kind == admm.EdgeMessage) {
 		msg = s.Forge(msg)

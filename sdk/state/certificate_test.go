@@ -30,7 +30,6 @@ func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	return c, l
 }
 
-// cloneCertificate returns a copy, through JSON.
 func cloneCertificate(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	t.Helper()
 	text, err := c.JSON()

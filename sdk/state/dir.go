@@ -38,8 +38,8 @@ const (
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
 // Open opens the store in a directory and creates both if necessary. It repairs the effects of a crash: see
-// [Dir.Remarks]. In any other case it fails and changes nothing: the error names the files and the remedy. It wraps
-// [ErrRollback] if the state is older than the log.
+// [Dir.Remarks]. On any other damage it changes nothing and returns an error that names the files and the remedy, and
+// wraps [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)

@@ -296,7 +296,6 @@ func TestSystemRefuses(t *testing.T) {
 	}
 }
 
-// logLines returns the lines of a store's log.
 func logLines(t *testing.T, dir string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, logName))

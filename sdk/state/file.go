@@ -80,7 +80,6 @@ func writeSync(f file, b []byte, at int64) error {
 	return f.sync()
 }
 
-// closeAll closes the open files in order.
 func closeAll(files ...io.Closer) error {
 	var errs []error
 	for _, f := range files {

@@ -26,7 +26,6 @@ func remove(names ...string) harm {
 	}
 }
 
-// edit changes the content of a file.
 func edit(name string, change func([]byte) []byte) harm {
 	return func(t *testing.T, dir string) {
 		path := filepath.Join(dir, name)

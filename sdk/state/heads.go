@@ -30,7 +30,6 @@ type headEntry struct {
 	Signed signed.Earlier `json:"signed"`
 }
 
-// hexText encodes as hexadecimal digits.
 type hexText []byte
 
 func (h hexText) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }

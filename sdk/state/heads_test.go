@@ -11,7 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// memberKey returns the fixed key of a name.
 func memberKey(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
 }

@@ -47,7 +47,6 @@ func Inspect(dir string) (Report, error) {
 	return r, nil
 }
 
-// scan is the content of a directory.
 type scan struct {
 	dir   string
 	slots [2]scannedSlot

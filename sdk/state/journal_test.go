@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// exampleJournal has an entry of each kind.
 func exampleJournal() *Journal {
 	j := &Journal{Run: "r \x1b", Fleet: [32]byte{7}, Member: "../ a/%"}
 	for i, name := range []string{"a", "b"} {

@@ -117,7 +117,6 @@ func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) erro
 	return l.fault(l.broken)
 }
 
-// writable reports why the ledger cannot be written.
 func (l *Ledger) writable() error {
 	switch {
 	case l.broken != nil:

@@ -18,7 +18,6 @@ const (
 	simMark   = "ledger.mark"
 )
 
-// simNode is a node's store and ledger on one simulated disk.
 type simNode struct {
 	dir    *Dir
 	ledger *Ledger

@@ -121,7 +121,6 @@ var ErrNoLedger = errors.New("if this data set was never used before, make a new
 const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
 	"leaves out all that the data set may have spent"
 
-// headsPath returns the path of the ledger's [Heads].
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
 // used reports whether a run with neighbors has used the ledger.
@@ -130,7 +129,6 @@ func used(path string) bool {
 	return err == nil
 }
 
-// missing explains why a ledger cannot be opened.
 func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: ledger: %w", err)

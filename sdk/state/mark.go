@@ -18,7 +18,6 @@ import (
 // write damages only one.
 const block = 4096
 
-// blocks returns n rounded up to whole blocks.
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
 
 // highWater is a ledger's high-water mark: the newest line when it was written, and the earlier lines whose releases
@@ -35,7 +34,6 @@ type highWater struct {
 	room  int64 // length of a place
 }
 
-// markPath returns the path of a ledger's high-water mark.
 func markPath(ledger string) string { return ledger + ".mark" }
 
 // readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: readMark repeats a read
@@ -60,7 +58,6 @@ func readMark(ledger string) (*highWater, error) {
 	}
 }
 
-// parseMark returns the newest mark in a file.
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
 		return nil, fmt.Errorf("it has %d bytes, want two places of whole blocks of %d", len(data), block)
@@ -89,7 +86,6 @@ func parseMark(data []byte) (*highWater, error) {
 	return newest, nil
 }
 
-// record returns the written form of the mark.
 func (m *highWater) record() ([]byte, error) {
 	text, err := json.Marshal(m)
 	return fmt.Appendf(text, " %x\n", sha256.Sum256(text)), err
@@ -111,7 +107,6 @@ func parseHighWater(text []byte) (*highWater, error) {
 	return &m, nil
 }
 
-// acknowledge writes the mark of the present state.
 func (l *Ledger) acknowledge() error {
 	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
 }

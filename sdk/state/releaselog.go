@@ -18,13 +18,11 @@ type release struct {
 	Note   json.RawMessage `json:"note,omitempty"`
 }
 
-// releaseLine returns the line of a save, including its newline.
 func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 	b, err := json.Marshal(release{r.Round, hex.EncodeToString(digest[:]), json.RawMessage(r.Note)})
 	return append(b, '\n'), err
 }
 
-// releaseLog is the content of a log.
 type releaseLog struct {
 	releases   []release // the readable ones
 	end        int64     // in bytes; an incomplete line follows after a crash

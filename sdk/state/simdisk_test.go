@@ -37,7 +37,6 @@ func newSimDisk(files map[string][]byte) *simDisk {
 	return d
 }
 
-// do performs a step, or fails.
 func (d *simDisk) do(s step) error {
 	if d.fault != nil {
 		if err := d.fault(s); err != nil {
@@ -58,7 +57,6 @@ func (d *simDisk) apply(s step) {
 	s.on(d.files)
 }
 
-// on applies the step to files.
 func (s step) on(files map[string][]byte) {
 	b := files[s.name]
 	switch s.kind {
@@ -139,7 +137,6 @@ func record(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// sized reserves room in an open store.
 func sized(d *Dir, err error) func(size int) (*Dir, error) {
 	return func(size int) (*Dir, error) {
 		if err == nil {
@@ -233,7 +230,6 @@ func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	return files
 }
 
-// after returns the files after n steps.
 func (h history) after(n int) map[string][]byte {
 	files := newSimDisk(h.start).files
 	for _, s := range h.steps[:n] {

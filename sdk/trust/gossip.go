@@ -158,7 +158,6 @@ func (g *Gossip) about(m *admm.Message) int {
 	return s.Member
 }
 
-// parseDigest parses the output of appendDigest.
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
 	if g == nil || len(b) != DigestSize {
 		return s, d, fmt.Errorf("trust: a digest of %d bytes, want %d, in a run whose releases are compared", len(b), DigestSize)

@@ -97,7 +97,6 @@ func (l *Log) Present() []ed25519.PublicKey {
 	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
 }
 
-// releaseOf returns the unsigned release of a state.
 func releaseOf(s *admm.State, epoch uint16) signed.Statement {
 	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }

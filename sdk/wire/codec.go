@@ -30,7 +30,6 @@ func IsQuestion(frame []byte) bool {
 	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
 }
 
-// maxRound is the highest round number in a frame.
 const maxRound = math.MaxInt32
 
 // MaxDim is the highest dimension of a [Codec]. Its frames take 1 GiB.
@@ -139,7 +138,6 @@ func (f *frame) check(kind admm.Kind) error {
 	return cmp.Or(checkLimits(numbers), f.checkSigned())
 }
 
-// has returns the fields that are present.
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,

@@ -30,7 +30,6 @@ func mustAppend(t testing.TB, c *Codec, f *admm.Message) []byte {
 	return b
 }
 
-// normals returns n standard normal floats.
 func normals(n int, seed uint64) []float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	v := make([]float32, n)
@@ -55,7 +54,6 @@ func anyFinite(n int, seed uint64) []float32 {
 	return v
 }
 
-// specials holds the floats at the edges of the format.
 var specials = []float32{
 	0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32,
 	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,

@@ -40,7 +40,6 @@ func (p *packer) grid(g []int32) []byte {
 	return p.out
 }
 
-// readGrid fills g from its packed form b.
 func readGrid(g []int32, b []byte) error {
 	for at := 0; at < len(g); at += blockSize {
 		rest, err := readNumbers(g[at:min(at+blockSize, len(g))], b)
@@ -78,7 +77,6 @@ func readNumbers(g []int32, b []byte) (rest []byte, err error) {
 // zigzag maps 0, -1, 1, -2, 2... to 0, 1, 2, 3, 4...
 func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 
-// unzigzag is the inverse of zigzag.
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
 // riceParameter returns the parameter with the shortest code of g, the lowest of equals, and that length in bits. It
@@ -201,7 +199,6 @@ func (r *bitReader) fill() {
 	}
 }
 
-// skip drops n bits.
 func (r *bitReader) skip(n uint) {
 	r.acc >>= n
 	r.n -= n

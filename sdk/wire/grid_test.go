@@ -37,7 +37,6 @@ func anyInts(n int, seed uint64) []int32 {
 	return g
 }
 
-// extremes holds the numbers at the edges of the format.
 var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
 
 // withOutliers returns n small numbers, at least 20, that include all the extremes.
@@ -49,7 +48,6 @@ func withOutliers(n int) []int32 {
 	return g
 }
 
-// grids returns grids of all kinds, by name.
 func grids() map[string][]int32 {
 	all := map[string][]int32{
 		"extremes":      extremes,

@@ -63,7 +63,6 @@ func EncodeHello(h Hello) ([]byte, error) {
 	return appendItem(nil, &e)
 }
 
-// check reports each field that is out of range.
 func (h Hello) check() error {
 	var codec, sections, adapter error
 	if h.Adapter != "" {

@@ -18,7 +18,6 @@ func sampleHello() Hello {
 	return h
 }
 
-// sampleSections returns sampleHello with sections.
 func sampleSections() Hello {
 	h := sampleHello()
 	h.Sections = []Section{

@@ -70,7 +70,6 @@ type unpacker struct {
 	block []byte
 }
 
-// planes fills v from its planes b.
 func (u *unpacker) planes(v []float32, b []byte) error {
 	clear(v)
 	for plane := range planes {

@@ -137,7 +137,6 @@ type limits struct {
 	n, lo, hi int64
 }
 
-// checkLimits reports the numbers that are out of range.
 func checkLimits(list []limits) (err error) {
 	for _, l := range list {
 		if l.n < l.lo || l.n > l.hi {
@@ -155,7 +154,6 @@ func absentOr(name string, n, dim int) limits {
 	return limits{name, int64(n), int64(dim), int64(dim)}
 }
 
-// check reports each field that is out of range.
 func (e *snapshot) check() error {
 	dim := len(e.X)
 	var ledger, edges error
@@ -187,7 +185,6 @@ func (e *snapshot) check() error {
 	}), ledger, checkFinite("x", e.X), checkFinite("mean", e.Mean), checkFinite("last", e.Last), edges)
 }
 
-// check reports each field that is out of range, for a snapshot of dim coordinates.
 func (n *neighbor) check(dim int) error {
 	return errors.Join(checkName("peer", n.Peer), checkLimits([]limits{
 		{"heard", int64(n.Heard), 0, maxRound},

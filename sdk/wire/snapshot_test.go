@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// sampleSnapshot returns a snapshot with every field, at dimension 3.
 func sampleSnapshot() *Snapshot {
 	c := &Snapshot{
 		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
@@ -42,7 +41,6 @@ func leastSnapshot() *Snapshot {
 	return &Snapshot{Member: "a", Build: "b", State: admm.State{X: []float32{0}}}
 }
 
-// recoveredSnapshot returns the sample on a replacement device.
 func recoveredSnapshot() *Snapshot {
 	c := sampleSnapshot()
 	c.Epoch, c.State.Recovered = 2, 41
@@ -281,10 +279,8 @@ func withKeys(fields, replace map[int]any) []byte {
 	return pairs(kv...)
 }
 
-// number8 returns a number in eight bytes.
 func number8(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
-// floatBytes returns floats in the form of a snapshot.
 func floatBytes(v ...float32) []byte {
 	b, _ := floats(v).MarshalBinary()
 	return b
