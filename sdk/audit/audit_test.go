@@ -124,8 +124,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of a fleet with record-level privacy states that unit. The audit rejects a certificate of the same
-// releases that claims client-level privacy, in its releases or in those of the ledger.
+// With record-level privacy a certificate states that unit. The audit rejects one of the same releases that claims
+// client-level privacy, in its releases or in those of the ledger.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}

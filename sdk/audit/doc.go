@@ -1,3 +1,3 @@
-// Package audit checks a member's privacy certificate against its fleet and the public keys of the members. Anybody
-// with the fleet file can run an audit; membership is not required.
+// Package audit checks a member's privacy certificate against its fleet and the members' public keys. Anybody with the
+// fleet file can run an audit.
 package audit

@@ -2,6 +2,6 @@
 //
 // Two members agree on a secret by X25519 (RFC 7748) and HKDF with SHA-256 (RFC 5869); see [Agree]. Each device makes a
 // fresh key pair for each run, sends the public key to its neighbors, which may relay it ([signed.Offer]), and deletes
-// the private key after the last release with noise ([Kept]). A stolen device therefore does not reveal the noise of
-// earlier runs.
+// the private key after the last release with noise ([Kept]), so a stolen device does not reveal the noise of earlier
+// runs.
 package pair

@@ -23,7 +23,7 @@ func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 func public(k *ecdh.PrivateKey) [32]byte { return [32]byte(k.PublicKey().Bytes()) }
 
 // Both ends of an edge derive the same secret, which differs for every fleet, pair of names and key pair. The values
-// are pinned, because the two ends may run different builds.
+// are pinned, because the ends may run different builds.
 func TestBothEndsAgree(t *testing.T) {
 	a, b, other := private(t, 1), private(t, 2), private(t, 3)
 	fleet := [32]byte{7}

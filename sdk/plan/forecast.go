@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Outlook forecasts the value of a private run from public numbers alone. A gain of 0 is a model that always gives the
-// most frequent answer, and 1 is the same run without noise.
+// Outlook forecasts the value of a private run from public numbers. A gain of 0 is a model that always gives the most
+// frequent answer, and 1 is the same run without noise.
 type Outlook struct {
 	Signal float64 `json:"signal"` // learned signal, as a multiple of the noise in the members' mean
 	Gain   float64 `json:"gain"`   // median gain of such runs
@@ -18,9 +18,9 @@ type Outlook struct {
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// What would raise the gain to [Enough]: this number of members or this epsilon, if all else stayed the same, or
-	// pairwise noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is
-	// false if neighbors share noise already.
+	// Changes that would raise the gain to [Enough], all else equal: this number of members, this epsilon, or pairwise
+	// noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is false with
+	// pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
@@ -47,7 +47,7 @@ const (
 )
 
 // gains lists the gains of runs by signal, as `forecast.py fit` in .ci/validate prints it: the 5 % quantile, the median
-// and the 95 % quantile. Values between are linear in the signal's logarithm.
+// and the 95 % quantile. Interpolate linearly in the signal's logarithm.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (
@@ -107,8 +107,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast forecasts the value of a private run of a fleet whose members have that many samples each; 0 means more than
-// enough. It fails if the fleet is invalid or not private.
+// Forecast forecasts the value of a fleet's private run for members with samples each; 0 means more than enough. It
+// fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -160,8 +160,8 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 // ErrHopeless is wrapped by the error of [Hopeless].
 var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same
-// run gains without noise, however many samples its members have: see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of the gain
+// without noise, however many samples its members have: see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
@@ -173,8 +173,7 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates in a row move the mean of all members, as a multiple of the local noise
-// in it.
+// signalOf returns how far all clipped updates in a row move the members' mean, as a multiple of the local noise in it.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

@@ -32,8 +32,8 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// The forecast interval contains the gain of nine of ten runs in .ci/validate/forecast.csv. The table in the code is
-// fitted on the first half of them; this test uses the second half.
+// Nine of ten runs in .ci/validate/forecast.csv gained what the forecast says. The table in the code is fitted on the
+// first half of them; this test uses the second half.
 func TestForecastIntervals(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../.ci/validate/forecast.csv")

@@ -62,9 +62,9 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 }
 
 // MostColluders returns the largest number of colluders that costs little: for the same guarantee, the noise in the
-// mean of all members is at most a tenth above that for one colluder, and every member shares noise with at least one
-// more than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy.
-// MostColluders fails if not even one colluder is possible.
+// members' mean is at most a tenth above that for one colluder, and every member shares noise with at least one more
+// than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy. It fails
+// if one colluder is too many.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)

@@ -19,8 +19,8 @@ type PreflightReport struct {
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
 	Answered time.Duration // duration of the query
 	// Saddle is the size of a set of parameters that change a loss together although neither half of them does, when
-	// moved from a start at zeros; 0 if none was found. As in hidden layers, their gradient at zero is zero: the run
-	// then needs an X0. Saddle depends on the data, so it must stay on the device.
+	// moved from zero; 0 if none was found. Their gradient at zero is zero, as in hidden layers, so the run needs an
+	// X0. Saddle depends on the data: keep it on the device.
 	Saddle int
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Record-level privacy. The signal of all updates in a row, relative to the noise, depends on the records, the members
-// and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds with a precise slope of
-// each record, from many queries, work best. sdk/DEFAULTS.md lists what was tried.
+// and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds with many queries of
+// each record work best. sdk/DEFAULTS.md lists what was tried.
 
 // suggestRecords is [Suggest] for record-level privacy, once estimator, Rho, Gain and Delta are chosen.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
@@ -74,7 +74,7 @@ const RecordRounds = 10
 func RecordTau(dim int) int { return min(max(16, 2<<bits.Len(uint(dim-1))), 64) }
 
 // recordMu returns the smoothing radius. A query moves the score of a record with features of mean square 1 by about 1,
-// or by about 2 in a model with a hidden layer, whose parameters share the movement of a score.
+// or by about 2 with a hidden layer, whose parameters share the movement.
 func recordMu(dim int, hidden bool) float64 {
 	reach := 1.0
 	if hidden {

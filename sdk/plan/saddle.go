@@ -16,10 +16,10 @@ const (
 	saddlePatience = 5 * time.Second
 )
 
-// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half of them does. A
-// smooth model has a zero gradient in them, so a start at zero is a saddle. Hidden layers have such parameters, because
-// their weights are multiplied with each other. saddle returns the size of the set, 0 if it found none in time. The
-// result depends on the data, so it must stay on the device.
+// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half does. A smooth
+// model has a zero gradient in them, so a start at zero is a saddle, as in hidden layers, whose weights are multiplied
+// with each other. saddle returns the size of the set, 0 if it found none in time. It depends on the data: keep it on
+// the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()
@@ -54,8 +54,8 @@ func (p *saddleProbe) loss(sample int) float64 {
 	return loss[0]
 }
 
-// search halves sets of parameters that matter until one parameter is left, which it excludes from the next search
-// because it matters alone, or until neither half matters.
+// search halves sets of parameters that matter until one parameter is left, which matters alone and is excluded from
+// the next search, or until neither half matters.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {

@@ -195,9 +195,8 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits p.Sigma into local noise and pairwise noise. The pairwise noise is a power of two times the local noise,
-// and at most 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the local
-// noise.
+// share splits p.Sigma into local noise and pairwise noise, which is a power of two times the local noise and at most
+// 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the local noise.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -216,9 +215,9 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses the rounds in which pairwise noise cancels. After each release, it takes as many of the method's own
-// steps as disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps. At the end, it continues
-// until a tenth of the mean's noise is left.
+// settle chooses the rounds in which pairwise noise cancels: after each release as many of the method's own steps as
+// disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps; at the end until a tenth of the mean's
+// noise is left.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {

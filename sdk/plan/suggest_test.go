@@ -68,8 +68,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With MostColluders colluders, the mean has at most a tenth more noise than with one. With one more colluder it has
-// more noise, or a member could be alone among colluders.
+// With MostColluders colluders, the mean has at most a tenth more noise than with one. With one more it has more, or a
+// member could be alone among colluders.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -100,8 +100,8 @@ func TestMostColluders(t *testing.T) {
 	}
 }
 
-// Robust has a default only where an honest run was measured to lose at most 0.3 points by it, and only with the
-// method's own steps.
+// Robust has a default only if an honest run was measured to lose at most 0.3 points by it, and only with the method's
+// own steps.
 func TestSuggestRobust(t *testing.T) {
 	g, err := graph.Parse("complete", 12, 1)
 	if err != nil {
@@ -206,8 +206,7 @@ func TestSuggestShared(t *testing.T) {
 }
 
 // Members that are not neighbors share noise if that saves at least a tenth of it, or if no noise would be left
-// otherwise: on a ring, on a star, or with as many colluders as neighbors. A random graph with many edges needs no
-// partners, and the user can turn them off.
+// otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no partners.
 func TestSuggestPartners(t *testing.T) {
 	for _, c := range []struct {
 		kind                                string

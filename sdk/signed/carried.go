@@ -12,8 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Earlier is a release or a checkpoint with its scope, possibly of an earlier run. It is sent to the member that signed
-// it.
+// Earlier is a release or a checkpoint, possibly of an earlier run, to send to the member that signed it.
 type Earlier struct {
 	Scope Scope
 	Statement
@@ -71,8 +70,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of the ledger's data according to a checkpoint, excluding the run of scope but. It is zero for
-// a release.
+// Spent returns the cost of the data according to a checkpoint, excluding the run of scope but; zero for a release.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {

@@ -2,12 +2,12 @@
 // kind: a release, an offer of a public key, an early-stop request, a notice of quarantine, or a checkpoint of the
 // lifetime ledger. At the end of a run a neighbor countersigns a member's last release to confirm that it holds it.
 //
-// A member proves each claim about another member with that member's own statement, so it cannot invent one. Each
-// release names its predecessor by hash. Two different releases of one round and epoch are evidence of equivocation: a
-// second device uses the key, or the device was rolled back.
+// A member proves each claim about another member with that member's statement, so it cannot invent one. Each release
+// names its predecessor by hash. Two different releases of one round and epoch are evidence of equivocation: a second
+// device uses the key, or the device was rolled back.
 //
 // A signature is Ed25519 (RFC 8032) over a [Scope] and a fixed byte layout; see [Statement.Append]. The scope binds it
-// to one run, one fleet and one member. Both ends know the scope, so it is not transmitted.
+// to one run, fleet and member. Both ends know the scope, so it is not transmitted.
 //
 // A statement adds 194 bytes to a frame. On one core of an AMD EPYC, signing takes 16 to 31 us and checking a signature
 // 38 to 56 us ("go test ./sdk/signed -run xxx -bench .").

@@ -196,7 +196,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
 // Contradicts reports whether r and o, both verified in one scope, are different statements of one release and epoch.
-// Signatures may differ, because a member signs its statements again with a new key.
+// Signatures may differ, because a member signs again with a new key.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}

@@ -16,8 +16,7 @@ func (e *Contradiction) Error() string {
 		"before: it has a double", e.Second.Round, e.First.Round)
 }
 
-// Fork is the error of a release that does not continue the previous one, or of a second key: two devices share one
-// epoch.
+// Fork reports a release that does not continue the previous one, or a second key: two devices share one epoch.
 type Fork struct{ error }
 
 // theirs parses, checks and records a release that its sender signed.
@@ -103,8 +102,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if it is not on the grid. On
-// the grid the sender signs its change, not its model (PROOF.md, "One story"). Stands returns the proof.
+// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if it is off the grid: on the
+// grid the sender signs its change (PROOF.md, "One story"). It returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,

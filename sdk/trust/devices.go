@@ -2,8 +2,8 @@ package trust
 
 import "fmt"
 
-// PackDevices encodes which offers a member holds: two bits for each member, the device that [Secrets.Holds] returns,
-// starting at the lowest bits of the first byte.
+// PackDevices encodes the devices that [Secrets.Holds] returns, two bits for each member, starting at the lowest bits
+// of the first byte.
 func PackDevices(devices []uint8) []byte {
 	b := make([]byte, (len(devices)+3)/4)
 	for i, d := range devices {

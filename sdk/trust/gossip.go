@@ -13,8 +13,8 @@ import (
 
 // Gossip detects equivocation: a member that signs different releases for different neighbors. With each release a
 // member sends digests of the statements that it used, and relays, once each, the digests that came with them. If two
-// digests of one statement differ, the member asks everybody for the statement ([Question]). Digests and questions
-// accuse nobody: only two signed statements of one slot do.
+// digests of one statement differ, the member asks everybody for the statement ([Question]). Only two signed statements
+// of one slot are evidence; digests and questions are not.
 //
 // Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
 // of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
@@ -22,9 +22,8 @@ import (
 // neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See PROOF.md,
 // "One story".
 //
-// All that a member compares, sends and answers depends only on questions and on the releases that a round of its work
-// started with. What arrives during the work waits until the next work begins, because its arrival time depends on
-// data.
+// What a member compares, sends and answers depends only on questions and on the releases with which its work started.
+// Later arrivals wait until the next work begins, because their time depends on data.
 type Gossip struct {
 	log     *Log
 	members []string
@@ -59,8 +58,8 @@ type carried struct {
 	list  []byte
 }
 
-// digest is a prefix of [signed.Statement.ID]. Finding two statements with one digest takes about 2^48 trials, within
-// one round, and again for each later release.
+// digest is a prefix of [signed.Statement.ID]. A collision takes about 2^48 trials, within one round, and again for
+// each later release.
 type digest [12]byte
 
 const (
@@ -113,7 +112,7 @@ type Question struct {
 }
 
 // duties returns what to send to all neighbors about a slot in question: first a question without a statement, then the
-// statement, each once. Whether the statement arrived before the question affects only the time of sending.
+// statement, each once. If the statement arrives before the question, only the time of sending changes.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil
@@ -231,7 +230,7 @@ type Found struct {
 type Unaware struct{ Neighbor, With int }
 
 // Begin processes the neighbors' releases, of number release-1, with which the work on a release begins. Call it once
-// for each release, before making it.
+// before making each release.
 func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	g.begun = release
 	for s := range g.claims {

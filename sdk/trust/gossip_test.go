@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// A malicious member signs different releases for its neighbors a and b from release q on. Every honest member with a
-// path of honest members to a and b must hold evidence of this once all have used the releases q+ceil(dist(a, b)/2),
-// dist being the distance in the graph of honest members. Other malicious members send wrong digests, invent digests of
-// future slots, do not answer, and ask without a reason.
+// Malicious members sign different releases for their neighbors a and b from release q on, send wrong digests, invent
+// digests of future slots, do not answer, and ask without a reason. Every honest member with a path of honest members
+// to a and b must hold evidence once all have used the releases q+ceil(dist(a, b)/2), dist in the graph of honest
+// members.
 func TestTwoStoriesAreFound(t *testing.T) {
 	t.Parallel()
 	found, apart := 0, map[int]int{}
@@ -50,8 +50,8 @@ func TestTwoStoriesAreFound(t *testing.T) {
 	}
 }
 
-// No honest member is accused, and nobody at all if no member equivocates: not while edges are dropped, devices
-// replaced and members restarted, nor if questions take a round for each edge.
+// No honest member is accused, and nobody at all without equivocation, even if edges are dropped, devices replaced and
+// members restarted, or questions take a round for each edge.
 func TestDigestsAccuseNobody(t *testing.T) {
 	t.Parallel()
 	asked, accused := 0, 0
@@ -80,8 +80,8 @@ func TestDigestsAccuseNobody(t *testing.T) {
 	}
 }
 
-// Honest members ask nothing. A release carries at most one digest of each other member: of all neighbors with the
-// second release, and of each other member as soon as its digest can have arrived.
+// Honest members ask nothing. A release carries at most one digest of each other member, as soon as it can have
+// arrived.
 func TestHonestAskNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		g, name := graphOf(t, seed)
@@ -198,9 +198,8 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
-// Begin names a neighbor whose release used one of a convicted member, so that the node can send it the evidence. A
-// relayed digest of that member does not make a neighbor unaware. Begin neither compares nor relays releases of that
-// member.
+// Begin names a neighbor whose release used one of a convicted member, so that the node can send it the evidence; a
+// relayed digest does not count. Begin neither compares nor relays releases of that member.
 func TestUnawareNeighbors(t *testing.T) {
 	g, err := graph.Parse("ring", 5, 0)
 	if err != nil {

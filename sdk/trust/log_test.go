@@ -58,7 +58,7 @@ func Example() {
 }
 
 // The second of two releases of one round is a contradiction; one that does not continue the last is a fork. A release
-// that is unsigned, signed for another round or signed by another member is rejected and not stored.
+// without a valid signature for its round and member is rejected and not stored.
 func TestReleasesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(other *trust.Log, m *admm.Message)
@@ -101,8 +101,8 @@ func TestReleasesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A release must continue the one that the member used before, even if its sender showed so many later ones that the
-// chain no longer holds that one.
+// A release must continue the one that the member used before, even if the sender's later releases displaced that one
+// from the chain.
 func TestNoWayBackToOneStory(t *testing.T) {
 	a, b := members()
 	a2, _ := members()
@@ -132,9 +132,8 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	}
 }
 
-// Off the grid, a neighbor's signature covers the model that it sends to a replacement device. On the grid, it covers
-// only the change, so a malicious neighbor can send the device another model: equivocation toward one neighbor, within
-// the public bound.
+// Off the grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the change,
+// so a malicious neighbor can send another model: equivocation toward one neighbor, within the public bound.
 func TestPlacesAreSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*admm.Message)

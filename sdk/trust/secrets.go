@@ -45,7 +45,7 @@ func Offers(kind admm.Kind) bool {
 
 // Check returns a neighbor's offer, or nil if it is not new. m is a probe or start of the neighbor's present epoch, or
 // an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If it is
-// above 0, or with Relays, Check refuses a second key of one device with a [Fork].
+// above 0, or with Relays, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
@@ -69,8 +69,7 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 }
 
 // Relayed records another member's offer that a neighbor relays, in a run whose last release is last. It reports
-// whether the offer is new. It refuses a second key of one device with a [Fork], for which the relaying neighbor is not
-// to blame.
+// whether the offer is new. A second key of one device is a [Fork], for which the relaying neighbor is not to blame.
 func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (fresh bool, err error) {
 	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
@@ -93,7 +92,7 @@ func (s *Secrets) replaced(member string, o signed.Statement) bool {
 }
 
 // admit reports whether an offer is new and valid. A replacement device's offer starts with the release after the
-// takeover, from release 2 to most. If fixed is set, only a device's first offer is valid.
+// takeover, from release 2 to most. With fixed, only a device's first offer is valid.
 func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fixed bool) (fresh bool, err error) {
 	least, known := 2, s.Kept.Peers[member]
 	if o.Epoch == 0 {
@@ -121,8 +120,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 	return err == nil, err
 }
 
-// Holds returns the offer of a member that is in use, and the number of the device that made it, counted from 1; 0 for
-// none.
+// Holds returns the offer of a member that is in use, and the number of its device, counted from 1; 0 for none.
 func (s *Secrets) Holds(l *Log, member string) (device uint8, o signed.Statement) {
 	if s.Kept == nil {
 		return 0, o
