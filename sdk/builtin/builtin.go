@@ -18,16 +18,15 @@ func init() {
 // Oracle is a built-in model on a data set.
 type Oracle struct {
 	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file.
-	// Otherwise both come from the task in the fleet file, and only Source, NA, TestFraction, Whole and Seed of Spec
-	// are set.
+	// Otherwise both come from the task in the fleet file, and Spec has only Source, NA, TestFraction, Whole and Seed.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // data set, with resolved paths
 	Share  *Share         // nil: all of it belongs to this node
 }
 
-// Share is one part of a data set that is divided among several nodes, as the program's simulation does, with the seed
-// of the Spec. It is for trials in which all nodes have the same files.
+// Share is one part of a data set that is divided among several nodes, as in the program's simulation, with the seed of
+// the Spec. It is for trials in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition `json:"partition"`
 	Of        int            `json:"of"`     // number of parts

@@ -44,7 +44,7 @@ type Model struct {
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
 	// Threshold belongs to a site's own copy. Personal means that the site fitted the weights further on its own
-	// records, without noise: they may reveal these records, and must stay on the site's device.
+	// records, without noise: they may reveal these records, so keep them on the site's device.
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
@@ -53,8 +53,8 @@ type Model struct {
 	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
 }
 
-// Threshold is the minimum probability of class 1 of two at which the model predicts class 1. A site chose it with its
-// own samples, which no privacy guarantee covers.
+// Threshold is the minimum probability of class 1 of two at which the model predicts it. A site chose it with its own
+// samples, which no privacy guarantee covers.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how it was chosen, as text

@@ -26,7 +26,7 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 }
 
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not give the fleet's
-// model. The error depends on the data, so it must occur before other members can observe the node.
+// model. The error depends on the data, so it must occur before others can observe the node.
 var ErrOwnFit = errors.New("what this node fits on its own data is not the fleet's model")
 
 // notOwn explains that fitting on a node's own data does not give the fleet's model.
@@ -35,8 +35,8 @@ func notOwn(err error) error {
 		`data of all members in the same way, whatever they are`, ErrOwnFit, err)
 }
 
-// Open loads and prepares the data until ctx ends. Loading a data set cannot be canceled: an abandoned load continues
-// until the process ends.
+// Open loads and prepares the data until ctx ends. Loading cannot be canceled: an abandoned load continues until the
+// process ends.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,8 +78,7 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces checks that a run has two or more places exactly if its task names the column of persons; an empty name
-// means no column.
+// checkPlaces checks that a run has two or more places exactly if its task names the column of persons ("" for none).
 func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// A node assigns its records to places by person, if the task names the column of persons and the fleet the number of
+// A node assigns records to places by person, if the task names the column of persons and the fleet the number of
 // places.
 func TestPersons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "visits.csv")

@@ -65,8 +65,8 @@ func scale() func(m *admm.Message) (int, error) {
 	}
 }
 
-// Messages that receivers read directly have the same effect as messages in transit: same transcript, same messages in
-// the same order, same measured size, on one core and on several.
+// Whether receivers read messages directly or in transit has no effect: same transcript, same messages in the same
+// order, same measured size, on one core and on several.
 func TestBothWaysOfMessages(t *testing.T) {
 	for name, change := range kinds {
 		type result struct {

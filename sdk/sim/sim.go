@@ -19,9 +19,9 @@ type Client struct {
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns what happens to message number seq, from 0, from one client to another: the delay in ticks of
-// each copy that arrives. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must be a pure
-// function; it is called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the delay in ticks of each copy that arrives of message number seq, from 0, from one client to
+// another. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must be a pure function; it
+// is called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
@@ -32,8 +32,8 @@ type FaultSchedule func(from, to, seq int) []int
 // transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields before
 // Run.
 //
-// Without Faults, Asleep and Seed a receiver reads the messages of a release from their sender's memory, one tick
-// later. The allocations of a tick then do not depend on the number of clients and messages.
+// Without Faults, Asleep and Seed receivers read a release from its sender's memory, one tick later. The allocations of
+// a tick then do not depend on the number of clients and messages.
 type Sim struct {
 	// OnSend, if not nil, sees every sent message, including lost ones. The vectors are valid during the call.
 	OnSend func(admm.Message)
@@ -41,7 +41,7 @@ type Sim struct {
 	// it.
 	OnRelease func(client int, m *admm.Machine)
 	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, including lost
-	// ones, for example the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is measured
+	// ones, such as the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is measured
 	// once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 

@@ -35,7 +35,7 @@ func TestFirstSaveCutShort(t *testing.T) {
 }
 
 // A killed process leaves every write before some byte and none after. The test tries every such byte from an empty
-// directory to round 4. Of the zeros of new slots it tries every byte of the first and the last 64, and some between.
+// directory to round 4, but of the zeros of new slots only the first and the last 64 and some between.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}
@@ -92,8 +92,8 @@ func hasReleases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// The power may fail again while the store recovers from the first power cut. What was loaded must survive that as
-// well, because the node has sent it.
+// The power may fail again during recovery from the first power cut. What was loaded must survive, because the node has
+// sent it.
 func TestPowerCutTwice(t *testing.T) {
 	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 3)
@@ -135,9 +135,9 @@ func TestLoadedIsDurable(t *testing.T) {
 	}
 }
 
-// A disk that reports syncs without doing them can roll back the store. If the whole store is rolled back, it is an
-// older valid store: only the neighbors can detect that. If the log is intact, slots of any earlier times are not taken
-// for the newest.
+// A disk that reports syncs without doing them can roll back the store. If all of it is rolled back, it is an older
+// valid store, which only the neighbors can detect. If the log is intact, slots of any earlier times are not taken for
+// the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)
@@ -173,7 +173,7 @@ func TestLyingSync(t *testing.T) {
 }
 
 // Each call to the disk fails once, in every way. Save returns the error and then accepts nothing. The next process
-// finds the previous state, or the new state if only its log line failed. A state whose sync failed does not come back
+// finds the previous state, or the new one if only its log line failed. A state whose sync failed does not come back
 // while the machine runs.
 func TestEveryStepFails(t *testing.T) {
 	h := record(t, nil, 3)
@@ -263,8 +263,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// One corrupt byte, anywhere. In the older slot it costs that slot. In the newer slot it is detected, and the older
-// state is not taken for the newest. In the log it never changes what is loaded.
+// One corrupt byte, anywhere: in the older slot it costs that slot, in the newer slot it is detected, and in the log it
+// never changes what is loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))

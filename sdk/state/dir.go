@@ -38,8 +38,8 @@ const (
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
 // Open opens the store in a directory and creates both if necessary. It repairs the effects of a crash: see
-// [Dir.Remarks]. On any other damage it changes nothing and returns an error that names the files and the remedy, and
-// wraps [ErrRollback] if the state is older than the log.
+// [Dir.Remarks]. On other damage it changes nothing and returns an error with the files and the remedy, which wraps
+// [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)
@@ -193,7 +193,7 @@ func (d *Dir) Load() ([]Record, error) {
 }
 
 // Save implements [Store]. It writes and syncs the slot of the round, even or odd, and then adds a line to the log
-// without a sync: the next Open restores lines that a power cut lost from the slots.
+// without a sync: the next Open restores lost lines from the slots.
 func (d *Dir) Save(r Record) error {
 	if d.err != nil {
 		return d.err
@@ -226,14 +226,14 @@ func (d *Dir) save(r Record) error {
 	}
 	if err != nil {
 		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
-		// is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this write fails too.
+		// is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this write fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}
 	err = d.append(r, digest)
 	if err == nil && d.newest < 0 {
-		// An empty log means that nothing was ever released, so a torn slot with an empty log is a failed first save.
-		// The first line must therefore be as durable as its slot.
+		// An empty log means that nothing was ever released, and that a torn slot is a failed first save. The first
+		// line must therefore be as durable as its slot.
 		err = d.log.sync()
 	}
 	if err != nil {

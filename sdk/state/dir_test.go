@@ -17,8 +17,7 @@ import (
 	"testing"
 )
 
-// savedRound returns the state of a round in tests: every byte depends on the round, and the length differs from round
-// to round.
+// savedRound returns the state of a round in tests: every byte depends on the round, and the length varies.
 func savedRound(round, length int) Record {
 	b := make([]byte, length+round%3)
 	for i := range b {
@@ -78,8 +77,7 @@ func loaded(t *testing.T, d *Dir) []int {
 	return rounds(t, kept)
 }
 
-// Without faults, a store holds no state, then one, then two, and from then on the last two, in this process and the
-// next.
+// A store holds no state, then one, then two, and from then on the last two, in this process and the next.
 func TestDirStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	for r := 0; r <= 6; r++ {

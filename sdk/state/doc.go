@@ -25,5 +25,5 @@
 // SHA-256; zeros follow them until the ledger is closed. No line contains a zero, so a missing part is detected. The
 // log only grows. All other files are replaced: new content is written to a temporary file, synced, and renamed over
 // the old file. A failed write or sync is never retried, because the system may report success for data that the disk
-// lost. The [Dir] or [Ledger] then fails until it is opened again, which rewrites whatever may not be durable.
+// lost: the [Dir] or [Ledger] fails until it is opened again, which rewrites whatever may not be durable.
 package state

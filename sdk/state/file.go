@@ -111,8 +111,8 @@ func makeDir(dir string) error {
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
 // Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode less
-// the umask. An existing file gets exactly mode and keeps its owner, because root may edit the files of a node that
-// another user runs.
+// the umask. An existing file gets exactly mode and keeps its owner, because root may edit the files of another user's
+// node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
 	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // left by a crash
@@ -185,8 +185,8 @@ func exactJSON(line []byte, v any) error {
 	return nil
 }
 
-// checkModes rejects files that anybody but their owner can read or write, on systems with file modes: a writer could
-// hide spends in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
+// checkModes rejects files that anybody but their owner can access, on systems with file modes: a writer could hide
+// spends in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
 func checkModes(paths ...string) error {
 	var errs []error
 	for _, path := range paths {

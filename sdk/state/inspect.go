@@ -17,8 +17,8 @@ type Report struct {
 	Refused error    // why a node would refuse to start on the directory; nil if it would start
 }
 
-// Inspect reads the store in a directory without its lock and changes nothing. While a node runs, Inspect may report a
-// slot as torn because the node is writing it. It fails only if the files cannot be read.
+// Inspect reads the store in a directory without its lock and changes nothing. It may report a slot as torn that a
+// running node is writing. It fails only if the files cannot be read.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
@@ -78,8 +78,8 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// readSlots reads the slots. With settle it syncs each first, because a process killed between write and sync leaves a
-// slot that is whole in memory but not yet on the disk.
+// readSlots reads the slots. With settle it syncs each first: a process killed between write and sync leaves a slot
+// that is whole in memory but not on the disk.
 func (s *scan) readSlots(on disk, settle bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]

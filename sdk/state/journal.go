@@ -21,8 +21,8 @@ const (
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal is what a node stores about other members in a run, as one JSON object for each line. The first line
-// identifies the owner; each other has one of evidence, stop and quarantine.
+// Journal is what a node stores about other members in a run: one JSON object for each line. The first identifies the
+// owner; each other has one of evidence, stop and quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -168,8 +168,8 @@ func removeKept(dir, name string) error {
 	return named(errors.Join(append(errs, syncDir(dir))...))
 }
 
-// ForgetSecrets removes, durably, the secrets of a fleet (by its SHA-256) from the directory of a [Dir], once the run
-// is over. No process may have the store open. Without such secrets it does nothing.
+// ForgetSecrets removes, durably, the secrets of a fleet (by its SHA-256), if there are any, from the directory of a
+// [Dir] once the run is over. No process may have the store open.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

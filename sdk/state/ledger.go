@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Ledger is the lifetime account of one data set on a device. It is a file outside the state of any run. Every release
-// of every run is recorded in it before it is made.
+// Ledger is the lifetime account of one data set on a device, in a file outside the state of any run. It records every
+// release of every run before the release is made.
 //
 // The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
 // so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
@@ -37,8 +37,8 @@ type Ledger struct {
 	broken   error // the failed write or sync
 }
 
-// append makes a line durable and counts it. A full file grows to the end of a block: later lines overwrite the zeros
-// there, so that their sync does not write a new length.
+// append makes a line durable and counts it. A full file grows to the end of a block, whose zeros later lines
+// overwrite, so that their sync does not write a new length.
 func (l *Ledger) append(e entry) error {
 	line, err := l.log.line(l.log.seq()+1, e)
 	if err != nil {
@@ -68,8 +68,8 @@ func (l *Ledger) fault(err error) error {
 	return fmt.Errorf("state: ledger %s: %w", l.path, err)
 }
 
-// Covers returns an error that wraps [dpmech.ErrBudget] if a whole run of that many rounds with the same parameters
-// does not fit the limit together with all other runs. It reserves nothing.
+// Covers returns an error that wraps [dpmech.ErrBudget] if a run of that many rounds with the same parameters does not
+// fit the limit together with all other runs. It reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +97,7 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 }
 
 // Mark raises a run's high-water mark to a reserved round, durably: its releases up to that round may be seen from now
-// on. A node calls it once the state of that round is durable, before it sends the release. After any error nothing may
-// be sent.
+// on. Call it once the state of that round is durable, before sending the release. After any error nothing may be sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +178,7 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 }
 
 // Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. Later
-// releases of other runs are fine; later releases of the certificate's run are an error that states their number.
+// releases of the certificate's run are an error that states their number; those of other runs are not.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
@@ -219,8 +218,7 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 }
 
 // Inherits reports whether the ledger takes over the spend of another ledger of its member: it has counted no release
-// yet, or has already inherited from that ledger. A ledger that is [NeverUsed], or already has releases, counts other
-// data.
+// yet, or has already inherited from that ledger. Otherwise, or if it is [NeverUsed], it counts other data.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +229,7 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts, durably, the new part of a lost ledger's spend on the same data. It ignores the limit, because the
+// Inherit counts, durably, the new part of a lost ledger's spend on the same data, even above the limit, because the
 // releases were made; the limit refuses later ones. member is the neighbor that proved the spend.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()

@@ -88,8 +88,8 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// resumes opens the files after a crash and checks that the node continues: everything that was seen is saved, reserved
-// and marked, and two more rounds succeed. It returns what it found.
+// resumes opens the files after a crash and checks that everything that was seen is saved, reserved and marked, and
+// that two more rounds succeed. It returns what it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -145,8 +145,7 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 	}
 }
 
-// cuts returns the number of power cuts at each step: 8, or 20 with SPADE_LONG, or as many as make SPADE_CRASHES in
-// all.
+// cuts returns the number of power cuts at each step: 8, 20 with SPADE_LONG, or enough for SPADE_CRASHES in all.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {
@@ -234,8 +233,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// After a power cut, one of state, lines and mark is rolled back to any earlier content: the node refuses, or nobody
-// has seen its next round.
+// After a power cut, one of state, lines and mark is rolled back to any earlier content: the node refuses, or its next
+// round is new to everybody.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)

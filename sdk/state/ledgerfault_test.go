@@ -43,8 +43,8 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// A reservation that fails in any way has no effect, and none succeeds after it. The ledger opens after the crash, and
-// has every acknowledged reservation and at most the failed one in addition.
+// A reservation that fails in any way has no effect, and none succeeds after it. After the crash the ledger opens with
+// every acknowledged reservation and at most the failed one in addition.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string

@@ -202,8 +202,8 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 }
 
 // readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
-// end. mark is the head of the high-water mark, nil if unknown. Every bad line is an error, except a single one at the
-// very end and after the mark, because no release can depend on it.
+// end. mark is the head of the high-water mark, nil if unknown. Every bad line is an error, except the last one if it
+// is after the mark, because no release can depend on it.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

@@ -77,8 +77,8 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 }
 
 // OpenLedger opens a ledger and checks all of it. It removes an incomplete reservation that a crash left, which was
-// never acknowledged. Reservations after the mark count but were never sent. OpenLedger fails if the ledger is missing,
-// in use by another process, damaged or older than its mark.
+// never acknowledged. Reservations after the mark count but were never sent. It fails if the ledger is missing, in use
+// by another process, damaged or older than its mark.
 func OpenLedger(path string) (*Ledger, error) {
 	if err := checkModes(path, markPath(path)); err != nil {
 		return nil, err
@@ -190,8 +190,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		l.room = l.log.size()
 		err = l.file.truncate(l.room)
 	}
-	// Lines after the mark may be readable although their sync failed. Another sync then has no effect unless the lines
-	// are written again. Their releases were never sent, and the mark stays where it is.
+	// Lines after the mark may be readable although their sync failed. Another sync then has no effect unless they are
+	// written again. Their releases were never sent, and the mark stays unchanged.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end

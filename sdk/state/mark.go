@@ -23,9 +23,9 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 // highWater is a ledger's high-water mark: the newest line when it was written, and the earlier lines whose releases
 // were never sent. All other releases up to that line may have been sent, and none after it.
 //
-// The file has two places of equal length, in whole blocks. A mark is written to the place that does not hold the
-// newest one, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark
-// does not match its SHA-256, and the previous mark, which then counts, is untouched. Nothing is sent before that sync.
+// The file has two places of equal length, in whole blocks. A mark is written to the place without the newest one, as
+// JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark does not match
+// its SHA-256, and the previous mark, which then counts, is untouched. Nothing is sent before that sync.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending

@@ -13,7 +13,7 @@ import (
 )
 
 // Only the owner can read stored secrets, and they survive a restart. A damaged file is rejected, also by Inspect, with
-// an error that states the remedy but not the content. In the end nothing remains, including of an interrupted write.
+// an error that states the remedy but not the content. In the end nothing remains, even of an interrupted write.
 func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	dir := t.TempDir()
 	d, err := sized(Open(dir))(100)

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// simDisk is a disk in memory that records every step, so that a test can reconstruct the files after the process or
-// the power failed at any of them. files is what programs see; the crash decides what is on the physical disk.
+// simDisk is a disk in memory that records every step, so that a test can reconstruct the files after a failure of the
+// process or the power at any step. files is what programs see; the crash decides what is on the physical disk.
 type simDisk struct {
 	files map[string][]byte
 	steps []step

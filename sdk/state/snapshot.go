@@ -25,9 +25,9 @@ type Snapshot struct {
 	Note     string    // of the save: JSON
 }
 
-// ReadSnapshot reads the last state of a node from the directory of its store, without the lock and without changes.
-// While the node runs, it finds one of the last two releases. It does not check what [Open] checks: see [Inspect]. The
-// error wraps fs.ErrNotExist if nothing was ever saved.
+// ReadSnapshot reads a node's last state from the directory of its store, without the lock and without changes. While
+// the node runs, it finds one of the last two releases. It does not check what [Open] checks: see [Inspect]. The error
+// wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)

@@ -10,7 +10,7 @@ import (
 // and then sends it, so that after a crash it sends the same bits again instead of drawing other noise. It keeps two
 // states because a neighbor can be one round behind, never more, and need the earlier release again.
 //
-// A store belongs to one node, and its methods to one goroutine at a time. [Dir] is the implementation in files.
+// A store belongs to one node, and its methods to one goroutine at a time. [Dir] stores it in files.
 type Store interface {
 	// Load returns the last two whole saves, newest first: only one if the other was torn by a crash or never made,
 	// none in a fresh store. The caller owns the slices. After an error the stored state cannot be trusted, and the
@@ -19,15 +19,15 @@ type Store interface {
 
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. It
 	// replaces the older of the two states. r.Round follows that of the newest state; in a fresh store any r.Round >= 0
-	// is valid. Save only reads r.State, and only during the call. An error is final: the state may or may not be
-	// written, nothing that depends on it may be sent, and all later calls except Close fail.
+	// is valid. r.State is only read during the call. An error is final: the state may or may not be written, nothing
+	// that depends on it may be sent, and all later calls except Close fail.
 	Save(r Record) error
 
 	// Kept returns what Keep stored under a name, nil for nothing.
 	Kept(name string) ([]byte, error)
 
-	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash the old or the new
-	// data is there. nil removes it. After an error either may be there, and the store remains usable.
+	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error the old
+	// or the new data is there. nil removes it. After an error the store remains usable.
 	Keep(name string, data []byte) error
 
 	// Close closes the store. Further calls do nothing and return nil.

@@ -15,7 +15,7 @@ import (
 // frameVersion is the only version of frames that this package writes and reads.
 const frameVersion = 1
 
-// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 signs releases and requires
+// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 requires signed releases and
 // proof of claims.
 const Protocol = 2
 
@@ -180,8 +180,8 @@ func (f *frame) checkSigned() error {
 	return nil
 }
 
-// Codec encodes and decodes the frames of one run, all of one dimension, and holds the work space of the compression.
-// One goroutine may call Append while another calls Decode, but two must not call the same method at once.
+// Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
+// goroutine may call Append while another calls Decode, but two must not call the same method at once.
 type Codec struct {
 	dim int
 	enc packer

@@ -42,8 +42,8 @@ func golden(t *testing.T, name string, b []byte) []byte {
 	return want
 }
 
-// Frames of version 1 have these bytes on every processor and with every release of the compressor, because nodes of
-// different builds exchange them.
+// Frames of version 1 have these bytes on every processor and with every release of the compressor, because different
+// builds exchange them.
 func TestGoldenFrames(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -9,14 +9,14 @@ import (
 )
 
 // A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z>>k in unary, as that many ones and a
-// zero, and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z. A number
-// thus takes at most riceEscape+32 bits, which is fewer than a filled bitReader holds.
+// zero, and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z, so a number
+// takes at most riceEscape+32 bits, fewer than a filled bitReader holds.
 const (
 	riceMax    = 30
 	riceEscape = 20
 )
 
-// gridPlain, as the first byte of a block, announces numbers of four bytes each. Any other first byte is the parameter
+// gridPlain, as the first byte of a block, announces four bytes for each number. Any other first byte is the parameter
 // of the block's Rice code.
 const gridPlain = 32
 
@@ -80,7 +80,7 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
 // riceParameter returns the parameter with the shortest code of g, the lowest of equals, and that length in bits. It
-// first tries a parameter that fits the mean, so that riceBits stops early for most others.
+// first tries one that fits the mean, so that riceBits stops early for most others.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {

@@ -186,8 +186,8 @@ func TestGridSize(t *testing.T) {
 			h, source := entropy(g), sourceEntropy(sd)
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
 				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
-			// If a sample is not much larger than its alphabet, its empirical entropy is below the source's, which no
-			// code undercuts: compare with the source's then.
+			// The empirical entropy of a sample not much larger than its alphabet is below the source's, which no code
+			// undercuts: compare with the source's then.
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
@@ -301,7 +301,7 @@ func allocated(do func()) uint64 {
 }
 
 // Frames with random errors do not make Decode panic or allocate much, and accepted frames survive a second round trip.
-// The test tries 100,000 of them with SPADE_LONG, otherwise a quarter, or as many as WIRE_MUTATIONS says.
+// The test tries 100,000 with SPADE_LONG, otherwise a quarter, or WIRE_MUTATIONS of them.
 func TestMutations(t *testing.T) {
 	count := 25_000 * trials()
 	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {

@@ -18,9 +18,9 @@ const maxSections = 16
 // MaxName bounds the run's id and the members' names, in bytes.
 const MaxName = 64
 
-// Hello is the first frame that each end of a connection sends. It binds the connection to one run, one fleet file, one
-// direction and one version of the frames. All versions encode it the same way, so that nodes can report a version
-// mismatch. It proves nothing about its sender; the transport does.
+// Hello is the first frame from each end of a connection. It binds the connection to one run, fleet file, direction and
+// version of the frames. All versions encode it the same way, so that nodes can report a version mismatch. It proves
+// nothing about its sender; the transport does.
 type Hello struct {
 	Run   string   // id of the run: 1 to 64 bytes of UTF-8
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
@@ -30,8 +30,8 @@ type Hello struct {
 
 	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; empty without one
 
-	// Sections shows members with different fleet files which section differs: up to maxSections, in the same order for
-	// all members. A section that the file lacks has a Sum of zeros, or is omitted at the end.
+	// Sections shows which section of two fleet files differs: up to maxSections, in the same order for all members. A
+	// section that the file lacks has a Sum of zeros, or is omitted at the end.
 	Sections []Section
 }
 
@@ -89,8 +89,8 @@ func checkName(field, s string) error {
 	return nil
 }
 
-// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. It does not compare it with the
-// expected one: see [Hello.Check].
+// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares it with the
+// expected one.
 func DecodeHello(b []byte) (Hello, error) {
 	h, err := decodeHello(b)
 	if err != nil {
@@ -120,8 +120,8 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the expected one. The error lists every differing field with both values. It
-// shows the first eight bytes of fleet hashes and, if both hellos have sections, want's names of those that differ.
+// Check compares a received hello with the expected one. The error lists every differing field with both values: the
+// first eight bytes of fleet hashes and, if both hellos have sections, want's names of those that differ.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {

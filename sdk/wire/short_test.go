@@ -16,8 +16,8 @@ func trials() int {
 	return 1
 }
 
-// All frames of one payload have the same length, whatever the receiver and the codec's earlier frames: a release is
-// measured once for all neighbors.
+// All frames of one payload have the same length, whatever the receiver and earlier frames: a release is measured once
+// for all neighbors.
 func TestLengthOfRelease(t *testing.T) {
 	for _, dim := range []int{1, 6, 10, 14, 15, 31, 110, 5000} {
 		c := newCodec(t, dim)

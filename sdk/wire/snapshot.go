@@ -19,8 +19,8 @@ const (
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
-// on. All floats are finite. Vectors of State that are not computed are nil. The others have the length of X, except
-// Last.
+// on. All floats are finite. Vectors of State that are not computed are nil; the others, except Last, have the length
+// of X.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
@@ -100,7 +100,7 @@ const (
 )
 
 // MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with that many edges and samples
-// numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows an int.
+// numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
@@ -108,8 +108,8 @@ func MaxSnapshot(dim, edges, samples int) int {
 }
 
 // AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, and
-// equally many for all snapshots with fields of the same lengths. It does not allocate them if dst has room. The error
-// names what is out of range; AppendSnapshot then returns dst unchanged.
+// equally many for all snapshots with fields of the same lengths. It allocates only if dst is too small. The error
+// names what is out of range; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	if len(s.Peers) != len(st.Edges) {
