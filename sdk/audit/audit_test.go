@@ -290,7 +290,6 @@ func TestRefusesForgeries(t *testing.T) {
 	}
 }
 
-// The audit rejects a certificate without a valid signature of its member.
 func TestRefusesOtherSignatures(t *testing.T) {
 	w := newAudited(t, nil)
 	otherOne := w.sealed(t, "a")
@@ -343,7 +342,6 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	}
 }
 
-// SealCertificate rejects invalid input and reports the reason.
 func TestSealCertificateRefuses(t *testing.T) {
 	w := newAudited(t, nil)
 	for name, x := range map[string]struct {

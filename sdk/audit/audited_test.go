@@ -26,7 +26,6 @@ type audited struct {
 
 const auditedRounds = 5
 
-// memberKey returns the fixed key of a name.
 func memberKey(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
 }
@@ -156,7 +155,6 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 
 func (w *audited) last() *signed.Statement { return &w.heads[len(w.heads)-1] }
 
-// sealed returns b's certificate with the countersignatures of members.
 func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
 	t.Helper()
 	c := w.unsealed(t, auditedRounds)

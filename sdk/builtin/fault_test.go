@@ -40,7 +40,6 @@ func (c change) check(t *testing.T, text string, parse func(string) error) {
 	}
 }
 
-// and adds an expected error.
 func (c change) and(want string) change {
 	c.want = append(slices.Clone(c.want), want)
 	return c

@@ -54,7 +54,6 @@ func TestPersons(t *testing.T) {
 	}
 }
 
-// dropped returns the column of persons if it is not used.
 func dropped(person string) []string {
 	if person == "" {
 		return []string{"who"}

@@ -50,7 +50,6 @@ func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 // rounding is more than the error of resistance on nine nodes.
 const rounding = 1e-13
 
-// reference tries all choices of colluders.
 func reference(g *Graph, ratio float64, colluders int) float64 {
 	gone, worst := make([]bool, g.N()), 0.0
 	var try func(from, left int)
@@ -203,7 +202,6 @@ func TestConductanceRounding(t *testing.T) {
 	}
 }
 
-// Rings and paths: resistors in series and in parallel.
 func TestConductanceOfRings(t *testing.T) {
 	for _, n := range []int{3, 4, 10, 60, 300} {
 		for _, ratio := range []float64{0.5, 1, 4, 32, 1024} {
@@ -308,7 +306,6 @@ func TestConductanceOfLargeGraphs(t *testing.T) {
 	}
 }
 
-// All members compute the same bits on every processor.
 func TestConductanceGolden(t *testing.T) {
 	for _, c := range []struct {
 		spec      string

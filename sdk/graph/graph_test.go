@@ -123,7 +123,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Every kind against its definition, pair by pair.
 func TestParseKinds(t *testing.T) {
 	for _, c := range []struct {
 		spec   string

@@ -246,7 +246,6 @@ func TestSuggestPartners(t *testing.T) {
 	}
 }
 
-// Defaults with an open estimator.
 func TestSuggestOpen(t *testing.T) {
 	np := sdk.Privacy{NonPrivate: true}
 	for name, c := range map[string]struct {

@@ -121,7 +121,6 @@ func TestBothWaysOfMessages(t *testing.T) {
 	}
 }
 
-// A meter's error ends the run.
 func TestMeterFails(t *testing.T) {
 	broken := errors.New("broken")
 	network, err := sim.New(everybody(3, nil))

@@ -80,7 +80,6 @@ func TestSimRepeats(t *testing.T) {
 	}
 }
 
-// New rejects an inconsistent network.
 func TestNewRefuses(t *testing.T) {
 	for want, clients := range map[string][]sim.Client{
 		"no clients":             nil,

@@ -228,7 +228,7 @@ func TestFullDisk(t *testing.T) {
 			files = h.after(len(h.steps))
 		}
 		d := newSimDisk(files)
-		const room = 1 << 20 // for all files together
+		const room = 1 << 20
 		d.fault = func(s step) error {
 			used := 0
 			for _, b := range d.files {

@@ -21,7 +21,6 @@ func pins(member string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{old.(ed25519.PublicKey), now.(ed25519.PublicKey)}
 }
 
-// Find returns the latest learned state of each ledger.
 func TestLatestHead(t *testing.T) {
 	if (*Heads)(nil).Find(pins("b"), []byte{1}, signed.Head{}) != nil {
 		t.Error("nothing remembers something")

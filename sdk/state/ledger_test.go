@@ -122,7 +122,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 		}
 	}
 	check(l)
-	looking, err := ReadLedger(path) // while it is open
+	looking, err := ReadLedger(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,6 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	reopen(t, l.path)
 }
 
-// The lifetime limit counts all runs.
 func TestLedgerLimit(t *testing.T) {
 	l, path := newLedger(t, limitOf(8, 1e-5, dpmech.GDP))
 	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
@@ -202,7 +201,6 @@ func TestLedgerLimit(t *testing.T) {
 	}
 }
 
-// One process at a time.
 func TestLedgerLock(t *testing.T) {
 	l, path := newLedger(t, nil)
 	if _, err := OpenLedger(path); err == nil || !strings.Contains(err.Error(), "in use") ||

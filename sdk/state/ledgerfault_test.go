@@ -49,7 +49,7 @@ func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
 		file faulty
-		seq  int // after opening it again
+		seq  int
 	}
 	faults := []fault{
 		{name: "failing sync", file: faulty{keep: -1, syncErr: errFault}, seq: 4},
@@ -133,7 +133,6 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 	}
 }
 
-// Crashes during the creation of a ledger.
 func TestLedgerMakingInterrupted(t *testing.T) {
 	l, path := newLedger(t, nil)
 	head := l.Head()
@@ -157,7 +156,6 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	}
 }
 
-// Errors of the operating system name the file.
 func TestLedgerFileErrors(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Log("as the superuser, or on Windows, no permission is refused")

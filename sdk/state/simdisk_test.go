@@ -121,7 +121,6 @@ type history struct {
 	acked []int // by round, from 1; 0 for rounds saved before
 }
 
-// record opens a store on files and saves up to round last.
 func record(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -197,7 +196,7 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 // powerCut returns the files after a power cut at step n: everything synced, and of each later write to a file a random
 // part: all, nothing, or any of its pieces of 8 bytes.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
-	synced := map[string]int{} // the last sync of each file
+	synced := map[string]int{}
 	for i, s := range h.steps[:n] {
 		if s.kind == "sync" {
 			synced[s.name] = i

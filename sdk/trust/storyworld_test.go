@@ -274,7 +274,7 @@ func (w *world) round(round int, churn bool) {
 	}
 	switch i := w.rnd.IntN(len(w.logs)); {
 	case w.bad[i]:
-	case w.rnd.IntN(4) == 0: // drop an edge
+	case w.rnd.IntN(4) == 0:
 		if list := w.g.Neighbors(i); len(list) > 0 {
 			j := list[w.rnd.IntN(len(list))]
 			w.cut[[2]int{min(i, j), max(i, j)}] = true

@@ -173,7 +173,6 @@ func TestNewCodecRefuses(t *testing.T) {
 	}
 }
 
-// Decode reuses existing storage.
 func TestDecodeUsesStorage(t *testing.T) {
 	const dim = 1000
 	codec, got := newCodec(t, dim), &admm.Message{Vector: make([]float32, dim), Grid: make([]int32, dim)}

@@ -7,7 +7,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// A round trip of one message.
 func Example() {
 	codec, err := wire.NewCodec(3)
 	if err != nil {
@@ -29,7 +28,6 @@ func Example() {
 	}
 	fmt.Println(got.Kind, got.Round, got.Resent, got.Vector)
 
-	// Decode reports a truncated frame.
 	fmt.Println(codec.Decode(frame[:12], &got))
 	// Output:
 	// 21 bytes: a4010102010307054c0100010000802000003fc000
@@ -83,7 +81,6 @@ func ExampleAppendSnapshot() {
 	}
 	fmt.Println(c.Member, c.State.Round, c.State.X, c.Peers[0].Name, c.State.Edges[0].Z, c.State.Grid == nil)
 
-	// DecodeSnapshot reports a truncated file.
 	fmt.Println(wire.DecodeSnapshot(b[:110], &c))
 	// Output:
 	// true

@@ -133,7 +133,6 @@ func TestGridForms(t *testing.T) {
 	}
 }
 
-// riceParameter returns the best parameter and the correct length.
 func TestRiceParameter(t *testing.T) {
 	for name, g := range grids() {
 		g = g[:min(len(g), 1000)]
@@ -253,7 +252,6 @@ func TestDecodeRefusesPacked(t *testing.T) {
 	}
 }
 
-// Decode rejects a grid of another dimension.
 func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	for _, n := range []int{100, 2000} {
 		frame := mustAppend(t, newCodec(t, n), &admm.Message{Kind: admm.Release, Grid: gridNormals(n, 40, 1)})

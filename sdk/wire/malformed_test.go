@@ -395,7 +395,6 @@ func TestFieldsOfKinds(t *testing.T) {
 	}
 }
 
-// Decode rejects every truncated frame.
 func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	for _, sent := range []*admm.Message{
 		{Kind: admm.EdgeMessage, Round: 300, Resent: true, Vector: anyFinite(50, 1)},

@@ -181,7 +181,6 @@ func TestSnapshotSize(t *testing.T) {
 	}
 }
 
-// AppendSnapshot uses a buffer that is large enough.
 func TestAppendSnapshotUsesDst(t *testing.T) {
 	c := largeSnapshot(1000, 4, 77)
 	buf := make([]byte, 3, 3+MaxSnapshot(1000, 4, 77))
@@ -265,7 +264,6 @@ func edgeWith(replace map[int]any) []byte {
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
 
-// withKeys returns a map of fields in the order of their keys.
 func withKeys(fields, replace map[int]any) []byte {
 	for k, v := range replace {
 		if fields[k] = v; v == nil {
