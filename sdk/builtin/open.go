@@ -56,7 +56,7 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
-// ofTrial is the statement in a certificate that one of the other conditions does not hold.
+// ofTrial is the assumption that a certificate states for a [Share] with record-level privacy.
 const ofTrial = "a trial: if the preprocessing was fitted on the data that are dealt out, it was fitted on these records, and the " +
 	"guarantee does not hold for them"
 
