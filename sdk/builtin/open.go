@@ -87,6 +87,33 @@ func checkPlaces(places int, person string) error {
 		"one person count (2 or more) and the column that says whose each row is, or neither", places, person)
 }
 
+// suits reports an oracle that does not go with the fleet's task, nil if it has none, or with record-level privacy.
+func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
+	model := o.Model
+	switch {
+	case o.FitOwn && records:
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file, as privacy.unit ` +
+			`is record: what is fitted on this node's records changes what every one of them is turned into`)
+	case records && o.Share != nil && o.Share.Partition != (task.Partition{}):
+		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid, as privacy.unit is record: by labels, one "+
+			"record would decide which others this node has", o.Share.Partition)
+	case recipe == nil && !o.FitOwn:
+		return fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
+			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
+			`which the certificate lists as uncharged`)
+	case recipe != nil && o.FitOwn:
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it and all else ` +
+			`but data, test_fraction, seed and share left out: ` +
+			`the task in the fleet file says for all nodes how to prepare data`)
+	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
+		return fleetfile.Mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
+			o.Spec.Source, recipe.Source)
+	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
+		return fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
+	}
+	return nil
+}
+
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
 	if err != nil {
@@ -96,26 +123,10 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	spec.Records = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
 	var set *task.Set
 	var given []string
+	if err := o.suits(recipe, spec.Records); err != nil {
+		return nil, err
+	}
 	switch {
-	case o.FitOwn && spec.Records:
-		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file, as privacy.unit ` +
-			`is record: what is fitted on this node's records changes what every one of them is turned into`)
-	case spec.Records && o.Share != nil && o.Share.Partition != (task.Partition{}):
-		return nil, fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid, as privacy.unit is record: by labels, one "+
-			"record would decide which others this node has", o.Share.Partition)
-	case recipe == nil && !o.FitOwn:
-		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
-			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
-			`which the certificate lists as uncharged`)
-	case recipe != nil && o.FitOwn:
-		return nil, fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it and all else ` +
-			`but data, test_fraction, seed and share left out: ` +
-			`the task in the fleet file says for all nodes how to prepare data`)
-	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
-		return nil, fleetfile.Mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
-			o.Spec.Source, recipe.Source)
-	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
-		return nil, fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
 	case recipe != nil:
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)

@@ -51,6 +51,57 @@ type Decay struct {
 // decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
 const decayWork = 3e7
 
+// noisyNetwork is a network of models that learn nothing: what moves them is noise and their neighbors.
+type noisyNetwork struct {
+	g, partners    *Graph
+	width          int // numbers of a model
+	a, rho, shared float64
+	x, dual, flow  []float64 // of each node: its model, dual, and sum of flows
+	lap, pair      []float64 // of the round: L*x, and pairwise noise
+	noise          rng.Stream
+}
+
+// round makes one round, with noise if it is one of learning, and returns the mean square of the models' steps. With a
+// positive weight it is one of Chebyshev's.
+func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
+	clear(n.lap)
+	clear(n.pair)
+	for _, e := range n.g.edges {
+		i, j := e[0]*n.width, e[1]*n.width
+		for c := range n.width {
+			diff := n.x[i+c] - n.x[j+c]
+			n.lap[i+c] += diff
+			n.lap[j+c] -= diff
+		}
+	}
+	if noisy && n.shared > 0 {
+		for _, e := range n.partners.edges {
+			i, j := e[0]*n.width, e[1]*n.width
+			for c := range n.width {
+				w := n.shared * n.noise.Normal()
+				n.pair[i+c] += w
+				n.pair[j+c] -= w
+			}
+		}
+	}
+	var sum float64
+	for i, l := range n.lap {
+		step := -float64(n.a * (float64(n.rho*l) + n.dual[i]))
+		if weight > 0 {
+			step = float64(carry*n.flow[i]) - float64(weight*l)
+			n.flow[i] = step
+		} else {
+			n.dual[i] += float64(n.rho / 2 * l)
+		}
+		if noisy {
+			step += n.noise.Normal() + n.pair[i]
+		}
+		n.x[i] += step
+		sum += float64(step * step)
+	}
+	return sum / float64(len(n.x))
+}
+
 // Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as time allows,
 // then the schedule's cool-down or until disagreement is below a share, whichever is longer. Each release of learning
 // has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual +
@@ -58,49 +109,11 @@ const decayWork = 3e7
 // are those of the schedule's Chebyshev, if it has one.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model, about two thousand in all: an error of a few percent
-	x := make([]float64, g.N()*width)
-	dual, lap, shared := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
-	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
 	partners := cmp.Or(schedule.Partners, g)
-	flow := make([]float64, len(x))                            // sum of a node's flows
-	round := func(noisy bool, carry, weight float64) float64 { // returns the mean square of the models' steps
-		clear(lap)
-		clear(shared)
-		for _, e := range g.edges {
-			i, j := e[0]*width, e[1]*width
-			for c := range width {
-				diff := x[i+c] - x[j+c]
-				lap[i+c] += diff
-				lap[j+c] -= diff
-			}
-		}
-		if noisy && schedule.Shared > 0 {
-			for _, e := range partners.edges {
-				i, j := e[0]*width, e[1]*width
-				for c := range width {
-					w := schedule.Shared * noise.Normal()
-					shared[i+c] += w
-					shared[j+c] -= w
-				}
-			}
-		}
-		var sum float64
-		for i, l := range lap {
-			step := -float64(a * (float64(rho*l) + dual[i]))
-			if weight > 0 {
-				step = float64(carry*flow[i]) - float64(weight*l)
-				flow[i] = step
-			} else {
-				dual[i] += float64(rho / 2 * l)
-			}
-			if noisy {
-				step += noise.Normal() + shared[i]
-			}
-			x[i] += step
-			sum += float64(step * step)
-		}
-		return sum / float64(len(x))
-	}
+	numbers := func() []float64 { return make([]float64, g.N()*width) }
+	n := &noisyNetwork{g: g, partners: partners, width: width, a: a, rho: rho, shared: schedule.Shared,
+		x: numbers(), dual: numbers(), flow: numbers(), lap: numbers(), pair: numbers(),
+		noise: rng.New(seed, rng.Address{Purpose: rng.Noise})}
 	edges := len(g.edges)
 	if schedule.Shared > 0 && schedule.Partners != nil {
 		edges += len(partners.edges)
@@ -112,10 +125,10 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 	for k := range learning {
 		for j := range logs {
 			carry, weight := schedule.rate(j-1, false)
-			last[j] = math.Log(max(round(j == 0, carry, weight), 1e-300)) / 2
+			last[j] = math.Log(max(n.round(j == 0, carry, weight), 1e-300)) / 2
 			logs[j] += last[j]
 			if j == 0 && k == learning-1 {
-				before = disagreement(x, width)
+				before = disagreement(n.x, width)
 			}
 		}
 	}
@@ -128,9 +141,9 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 	for c := 0; c <= most; c++ {
 		if c > 0 {
 			carry, weight := schedule.rate(c-1, true)
-			round(false, carry, weight)
+			n.round(false, carry, weight)
 		}
-		s.Left = append(s.Left, disagreement(x, width)/before)
+		s.Left = append(s.Left, disagreement(n.x, width)/before)
 		if !(s.Left[c] < share) {
 			above = c
 		}
