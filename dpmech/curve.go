@@ -115,7 +115,7 @@ func (c Curve) Bars() (bars []Bar) {
 	return bars
 }
 
-// shown returns the points up to the first one with the same adversary strength as the last.
+// shown returns the points up to the first one whose cost equals that of the last.
 func (c Curve) shown() []Point {
 	end := len(c.Points) - 1
 	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {

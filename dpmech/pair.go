@@ -34,7 +34,7 @@ func (s Shared) adversary() adversary {
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
-// with describes the partners of one member.
+// with describes the partners of a member.
 func (s Shared) with() string {
 	if s.Partners > 0 {
 		return fmt.Sprintf("each of %d members", s.Partners)
