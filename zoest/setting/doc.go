@@ -1,3 +1,3 @@
-// Package setting has the ranges of settings and reports values outside of them. The ranges of the method's settings
-// stand here once, for checks, reading, documentation and completion.
+// Package setting defines the ranges of the method's settings in one place, for checks, parsing, documentation and
+// completion, and reports values outside of them.
 package setting
