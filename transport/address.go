@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// ParseAddress reads a member's address, "wss://host:port/path" or in short "host:port", with port 443 by default. It
-// returns the host and "host:port".
+// ParseAddress parses a member's address, "wss://host:port/path" or its short form "host:port", with port 443 by
+// default. It returns the host and "host:port".
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(AddressURL(s))
 	if err != nil {
@@ -44,7 +44,7 @@ func AddressURL(s string) string {
 	return s
 }
 
-// CheckProxy returns why u cannot be a proxy for outgoing connections, nil if it can: "http://host:port" or
+// CheckProxy returns an error if u cannot be a proxy for outgoing connections: want "http://host:port" or
 // "https://host:port", with or without a user and a password. The error contains no credentials.
 func CheckProxy(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
