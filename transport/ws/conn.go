@@ -249,7 +249,7 @@ func (c *conn) abort() {
 	c.ws.CloseNow()
 }
 
-// shorten returns at most most bytes from the beginning of a text.
+// shorten cuts a text to at most most bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
