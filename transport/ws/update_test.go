@@ -92,8 +92,7 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "pinned for no peer")
 }
 
-// A peer moved, and nothing answers at its old address, not even with a reset: the update does not wait for the old
-// connection.
+// A peer moved to another address: the update replaces the connection to the old address, which is still open.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
