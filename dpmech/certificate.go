@@ -122,7 +122,6 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, level
 	return c, nil
 }
 
-// uncovered returns the entries that the certificate must list in not_covered.
 func (c *Certificate) uncovered() []string {
 	wanted := slices.Clone(notCovered)
 	if c.unit() == Record {
@@ -321,10 +320,8 @@ func (c *Certificate) Verify() error {
 	return within("certificate", errors.Join(f...))
 }
 
-// signatureSize is the length of an Ed25519 signature in bytes.
 const signatureSize = 64
 
-// verifyForm reports malformed signatures.
 func (c *Certificate) verifyForm(f *faults) {
 	if c.Head != "" {
 		f.at("head", validHex("the release", c.Head, len(c.Head)/2))

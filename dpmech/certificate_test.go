@@ -88,7 +88,6 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// clone returns a copy by way of JSON.
 func clone(t testing.TB, c *Certificate) *Certificate {
 	t.Helper()
 	b, err := c.JSON()
@@ -203,7 +202,6 @@ func TestCertificateFaults(t *testing.T) {
 			}
 		}
 	}
-	// Verify reports all of several errors.
 	cert := clone(t, good)
 	cert.Unit, cert.Rounds, cert.EpsilonGDP, cert.Lifetime.Rho = "", 1, 1, 1
 	for _, want := range []string{"unit", "rounds", "epsilon_gdp", "lifetime: rho"} {

@@ -128,7 +128,6 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// mostRounds returns how many rounds of a run fit a limit.
 func mostRounds(c *Composition, g Gaussian) (n int) {
 	for c.CheckRun(checkpointRun("r"), n+1, g) == nil {
 		n++

@@ -28,7 +28,7 @@ func squaredNorm(s []float32, scale float64) *big.Int {
 	return sum
 }
 
-// norm is the length of s: squares of float32 are exact in float64.
+// norm is exact up to the square root: squares of float32 are exact in float64.
 func norm(s []float32) float64 {
 	var sum float64
 	for _, x := range s {

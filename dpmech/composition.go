@@ -185,7 +185,6 @@ func (life *Lifetime) Unit() (u Unit) {
 // Rounds returns the number of counted releases of a run.
 func (life *Lifetime) Rounds(id RunID) int { return countRounds(life.spends(id)) }
 
-// run returns the entry of a run, nil for none.
 func (life *Lifetime) run(id RunID) *RunSpend {
 	for i := range life.Runs {
 		if life.Runs[i].RunID == id {
@@ -195,7 +194,6 @@ func (life *Lifetime) run(id RunID) *RunSpend {
 	return nil
 }
 
-// spends returns the counted releases of a run.
 func (life *Lifetime) spends(id RunID) []Spend {
 	if r := life.run(id); r != nil {
 		return r.Spends

@@ -90,7 +90,6 @@ func notBelow(have, want float64) bool {
 	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
 }
 
-// withinLimit returns an error if the cost exceeds a limit.
 func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {
 		return nil

@@ -242,7 +242,6 @@ func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 // Limit returns a copy of the limit, nil if there is none.
 func (f *Filter) Limit() *Limit { return f.limit.clone() }
 
-// filterState is a filter as JSON.
 type filterState struct {
 	Version int     `json:"version"`
 	Limit   *Limit  `json:"limit"`

@@ -114,7 +114,6 @@ func (n *karney) odds(k int) bool {
 	return c < uint64(2*k)
 }
 
-// reset makes u a fresh uniform number.
 func (u *uniform) reset() { u.digits = u.digits[:0] }
 
 // digit returns the i-th digit of u. It draws that digit and all before it if necessary.
@@ -125,7 +124,6 @@ func (n *karney) digit(u *uniform, i int) uint64 {
 	return u.digits[i]
 }
 
-// less reports whether u < w for two different numbers.
 func (n *karney) less(u, w *uniform) bool {
 	for i := 0; n.err == nil; i++ {
 		if a, b := n.digit(u, i), n.digit(w, i); a != b {

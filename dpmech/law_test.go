@@ -62,7 +62,6 @@ func (d *draws) add(block []int64) {
 	}
 }
 
-// count draws n numbers with fill, block by block.
 func count(n, shift int, fill func(block []int64)) *draws {
 	d := newDraws(shift)
 	block := make([]int64, 50000)

@@ -121,7 +121,6 @@ func onWire(sum int64, ratio float64) int32 {
 	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
 }
 
-// checkGrid refuses a destination or a step of the wire grid that is out of range.
 func (m *Mechanism) checkGrid(length int, step float64, g Gaussian) error {
 	err := m.checkLength("destination", length)
 	if !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {

@@ -18,7 +18,6 @@ func stream(seed uint64) *rng.Stream {
 	return &s
 }
 
-// newMechanism returns a mechanism with a seeded source.
 func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	t.Helper()
 	m, err := NewMechanism(dim, stream(seed))
@@ -249,7 +248,6 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 }
 
-// zeros reports whether all of s is zero.
 func zeros[T int32 | int64 | float32](s []T) bool {
 	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
 }

@@ -44,7 +44,6 @@ func (n *normal) expand(dst []int64, shift int) {
 	n.chacha, n.left = rand.ChaCha8{}, 0
 }
 
-// word returns the next 64 bits of the stream.
 func (n *normal) word() uint64 {
 	if n.left == 0 {
 		for i := range n.buf {

@@ -85,7 +85,6 @@ func (r *reference) density(x *big.Float) *big.Float {
 	return square.Quo(r.exp(square.Neg(square.SetMantExp(square, -1))), root.Sqrt(root))
 }
 
-// tail is the standard normal upper tail Q(x).
 func (r *reference) tail(x *big.Float) *big.Float {
 	f, _ := x.Float64()
 	if f < -6 {

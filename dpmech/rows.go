@@ -134,7 +134,6 @@ type rowSum struct {
 	radius, gamma, factor float64
 }
 
-// together returns the sum of a unit's rows.
 func (s *rowSum) together(rows []float32) []float32 {
 	copy(s.unit, rows)
 	for rows = rows[len(s.unit):]; len(rows) > 0; rows = rows[len(s.unit):] {

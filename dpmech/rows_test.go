@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// rowsOf returns hostile rows of every kind, some of them not finite.
 func rowsOf(units, places, d int, random *rng.Stream) []float32 {
 	values := make([]float32, units*places*d)
 	for h := range units * places {

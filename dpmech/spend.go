@@ -35,7 +35,6 @@ func spendOf(first, rounds int, g Gaussian) Spend {
 	return Spend{First: first, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared, Unit: g.Unit}
 }
 
-// last returns the round of the last release.
 func (s Spend) last() int { return s.First + s.Rounds - 1 }
 
 func (s Spend) validate() error {
@@ -51,7 +50,6 @@ func (s Spend) validate() error {
 	return bounded(s.Total().All)
 }
 
-// bounded returns an error if a total exceeds maxSpend.
 func bounded(rho float64) error {
 	if rho <= maxSpend {
 		return nil
@@ -84,7 +82,6 @@ func validateSpends(list []Spend) error {
 	return bounded(sumSpends(list).All)
 }
 
-// sumSpends returns the cost of valid spends, rounded up.
 func sumSpends(list []Spend) (sum Total) {
 	for _, s := range list {
 		sum = sum.plus(s.Total())

@@ -140,7 +140,6 @@ func (f *faults) sameNames(path string, have, want any) {
 // faults are the errors of a value.
 type faults []error
 
-// want adds an error unless ok.
 func (f *faults) want(ok bool, format string, args ...any) {
 	if !ok {
 		*f = append(*f, fmt.Errorf("dpmech: "+format, args...))
@@ -173,7 +172,6 @@ func (n names) of(value int) string {
 	return n[value+1]
 }
 
-// text returns the name of a value, or an error if it has none.
 func (n names) text(value int) ([]byte, error) {
 	name := []byte(n.of(value))
 	return name, n.parse(&value, name)
@@ -204,7 +202,6 @@ func validText(what, s string, most int) error {
 	return nil
 }
 
-// validHex returns an error unless s is size bytes in lower-case hexadecimal digits.
 func validHex(what, s string, size int) error {
 	if b, err := hex.DecodeString(s); err != nil || len(b) != size || hex.EncodeToString(b) != s {
 		return fmt.Errorf("dpmech: %s is %q, want %d hexadecimal digits", what, s, 2*size)
@@ -212,7 +209,6 @@ func validHex(what, s string, size int) error {
 	return nil
 }
 
-// validTime returns an error unless s is an RFC 3339 time.
 func validTime(what, s string) error {
 	if _, err := time.Parse(time.RFC3339, s); err != nil {
 		return fmt.Errorf("dpmech: %s is %q, want a time such as 2006-01-02T15:04:05Z", what, s)

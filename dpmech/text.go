@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// decimals is the precision of an epsilon in a text.
 const decimals = 3
 
 // Text returns the certificate as a page for readers who do not know the field. It does not verify the certificate.
@@ -138,7 +137,6 @@ func visible(r rune) rune {
 	return '?'
 }
 
-// cost writes the other forms of a cost.
 func (p *page) cost(c Cost, unit Unit) {
 	named := ""
 	if c.AgainstAll != nil {
@@ -184,7 +182,6 @@ func (p *page) list(name string, values []string) {
 	}
 }
 
-// spends writes releases as a table.
 func (p *page) spends(list []Spend) {
 	for _, s := range list {
 		rounds := fmt.Sprintf("round %d", s.First)

@@ -2,7 +2,6 @@ package dpmech
 
 import "fmt"
 
-// Names of adversaries in a [Figure].
 const (
 	// Everybody is the adversary of a cost that holds for any set of colluders.
 	Everybody = "everybody else together"

@@ -46,7 +46,6 @@ func bigDensity(peak, k uint64, bits uint, fraction *big.Float) *big.Float {
 	return x.Mul(bigInt(peak), bigExp(x.SetMantExp(x, -1)))
 }
 
-// minus is a-b as a float64.
 func minus(a, b *big.Float) float64 {
 	d, _ := new(big.Float).Sub(a, b).Float64()
 	return d

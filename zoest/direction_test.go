@@ -16,7 +16,6 @@ func newDirection(d int) direction { return make(direction, vec.SignWords(d)) }
 // draw replaces u by the draw at the start of a stream.
 func (u direction) draw(s rng.Stream) { s.Fill(u) }
 
-// scale sets y = a*u.
 func (u direction) scale(y []float32, a float32) { vec.SignScale(y, a, u) }
 
 // sampler draws the i-th direction into u.

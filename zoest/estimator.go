@@ -190,7 +190,6 @@ func (e *Estimator) Next() []Query {
 	return e.open
 }
 
-// signsOf returns the signs of n directions, including the padding words between them.
 func (e *Estimator) signsOf(from, n int) []uint64 {
 	words := len(e.signs) / len(e.dirs)
 	return e.signs[from*words:][:n*words]

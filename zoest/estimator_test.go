@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// newTest returns an estimator with a valid configuration.
 func newTest(t testing.TB, cfg Config) *Estimator {
 	t.Helper()
 	e, err := NewEstimator(cfg)
@@ -26,7 +25,6 @@ func next(e *Estimator) (Query, bool) {
 	return Query{}, false
 }
 
-// drive answers every query of the stage.
 func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 	t.Helper()
 	for {

@@ -35,7 +35,6 @@ var logistic = problem{
 // lipschitz is L_f: all |a_h| are 1.
 const lipschitz = 0.318
 
-// value is s(a_h.x).
 func value[F float32 | float64](p problem, x []F, h int) float64 {
 	var z float64
 	for j, a := range p.a[h] {
@@ -130,7 +129,6 @@ type moments struct {
 	square, seSq float64
 }
 
-// measure runs n rounds.
 func measure(r run, d, n int) (first, last moments) {
 	type sums struct {
 		x, xx  []float64

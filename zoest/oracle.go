@@ -40,7 +40,6 @@ type Query struct {
 	Sample int       // the component h, 0 <= h < m
 }
 
-// fault returns the error of a query without a usable answer.
 func (q Query) fault(err error) error {
 	point, dots := q.Point, ""
 	if len(point) > 6 {
@@ -105,7 +104,6 @@ func askAll(ctx context.Context, o BatchOracle, queries []Query, losses []float6
 	return o.Losses(ctx, queries, losses)
 }
 
-// rescue turns a panic into an error.
 func rescue(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the oracle has panicked: %v\n%s", p, debug.Stack())

@@ -163,8 +163,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful decides the n-th time that a sample is asked, alone or in a batch that succeeds as a whole, with both
-// rules. A batch that contains the sample it cannot handle fails as a whole.
+// forgetful returns NaN the first few times that a sample is asked, alone or in a batch. A batch with the sample cannot
+// fails as a whole.
 type forgetful struct {
 	cannot int
 	asked  map[int]int

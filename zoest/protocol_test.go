@@ -72,7 +72,6 @@ func TestValidateReportsEveryFault(t *testing.T) {
 // protocolConfig avoids special cases: b < m, more than one sign word.
 var protocolConfig = Config{Dim: 70, Samples: 6, Batch: 3, Seed: 4}
 
-// loss is a black box for tests of the protocol.
 func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sample) }
 
 // state is everything that an estimator will ever use again, in comparable form. It includes the outstanding query's

@@ -58,7 +58,6 @@ func (r *records) fill(e *Estimator) {
 	}
 }
 
-// step begins a stage that asks each record once.
 func (r *records) step(e *Estimator) {
 	if e.walsh != nil {
 		s := e.walsh.family.At(e.round, e.step, 2)
@@ -102,7 +101,6 @@ func (r *records) take(e *Estimator, h int, u direction, loss float32) (move flo
 	return move
 }
 
-// apply adds the collected answers to their rows.
 func (r *records) apply(e *Estimator, todo []int) {
 	for i, move := range e.held {
 		e.dirs[i].add(e.row(todo[i]), 0, move)

@@ -44,7 +44,6 @@ func askRound(t testing.TB, e *Estimator, round, tau int, x []float32, mu float6
 	}
 }
 
-// bentLoss is a bounded loss of one record.
 func bentLoss(x []float32, h int) float64 {
 	sum := 0.3 * float64(h)
 	for i, v := range x {

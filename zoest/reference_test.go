@@ -165,7 +165,6 @@ func (r *reference) step(phi []float64, f ask) []float64 {
 	return v
 }
 
-// mean is the mean of rows.
 func mean(rows [][]float64) []float64 {
 	sum := make([]float64, len(rows[0]))
 	for _, row := range rows {
@@ -179,7 +178,6 @@ func mean(rows [][]float64) []float64 {
 	return sum
 }
 
-// wide is a vector in float64.
 func wide(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i := range x {

@@ -129,7 +129,6 @@ func (m *model) begin() {
 	}
 }
 
-// end ends a stage.
 func (m *model) end() {
 	both := float64(m.keep*float64(m.tail[sumBoth])) + m.both
 	self := float64(m.keep*float64(m.tail[sumSelf])) + m.self

@@ -37,7 +37,6 @@ func (w *walsh) begin(round, stage uint32) {
 	}
 }
 
-// signs draws the signs of a stage.
 func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s := w.family.At(round, stage, 0)
 	s.Fill(dst)

@@ -75,7 +75,6 @@ type Config struct {
 // Peer is a neighbor. Addresses are ignored: all members connect to the broker.
 type Peer = transport.Peer
 
-// timing collects all durations of the transport.
 type timing struct {
 	connect    time.Duration // for one attempt to reach the broker
 	keepAlive  time.Duration // between keepalives; one and a half without an answer end a connection; whole seconds
@@ -98,7 +97,6 @@ var defaultTiming = timing{
 	repeatMax:  15 * time.Minute,
 }
 
-// validate reports all errors of a configuration together.
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "mqtt: config: "}
 	common := c.sealed()
@@ -115,7 +113,6 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// sealed returns the configuration of the node's [sealed.End].
 func (c *Config) sealed() sealed.Config {
 	return sealed.Config{
 		Prefix: "mqtt", Name: c.Name, Key: c.Key, Peers: c.Peers, Run: c.Run, Fleet: c.Fleet, Hello: c.Hello,
@@ -124,7 +121,6 @@ func (c *Config) sealed() sealed.Config {
 	}
 }
 
-// schemes are the schemes of URLs.
 var schemes = sealed.Schemes{Prefix: "mqtt", Plain: "mqtt"}
 
 // CheckURL returns an error if s is not valid as [Config.URL]. The error contains no password.

@@ -19,7 +19,6 @@ const (
 	maxHeader = 128      // bytes of a PUBLISH in addition to its payload
 )
 
-// errLeft means that this node ended the connection.
 var errLeft = errors.New("this node has ended the connection")
 
 var errSilent = errors.New("the broker has not answered in time")
@@ -149,7 +148,6 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	return n, nil
 }
 
-// end ends the connection; the first reason counts.
 func (n *conn) end(err error) {
 	n.mu.Lock()
 	if n.err == nil {
@@ -160,14 +158,12 @@ func (n *conn) end(err error) {
 	n.net.Close()
 }
 
-// why returns the reason for the end.
 func (n *conn) why() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.err
 }
 
-// write sends a packet in one or two parts.
 func (n *conn) write(parts ...[]byte) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
@@ -363,7 +359,6 @@ func (n *conn) subscribe(ctx context.Context, filter string) error {
 	return nil
 }
 
-// ping keeps an idle connection alive.
 func (n *conn) ping() {
 	for {
 		n.writing.Lock()

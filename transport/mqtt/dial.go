@@ -103,7 +103,6 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil
 }
 
-// late reports whether an attempt took too long.
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSilent)
 }

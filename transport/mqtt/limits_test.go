@@ -45,7 +45,6 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// grant is a property of a CONNACK.
 func grant(id byte, bytes int, value uint32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, value)
 	return append([]byte{id}, b[4-bytes:]...)

@@ -31,7 +31,6 @@ type link struct {
 // filter is the topic filter of the messages for this node.
 func (l *link) filter() string { return topic(l.run, "+", l.self) }
 
-// topic returns the topic of an edge.
 func topic(run, from, to string) string { return "spade/" + run + "/" + from + "/" + to }
 
 // hello returns how the node introduces itself to the broker.
@@ -44,7 +43,6 @@ func (l *link) hello(client string) (h hello, err error) {
 	return h, err
 }
 
-// work keeps a connection until ctx ends.
 func (l *link) work(ctx context.Context) {
 	l.WarnIfExposed(l.cfg.URL)
 	brief := 0 // successive connections that did not last
@@ -117,7 +115,6 @@ func (l *link) receive(at string, payload []byte) {
 	}
 }
 
-// enter puts a connection into use.
 func (l *link) enter(n *conn, via string) {
 	l.mu.Lock()
 	lost := l.served && !n.session
@@ -142,7 +139,6 @@ func (l *link) leave(why error) {
 // pieceSize returns how much of a frame fits into a packet.
 func pieceSize(packet int) int { return min(sealed.MaxPiece, packet-sealed.Overhead-maxHeader) }
 
-// await waits for a connection.
 func (l *link) await(ctx context.Context) (*conn, error) {
 	for {
 		period, _ := l.Period()

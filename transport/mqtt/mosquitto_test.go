@@ -118,7 +118,6 @@ func (b *mosquitto) sign(name, by string, lasts time.Duration) {
 	b.write(name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 }
 
-// password writes a file with one user for mosquitto.
 func (b *mosquitto) password(user, password string) (line string) {
 	path := b.path("passwords")
 	if text, err := exec.Command("mosquitto_passwd", "-b", "-c", path, user, password).CombinedOutput(); err != nil {
@@ -209,10 +208,8 @@ func (b *mosquitto) of(s brokertest.Setup) Config {
 	return cfg
 }
 
-// End opens an end.
 func (b *mosquitto) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// open starts a member.
 func open(t testing.TB, cfg Config) *Transport {
 	t.Helper()
 	tr, err := New(cfg)

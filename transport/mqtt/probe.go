@@ -54,7 +54,6 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 
 var errLimit = errors.New("the broker's limits are too narrow")
 
-// ask connects, publishes and reads.
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
 	h, err := l.hello(l.self + "check")

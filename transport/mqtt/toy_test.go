@@ -74,7 +74,6 @@ func newToy(t testing.TB, grants ...byte) *toy {
 
 func (b *toy) url() string { return "mqtt://" + b.listener.Addr().String() }
 
-// HangUp ends all connections.
 func (b *toy) HangUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +96,6 @@ func (b *toy) counted(what string) int {
 	return b.seen[what]
 }
 
-// serve handles one connection.
 func (b *toy) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReader(c)
@@ -243,13 +241,10 @@ func (b *toy) All(see func(all []brokertest.Message)) {
 	see(b.all)
 }
 
-// honest makes the broker forward everything.
 func (b *toy) honest() *toy { b.Set(b.Give); return b }
 
-// of is the configuration of an end.
 func (b *toy) of(s brokertest.Setup) Config { return configure(s, b.url()) }
 
-// End opens an end.
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
 // configure returns the configuration for a setup.
@@ -262,7 +257,6 @@ func configure(s brokertest.Setup, url string) Config {
 	return cfg
 }
 
-// hostile is a toy for one run.
 type hostile struct{ *toy }
 
 // End opens an end that repeats often, because much is lost.

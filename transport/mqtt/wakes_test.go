@@ -129,7 +129,6 @@ func (d *dozing) Recv(ctx context.Context) (from string, frame []byte, err error
 	return from, frame, err
 }
 
-// sent is the number of bytes an end sent to all peers.
 func sent(e brokertest.End) (n int64) {
 	for _, p := range e.Peers() {
 		n += p.Sent

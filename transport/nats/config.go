@@ -82,7 +82,6 @@ type Config struct {
 // Peer is a neighbor. Addresses are ignored: all members connect to the broker.
 type Peer = transport.Peer
 
-// timing collects all durations of the transport.
 type timing struct {
 	connect    time.Duration // for one attempt to reach a server
 	ping       time.Duration // between keepalives; two without an answer end a connection
@@ -105,7 +104,6 @@ var defaultTiming = timing{
 	heartbeat:  15 * time.Second,
 }
 
-// validate reports all errors of a configuration together.
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "nats: config: "}
 	common := c.sealed()
@@ -130,7 +128,6 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// sealed returns the configuration of the node's [sealed.End].
 func (c *Config) sealed() sealed.Config {
 	return sealed.Config{
 		Prefix: "nats", Name: c.Name, Key: c.Key, Peers: c.Peers, Run: c.Run, Fleet: c.Fleet, Hello: c.Hello,
@@ -139,13 +136,11 @@ func (c *Config) sealed() sealed.Config {
 	}
 }
 
-// schemes are the schemes of URLs.
 var schemes = sealed.Schemes{Prefix: "nats", Plain: "nats"}
 
 // CheckURL returns an error if s is not valid in [Config.URLs]. The error contains no password.
 func CheckURL(s string) error { return schemes.Check(s) }
 
-// web reports whether the servers are reached by websocket.
 func (c *Config) web() bool { _, web, _ := sealed.Split(c.URLs[0]); return web }
 
 // path is the path of the broker's websocket.

@@ -86,12 +86,10 @@ func (b *broker) url() string {
 	return fmt.Sprintf("nats://127.0.0.1:%d", b.options.Port)
 }
 
-// config returns the configuration of a member of a run.
 func (b *broker) config(run, name string, peers ...string) Config {
 	return b.of(brokertest.Setup{Run: run, Name: name, Peers: peers})
 }
 
-// of returns the configuration for a setup.
 func (b *broker) of(s brokertest.Setup) Config {
 	cfg := Config{Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run, URLs: []string{b.url()}, Fleet: s.Fleet,
 		Hello: s.Hello, CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger, timing: quick}
@@ -118,7 +116,6 @@ func (w way) Dial(network, address string) (net.Conn, error) {
 	return w.dialer.Dial(network, address)
 }
 
-// End opens an end.
 func (b *broker) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
 // HangUp closes the connections through the tunnel.
@@ -128,7 +125,6 @@ func (b *broker) HangUp() {
 	}
 }
 
-// open starts a member.
 func open(t testing.TB, cfg Config) *Transport {
 	t.Helper()
 	tr, err := New(cfg)

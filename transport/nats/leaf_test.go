@@ -46,7 +46,6 @@ func configuration(t *testing.T, name string, words ...string) *server.Options {
 	return o
 }
 
-// ports returns free ports of this machine.
 func ports(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for range n {

@@ -63,7 +63,6 @@ func (l *link) connect(cfg *Config, name string) error {
 	return err
 }
 
-// options returns the options of every connection to the broker.
 func (l *link) options(cfg *Config, name string) []client.Option {
 	return append([]client.Option{
 		client.Name(name),
@@ -89,7 +88,6 @@ func (l *link) connected(c *client.Conn) {
 	l.Connected(where, l.dialer.proxyName())
 }
 
-// ready waits for a connection and returns the stream.
 func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
 	for {
 		period, up := l.Period()

@@ -60,7 +60,6 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	return a, nil
 }
 
-// ask connects and reads.
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
 	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options(&t.cfg, "check"), client.NoReconnect())...)
@@ -121,7 +120,6 @@ func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer
 	return at, nil
 }
 
-// peer returns the state of a peer.
 func (t *Transport) peer(name string) (s transport.PeerStatus) {
 	for _, s = range t.Peers() {
 		if s.Name == name {

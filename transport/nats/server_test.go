@@ -148,7 +148,6 @@ func (e *estate) options() []client.Option {
 	return []client.Option{client.RootCAs(e.path("cert.pem")), client.UserCredentials(e.path("user.creds"))}
 }
 
-// serve is the server's process.
 func serve(dir string, port int) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	must := func(err error) {

@@ -93,13 +93,11 @@ func BenchmarkAgainst(b *testing.B) {
 	}
 }
 
-// mesh is a fully connected network.
 type mesh interface {
 	round(b *testing.B)
 	written() int64 // bytes written to TCP
 }
 
-// transports is a mesh of this package.
 type transports struct {
 	nodes []*Transport
 	frame []byte

@@ -36,8 +36,7 @@ const (
 const (
 	headerLen = 5
 	// chunk is the maximum length of one write, which bounds the wait of a control frame.
-	chunk = 64 << 10
-	// maxReason is the length of the text that fits into a websocket close frame.
+	chunk     = 64 << 10
 	maxReason = 123
 )
 
@@ -82,7 +81,6 @@ type conn struct {
 	rest []byte
 }
 
-// link is an authenticated connection.
 type link struct {
 	secure *coalescer // writes to TLS
 	tcp    *tcpConn
@@ -249,7 +247,6 @@ func (c *conn) abort() {
 	c.ws.CloseNow()
 }
 
-// shorten cuts a text to at most most bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -126,7 +126,6 @@ func TestCutsAnywhere(t *testing.T) {
 	wg.Wait()
 }
 
-// quick makes connections without delays.
 func quick(c *Config) {
 	c.timing = fast
 	c.timing.backoffMax = time.Millisecond

@@ -139,7 +139,6 @@ func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
 // upgrade sends one request over an existing connection and returns the connection with the answer.
 type upgrade struct{ conn net.Conn }
 
-// maxHTTP limits the bytes read of a request or an answer.
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
 // errStatus begins the error for an answer with an unexpected status.

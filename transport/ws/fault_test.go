@@ -27,7 +27,6 @@ func TestReconnectAfterCut(t *testing.T) {
 	a.expect(t, "b", []byte("back"))
 }
 
-// awaitCount waits until a word has been logged n times.
 func (n node) awaitCount(t *testing.T, word string, want int) {
 	t.Helper()
 	deadline := time.After(patience)

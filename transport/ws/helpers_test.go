@@ -41,7 +41,6 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// keyOf returns the secret key of a name.
 func keyOf(name string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte(name))
 	return ed25519.NewKeyFromSeed(seed[:])
@@ -112,7 +111,6 @@ func (l *logbook) count(word string) int {
 // running counts the open nodes. Tests of this package do not run in parallel.
 var running int
 
-// node is a transport with its log.
 type node struct {
 	*Transport
 	log *logbook
@@ -165,7 +163,6 @@ func (n node) reach(t *testing.T, peer string, addresses ...string) {
 	}
 }
 
-// giveAddresses replaces the addresses of one peer.
 func giveAddresses(tr *Transport, peer string, addresses ...string) error {
 	var peers []Peer
 	for _, p := range tr.sorted {
@@ -394,7 +391,6 @@ func (r *relay) cut() {
 	r.conns = nil
 }
 
-// certificateOf returns the certificate of a valid key.
 func certificateOf(key ed25519.PrivateKey) tls.Certificate {
 	cert, err := selfSigned(key)
 	if err != nil {

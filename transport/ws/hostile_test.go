@@ -89,7 +89,6 @@ func wsFrame(b []byte, first byte, length uint64, payload []byte) []byte {
 	return append(append(b, 0, 0, 0, 0), payload...)
 }
 
-// whole appends a message in one websocket frame.
 func whole(b []byte, k kind, number uint32, body []byte) []byte {
 	p := append(binary.BigEndian.AppendUint32([]byte{byte(k)}, number), body...)
 	return wsFrame(b, fin|binaryFrame, uint64(len(p)), p)

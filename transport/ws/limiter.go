@@ -99,7 +99,6 @@ func (d *handshakeLimiter) makeRoom(newest *caller) {
 	d.crowd(nil, worst)
 }
 
-// crowd closes a caller because there are too many.
 func (d *handshakeLimiter) crowd(of *peer, i int) {
 	c := d.pending[of][i]
 	c.crowded = true

@@ -121,7 +121,6 @@ func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func(
 	return func() int64 { cancel(); <-over; return made.Load() }
 }
 
-// helloOf returns the first message of a TLS handshake.
 func helloOf(cfg *tls.Config) []byte {
 	var hello bytes.Buffer
 	cfg.InsecureSkipVerify, cfg.MinVersion = true, tls.VersionTLS13

@@ -158,7 +158,6 @@ func TestUselessTrafficIsForgotten(t *testing.T) {
 	})
 }
 
-// used is how much of uselessLimit a peer has used.
 func (m *meter) used() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -38,7 +38,6 @@ type peer struct {
 	resend bool   // the last connection broke during that frame
 }
 
-// settings are the keys and addresses of a peer.
 type settings struct {
 	Peer
 	secrets [][]byte // by key, for pre-authentication tokens; nil for a key that is unsuitable for them
@@ -60,7 +59,6 @@ func (p *peer) configure(c Peer) (changed bool, s *session) {
 	return !same, p.session
 }
 
-// pins reports whether the peer may present a key.
 func (p *peer) pins(key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(p.config.Load().Keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
 }
@@ -115,7 +113,6 @@ func (p *peer) now() transport.PeerStatus {
 	return s
 }
 
-// state describes a peer for an error message.
 func (p *peer) state() string {
 	s := p.now()
 	return s.State()

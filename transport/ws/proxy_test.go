@@ -69,7 +69,6 @@ func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error
 	})
 }
 
-// exchange sends a frame each way.
 func exchange(t *testing.T, a, b node) {
 	t.Helper()
 	big := bytes.Repeat([]byte("frame"), 50_000)

@@ -141,7 +141,6 @@ func (s *session) turn() error {
 	}
 }
 
-// yield ends the turn if this session holds it.
 func (s *session) yield() {
 	if s.turns {
 		s.turns = false
@@ -214,7 +213,6 @@ func (s *session) sendCredit() error {
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }
 
-// run moves frames both ways until the connection ends.
 func (s *session) run() {
 	readOver, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

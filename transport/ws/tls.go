@@ -29,7 +29,6 @@ func (t *Transport) tls(verify func(tls.ConnectionState) error) *tls.Config {
 	}
 }
 
-// verifyPeer verifies a peer that this end dialed, through the proxy via if not empty.
 func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) error {
 	key, err := presentedKey(cs)
 	if err == nil {
@@ -72,7 +71,6 @@ func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 	return nil, fmt.Errorf("the caller %w; pinned are: %s; %s", err, strings.Join(pins, ", "), proxyHint)
 }
 
-// presentedKey returns the key that the other end proved.
 func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 	if len(cs.PeerCertificates) == 0 {
 		return nil, errors.New("presents no certificate")

@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// at gives a peer addresses.
 func at(p Peer, addresses ...string) Peer {
 	p.Addresses = addresses
 	return p

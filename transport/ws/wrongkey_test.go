@@ -103,7 +103,6 @@ func TestWrongKeyCallers(t *testing.T) {
 	fmt.Printf("\ncalls %d %d\n", calls.Load(), answered.Load())
 }
 
-// start runs the callers; stop ends them.
 func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, answered int)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKeyCallers$", "-test.count=1")

@@ -20,7 +20,6 @@ func intN(s *Stream, n uint64) uint64 {
 	}
 }
 
-// sizes are the n that fit into an int here.
 func sizes(ns ...int64) []int {
 	var fit []int
 	for _, n := range ns {

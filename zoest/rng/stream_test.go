@@ -14,7 +14,6 @@ import (
 	"testing"
 )
 
-// at returns a stream for one test.
 func at(round uint32) *Stream {
 	s := New(1, Address{Purpose: Generate, Round: round})
 	return &s

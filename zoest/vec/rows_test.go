@@ -14,7 +14,7 @@ import (
 func TestRowsAreRowAfterRow(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	r := rand.New(rand.NewPCG(3, 4))
-	var bufs, kept [][]float32 // the buffers of the numbers, and copies of them
+	var bufs, kept [][]float32 // the buffers, and the numbers in them
 	numbers := func(n, kind int) []float32 {
 		buf, x := aligned(n, r.IntN(16))
 		bufs, kept = append(bufs, buf), append(kept, x)

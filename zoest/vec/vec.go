@@ -183,7 +183,6 @@ func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	return true
 }
 
-// there reports whether a table has all the given rows of d numbers.
 func there(rows []int, table []float32, d int) bool {
 	n := uint(len(table) / max(1, d))
 	for _, row := range rows {

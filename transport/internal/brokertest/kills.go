@@ -93,7 +93,6 @@ type faultRun struct {
 	ended  int      // number of values received from over
 }
 
-// start starts all members. It calls fail on the first error of a member.
 func (n *Network) start(ctx context.Context, fail func(), b Broker) *faultRun {
 	members := len(n.Fleet.Members)
 	l := &faultRun{fates: make([]fate, members), models: make([][]float32, members), errs: make([]error, members),

@@ -58,7 +58,6 @@ func ProxyURL(address, who string) *url.URL {
 	return u
 }
 
-// hold keeps an open connection for HangUp.
 func (p *Tunnel) hold(c net.Conn, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

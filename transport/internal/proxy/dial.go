@@ -118,7 +118,6 @@ func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) 
 	return nil, err
 }
 
-// ask turns the connection to a proxy into a connection to addr.
 func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
 	if u.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})

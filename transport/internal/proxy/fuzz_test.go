@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// answering is a connection that answers with some bytes and then ends.
 type answering struct {
 	net.Conn
 	answer bytes.Reader

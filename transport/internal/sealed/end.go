@@ -112,7 +112,6 @@ type End struct {
 	finish func()
 }
 
-// peer is a neighbor.
 type peer struct {
 	name    string
 	out, in edge
@@ -203,7 +202,6 @@ func Tags(run, member string) (ofRun, ofMember string) {
 	return hex.EncodeToString(tag(16, run)), hex.EncodeToString(tag(8, run, member))
 }
 
-// setKeys pins valid keys.
 func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	p.pins, p.seals = nil, nil
 	for _, k := range keys {
@@ -324,7 +322,6 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 	return nil
 }
 
-// sendHellos sends a peer each hello that is due.
 func (e *End) sendHellos(p *peer) {
 	for {
 		select {

@@ -45,7 +45,6 @@ const (
 	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
 )
 
-// Kinds of envelopes.
 const (
 	kindHello = 1
 	kindFrame = 2

@@ -71,7 +71,6 @@ func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 	return b, e
 }
 
-// unseal does what a receiver does.
 func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
 	v, err := parse(slices.Clone(b))
 	if err != nil {

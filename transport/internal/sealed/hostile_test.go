@@ -40,7 +40,6 @@ func (b *toy) to(tag string) chan brokertest.Message {
 	return b.mail[tag]
 }
 
-// give lets the member m.To read a message.
 func (b *toy) give(m brokertest.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +101,6 @@ func (b *toy) End(s brokertest.Setup) (brokertest.End, error) {
 	return e, nil
 }
 
-// Offsets in an envelope.
 const (
 	offRun     = 2
 	offSender  = 18

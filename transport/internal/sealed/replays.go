@@ -13,14 +13,12 @@ type replays struct {
 	processes []*process // the most recently active is last
 }
 
-// process is one process of a peer.
 type process struct {
 	id      uint64
 	highest uint64
 	bits    [numbersKept / 64]uint64 // indexed by number modulo numbersKept
 }
 
-// find returns the process with the id, nil if unknown.
 func (w *replays) find(id uint64) *process {
 	i := slices.IndexFunc(w.processes, func(l *process) bool { return l.id == id })
 	if i < 0 {
@@ -31,7 +29,6 @@ func (w *replays) find(id uint64) *process {
 	return l
 }
 
-// seen reports whether a frame has arrived before.
 func (w *replays) seen(id, number uint64) bool {
 	l := w.find(id)
 	if l == nil || number > l.highest {

@@ -46,7 +46,6 @@ func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	return 0
 }
 
-// stored records that the broker has a frame.
 func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	r.uses++
 	p := &r.places[n]

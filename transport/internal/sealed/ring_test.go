@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// member returns the secret key of a member of tests.
 func member(name string) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, name)

@@ -44,7 +44,6 @@ func DirtyUpper() (dirty, ok bool) {
 	return xgetbv(1)&(1<<2|1<<6) != 0, true
 }
 
-// cpuid executes CPUID.
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
 // xgetbv returns the lower half of an extended control register: register 0 has the states that the operating system

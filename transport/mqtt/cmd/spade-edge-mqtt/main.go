@@ -57,7 +57,6 @@ func config(d *device.Device) mqtt.Config {
 	return cfg
 }
 
-// ask reports how the broker answers.
 func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) []program.Answer {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -24,7 +24,6 @@ import (
 
 const secret = "s3cr3t"
 
-// call runs a command and returns its whole output.
 func call(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
 	var out brokertest.Buffer

@@ -78,7 +78,6 @@ func (f *fleet) edit(t *testing.T, name, before, now string) {
 	f.write(t, name, strings.Replace(string(text), before, now, 1))
 }
 
-// node is a running process.
 type node struct {
 	cmd      *exec.Cmd
 	out, log bytes.Buffer // read only after it ended
@@ -105,7 +104,6 @@ func (n *node) kill() {
 	<-n.over
 }
 
-// ends waits for the end and checks the exit code and the output.
 func (n *node) ends(t *testing.T, code int, words ...string) {
 	t.Helper()
 	<-n.over
@@ -116,7 +114,6 @@ func (n *node) ends(t *testing.T, code int, words ...string) {
 	}
 }
 
-// all runs every member to its end.
 func (f *fleet) all(t *testing.T) {
 	t.Helper()
 	var nodes []*node

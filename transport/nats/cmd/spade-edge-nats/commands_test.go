@@ -24,7 +24,6 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// call runs a command and returns its whole output.
 func call(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
 	var out logged

@@ -34,7 +34,6 @@ var overNATS = program.Program{
 
 func main() { overNATS.Main() }
 
-// of returns a node's broker, or nil if it has none.
 func of(node *fleetfile.Node) *broker.NATS {
 	n, _ := node.Transport.(*broker.NATS)
 	return n

@@ -56,7 +56,6 @@ type fleet struct {
 // newBroker starts a server and returns its URL.
 func newBroker(t *testing.T) (url string) { return brokerWith(t, server.Options{}) }
 
-// brokerWith starts a server with more options.
 func brokerWith(t *testing.T, o server.Options) (url string) {
 	t.Helper()
 	o.Host, o.Port, o.JetStream, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true, true
@@ -128,7 +127,6 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 	return clients
 }
 
-// want returns the hashes of the models of a simulation.
 func (f *fleet) want(t *testing.T) []string {
 	t.Helper()
 	network, err := sim.New(f.clients(t, nil))
