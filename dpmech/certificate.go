@@ -41,33 +41,31 @@ const maxText = 2000 // bytes of one entry of a list
 // About is the part of a certificate that does not describe the spend.
 type About struct {
 	RunID
-	// Simulated means that the noise came from a seed: the run protects nobody. The stated costs are those of a real
-	// run.
+	// Simulated means that the noise came from a seed and protects nobody. The costs are those of a real run.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Mixing rounds after each release, Cooldown rounds and an averaged model use no data and cost nothing.
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
-	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests
-	// (package signed); this package does not verify them.
+	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests (package
+	// signed), not verified here.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the release after which this device replaced a lost device. All planned rounds then count.
+	// TookOverAfter is the release after which this device replaced a lost one. All planned rounds then count.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
 	// ConditionalOn names public inputs that data may have influenced: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
 
-// Countersignature is a neighbor's statement that it holds a member's last release, and thus all releases before it.
+// Countersignature is a neighbor's statement that it holds a member's last release, and thus all before it.
 type Countersignature struct {
 	Member    string `json:"member"`    // the neighbor
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
 }
 
-// Certificate states upper bounds on what one client leaked: in one run, and in all runs on its data set. Anyone can
-// verify it, because all numbers follow from the clip and noise of each release. This package does not check
-// signatures.
+// Certificate states upper bounds on what one client leaked, in one run and in all runs on its data set. All numbers
+// follow from the clip and noise of each release, so anyone can verify it. This package does not check signatures.
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
@@ -76,7 +74,7 @@ type Certificate struct {
 	Rounds int     `json:"rounds"` // number of releases
 	Spends []Spend `json:"releases"`
 	// ReservedUnmade counts rounds after the last release that the ledger has reserved with the same clip and noise.
-	// Cost includes them, although no such release is known to exist.
+	// Cost includes them although no such release is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
 	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal that delta is charged for
@@ -90,9 +88,9 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
-// NewCertificate certifies the spend of a filter at delta, without a signature. It keeps a reference to life, the
-// state of the data set's ledger (nil without one), which must have the same releases of the run except for
-// [Certificate].ReservedUnmade. levels are those of [CurveOf] for releases with pairwise noise.
+// NewCertificate certifies the spend of a filter at delta, without a signature. It keeps life, the state of the data
+// set's ledger (nil without one), whose releases of the run must be the same except for [Certificate].ReservedUnmade.
+// levels are those of [CurveOf] for releases with pairwise noise.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
@@ -164,7 +162,7 @@ func (c *Certificate) shared() (s Shared) {
 	return s
 }
 
-// charged returns the cost of this run: the larger of the cost of its releases and that of the ledger's reservations.
+// charged returns the cost of this run: the larger of its releases' and of the ledger's reservations'.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
 	if c.Lifetime == nil {
@@ -188,9 +186,8 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 	return err
 }
 
-// unmadeOf returns how many releases a ledger has reserved beyond those made; both lists are as a [Filter] counts
-// them. The additional reservations must be for the rounds right after the last release, with its parameters. Any
-// other difference is an error.
+// unmadeOf returns how many releases a ledger has reserved beyond those made. The additional reservations must be for
+// the rounds right after the last release, with its parameters. Any other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -223,8 +220,8 @@ func countRounds(spends []Spend) int {
 	return n
 }
 
-// ParseCertificate parses a certificate from JSON without verifying it. An unknown, missing or duplicate field is an
-// error.
+// ParseCertificate parses a certificate from JSON without verifying it. Unknown, missing and duplicate fields are
+// errors.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
 	if err := ReadJSON(data, c); err != nil {
@@ -243,8 +240,8 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 // signedTag separates signatures of certificates from all other signatures.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns the input of [Certificate].Signature: a line that names the type, then the certificate as
-// compact JSON without its signature.
+// SignedBytes returns the input of [Certificate].Signature: a line with the type, then compact JSON without the
+// signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
@@ -266,7 +263,7 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
 // stated cost may be too high by a relative 1e-6 and must not be too low, except that an epsilon may be lower by a
-// relative 1e-11: processors differ in its last digits, and [Accounting.Epsilon] adds a larger margin.
+// relative 1e-11, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)

@@ -13,7 +13,7 @@ import (
 type Amount struct {
 	Rho float64 `json:"rho"`     // zCDP against the adversary that the runs name
 	All float64 `json:"rho_all"` // zCDP against all other members together
-	// Against is the adversary of Rho; nil if there is no pairwise noise or the adversary is not known.
+	// Against is the adversary of Rho; nil without pairwise noise or if unknown.
 	Against *Colluders `json:"against,omitempty"`
 	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as in [Lifetime.Unit]
 }
@@ -52,11 +52,11 @@ func (a Amount) validate() error {
 	return errors.Join(f...)
 }
 
-// Checkpoint summarizes a member's lifetime ledger. The member sends it to its neighbors when it starts, so that a
-// replacement device can continue the account. It does not depend on data: all numbers follow from fleet files.
+// Checkpoint summarizes a member's lifetime ledger. The member sends it to its neighbors at its start, so that a
+// replacement device can continue the account. All numbers follow from fleet files, not from data.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
-	// Elsewhere is the cost of other runs. An open run of this ledger counts up to its planned end.
+	// Elsewhere is the cost of other runs; an open one counts up to its planned end.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // the cost, to its planned end, of the run in which the member sends the checkpoint
 	// From are the ids of the latest four lost ledgers whose cost Elsewhere includes.
@@ -132,7 +132,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 }
 
 // Inherited is a cost that a lost ledger counted for the same data and that a neighbor can prove. It counts in all
-// totals of the inheriting ledger. Several entries of one lost ledger add up.
+// totals. Several entries of one lost ledger add up.
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
 	Member string `json:"proved_by"`   // the neighbor that presented the checkpoint
@@ -156,7 +156,7 @@ func (c *Composition) CheckInherit(in Inherited) error {
 	return within("inherited", bounded(c.life.Total().plus(in.Total()).All))
 }
 
-// Inherit counts the spend of a lost ledger even if it exceeds the limit: the releases were made.
+// Inherit counts the spend of a lost ledger even beyond the limit: the releases were made.
 func (c *Composition) Inherit(in Inherited) error {
 	err := c.CheckInherit(in)
 	if err == nil {
@@ -165,7 +165,7 @@ func (c *Composition) Inherit(in Inherited) error {
 	return err
 }
 
-// Unknown returns the part of a lost ledger's cost that the account does not count yet; zero if it counts everything.
+// Unknown returns the part of a lost ledger's cost that the account does not count yet.
 func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
 	var unit Unit

@@ -21,15 +21,15 @@ func (id RunID) validate() error {
 		validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
-// Composition counts the releases of all runs on one data set and refuses a release that would exceed the limit over
-// the lifetime of the data. It is not safe for concurrent use.
+// Composition counts the releases of all runs on one data set and refuses one that would exceed the limit over the
+// lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	life  Lifetime         // the counts, without Ledger, Cost and the Rho of each run
 	plans map[RunID]Amount // of open runs, see Plan
 }
 
-// NewComposition returns an empty account of a data set that was created at an RFC 3339 time. A nil limit counts
-// without refusing. Any other limit bounds the cost against all other members together, see [Limit].
+// NewComposition returns an empty account of a data set; created is an RFC 3339 time. A nil limit counts without
+// refusing. Any other limit bounds the cost against all other members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -41,9 +41,8 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
 }
 
-// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. If counted is
-// true, the release is already counted and costs nothing more. If the limit does not cover the release, the error
-// wraps [ErrBudget].
+// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted means
+// that it is already counted and costs nothing more. If the limit does not cover it, the error wraps [ErrBudget].
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	f, counted, err := c.find(id, round, g)
 	if err != nil || counted {
@@ -52,8 +51,8 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release even if it exceeds the limit, since it may have been made. It fails if the release is already
-// counted or does not follow those of its run.
+// Add counts a release even beyond the limit, since it may have been made. It fails if the release is already counted
+// or does not follow those of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {
@@ -71,7 +70,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns an unlimited filter with the counted releases of a run, and the filter's decision on a release.
+// find returns an unlimited filter with a run's counted releases, and its decision on a release.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
@@ -83,8 +82,7 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 	return f, counted, within(id.text(), err)
 }
 
-// CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds, added to all other
-// runs, exceeds the limit.
+// CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds would exceed the limit.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	whole := spendOf(1, rounds, g)
 	if err := whole.validate(); err != nil {
@@ -128,7 +126,7 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	return &life
 }
 
-// Head identifies a state of a ledger. A ledger is append-only, so its current state contains all earlier ones.
+// Head identifies a state of a ledger, which is append-only.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
 	Seq  int    `json:"seq"`  // number of reservations and of inherited entries

@@ -17,8 +17,8 @@ type Cost struct {
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
-	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: the data set is removed, so its updates are zero
-	// vectors. Two centers are then at most R apart instead of 2R, which halves mu.
+	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: without its data set a client's updates are zero vectors.
+	// Two centers are then at most R apart instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
 	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if both costs are equal.
 	AgainstAll *Cost `json:"against_all,omitempty"`
@@ -109,7 +109,7 @@ func (c Cost) withinLimit(l *Limit) error {
 }
 
 // FormatEpsilon formats an epsilon with the given number of decimals (at least 0), rounded up. The text may be below
-// epsilon by a relative 1e-9, so that a budget of 8 is not shown as 8.0001. Infinity is "+Inf".
+// epsilon by a relative 1e-9, so that a budget of 8 is not 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Level is the noise that remains in a run against an adversary who sees all releases and knows what Colluders
-// members know.
+// Level is the noise that remains against an adversary who sees all releases and knows what Colluders members know.
 type Level struct {
 	Colluders int     `json:"colluders"`
 	Effective float64 `json:"effective_sigma"` // see [Shared]; against all other members only the client's local sigma remains
@@ -32,11 +31,10 @@ type Curve struct {
 
 // CurveOf returns the curve for the cost t of releases that all have the pairwise noise s, with epsilons at delta.
 // levels are the run's levels in ascending order: they contain the level of s and end with that of all other members.
-// Without pairwise noise the curve is one point. Without levels (a lifetime of several runs) it has the two points of
-// t.
+// Without pairwise noise the curve is one point. Without levels (several runs) it has the two points of t.
 //
-// A cost is a constant (releases without pairwise noise) plus a multiple of 1/Effective^2, so two points determine
-// the rest.
+// A cost is a constant (releases without pairwise noise) plus a multiple of 1/Effective^2, so two points determine the
+// rest.
 func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) Curve {
 	point := func(l Level, rho float64) Point { return Point{Level: l, Rho: rho, Epsilon: acc.Epsilon(rho, delta)} }
 	if t.Rho == t.All {
@@ -71,9 +69,8 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	return c
 }
 
-// Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with
-// 5, 67.7 with all". Numbers have three digits and are rounded up. Outsiders see all releases, as every adversary
-// does.
+// Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with 5,
+// 67.7 with all". Numbers have three digits, rounded up. Outsiders see all releases.
 func (c Curve) Text() string {
 	last := c.Points[len(c.Points)-1]
 	if len(c.Points) == 1 {
@@ -124,7 +121,7 @@ func (c Curve) shown() []Point {
 	return c.Points[:end+1]
 }
 
-// who names the adversary of a point; told means that the text has already stated the number of other members.
+// who names the adversary of a point; told means that the text has already stated the number of others.
 func (c Curve) who(p Point, told bool) string {
 	last := c.Points[len(c.Points)-1]
 	with := fmt.Sprintf("with %d", p.Colluders)
@@ -153,11 +150,11 @@ func (c Curve) who(p Point, told bool) string {
 }
 
 // Guess returns the highest probability, in [0.5, 1], of identifying which of two equally likely data sets produced
-// releases with a cost of rho, if the two differ in what the cost protects. A blind guess has 0.5.
+// releases with a cost of rho, if the two differ in what the cost protects.
 //
 // It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1)
 // against N(mu, 1), whose best test has error Phi(-mu/2) of either kind (Dong, Roth and Su, "Gaussian differential
-// privacy", 2.3). The result depends on neither delta nor epsilon.
+// privacy", 2.3). It depends on neither delta nor epsilon.
 func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 
 // Times converts a probability to a whole number of times in 100, rounded up.
@@ -190,8 +187,8 @@ func (c *Certificate) Bound() (Curve, Unit) {
 	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}, c.unit()
 }
 
-// verifyCurve returns an error if the curve does not follow from the releases and the stated levels. The levels
-// follow from the graph, which verifyCurve does not know.
+// verifyCurve returns an error if the curve does not follow from the releases and the stated levels. It cannot verify
+// the levels, which follow from the graph.
 func (c *Certificate) verifyCurve() error {
 	if c.Curve == nil {
 		return nil

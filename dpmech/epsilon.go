@@ -12,9 +12,9 @@ import "math"
 // every mu.
 
 // logDelta returns the logarithm of that right side divided by delta, for -37 < t <= 40 and t >= -mu/2, and its
-// negative derivative in t, mu*M(t+mu)/(M(t) - M(t+mu)). The logarithm is concave in t: delta is a convolution of the
-// log-concave tail of the privacy loss with an exponential density. The error is below [logMargin], which includes a
-// relative error of 2^-53 in delta and, for mu <= 100, in rho.
+// negative derivative in t, mu*M(t+mu)/(M(t) - M(t+mu)). It is concave in t: delta is a convolution of the log-concave
+// tail of the privacy loss with an exponential density. The error is below [logMargin], including a relative error of
+// 2^-53 in delta and, for mu <= 100, in rho.
 func logDelta(t, mu, delta float64) (log, fall float64) {
 	drop := millsDrop(t, mu)
 	far, _ := mills(t + mu)
@@ -35,9 +35,9 @@ func epsilonGDP(rho, delta float64) float64 {
 			return 0
 		}
 	}
-	// Newton's method on a concave, decreasing function starts where the function is negative (Q(t) <= exp(-t*t/2)),
-	// so each step ends on the far, safe side of the root. Convergence is quadratic: after a step of 2^-30 only
-	// rounding error remains, which the margin covers.
+	// Newton's method on a concave, decreasing function starts where it is negative (Q(t) <= exp(-t*t/2)), so each step
+	// ends on the far, safe side of the root. Convergence is quadratic: after a step of 2^-30 only rounding error
+	// remains, which the margin covers.
 	t := math.Sqrt(-2 * math.Log(delta))
 	for range 100 {
 		log, fall := logDelta(t, mu, delta)
@@ -110,8 +110,8 @@ func millsDrop(t, mu float64) float64 {
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound, so an imperfect optimum is safe. epsilonZCDP returns the bound at a near-optimal x in
-// this range plus a bound of its rounding errors (2^-48 of each term).
+// Every x gives a valid bound. epsilonZCDP returns the bound at a near-optimal x in this range plus a bound of its
+// rounding errors (2^-48 of each term).
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
 // epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.

@@ -13,14 +13,13 @@ import (
 var ErrBudget = errors.New("refused, the privacy budget does not cover it")
 
 // Limit is a privacy budget: epsilon at delta under Accounting. In a run Epsilon holds against the adversary that the
-// fleet names, see [Total]. Over a lifetime (see [Composition]) it holds against all other members together.
+// fleet names, see [Total]; over a lifetime (see [Composition]), against all other members together.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
 	// EpsilonAll is the limit against all other members together. 0 means no limit in a run, and Epsilon over a
-	// lifetime. If EpsilonAll is larger, Epsilon holds over a lifetime against the weakest adversary that a run
-	// names.
+	// lifetime. If EpsilonAll is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 	// Unit is what the limit protects. A limit for each client refuses releases that protect each record.
 	Unit Unit `json:"unit,omitzero"`
@@ -114,7 +113,7 @@ func (l *Limit) bounds(u Unit, what string) error {
 }
 
 // allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend; before is for the
-// error text.
+// text.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -163,10 +162,9 @@ func NewFilter(limit *Limit) (*Filter, error) {
 	return &Filter{limit: limit.clone()}, nil
 }
 
-// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A counted round costs nothing
-// more but must have the same parameters. Rounds may be skipped; a skipped round cannot be reserved later. If the
-// limit does not cover the release, the error wraps [ErrBudget]. After any error nothing is counted, and the caller
-// must not release anything.
+// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A counted round costs nothing more
+// but must have the same parameters. Skipped rounds cannot be reserved later. If the limit does not cover the release,
+// the error wraps [ErrBudget]. After any error nothing is counted, and nothing may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err == nil && !known {
@@ -181,7 +179,7 @@ func (f *Filter) Check(round int, g Gaussian) error {
 	return err
 }
 
-// check reports whether the release is already counted. err is the reason if the release cannot be counted.
+// check reports whether the release is already counted, or why it cannot be.
 func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	if round < 1 || round > maxRound {
 		return false, fmt.Errorf("dpmech: round is %d, want 1..%d", round, maxRound)
@@ -214,7 +212,7 @@ func (f *Filter) totalWith(round int, g Gaussian) Total {
 	return with.Total()
 }
 
-// add counts a release, as a continuation of the last spend if possible, or else as a new spend.
+// add counts a release in the last spend if it continues it, or else in a new one.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
 		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {

@@ -18,7 +18,7 @@ const (
 )
 
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper) plus Gaussian noise of
-// standard deviation Sigma (sigma_dp,k) in each coordinate. Only both numbers together determine the privacy.
+// standard deviation Sigma (sigma_dp,k) in each coordinate. Only the two together determine the privacy.
 //
 // In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it
 // from everyone who does not know their keys.
@@ -63,9 +63,8 @@ func (g Gaussian) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Rho returns the cost of the release in zCDP against the adversary that the fleet names: 2R^2/sigma^2, where
-// Shared.Effective replaces sigma if there is pairwise noise. The exact number is rounded up to a float64. It is +Inf
-// if g is not valid.
+// Rho returns the cost of the release in zCDP against the adversary that the fleet names, rounded up: 2R^2/sigma^2,
+// with Shared.Effective for sigma if there is pairwise noise. It is +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
 	if g.Shared.Effective > 0 {
 		return g.rho(g.Shared.Effective)
@@ -73,8 +72,8 @@ func (g Gaussian) Rho() float64 {
 	return g.rho(g.Sigma)
 }
 
-// RhoAll returns the cost against all other members together, who know all pairwise noise: 2R^2/sigma^2 with the
-// client's local sigma, rounded as in Rho.
+// RhoAll returns the cost against all other members together, who know all pairwise noise: 2R^2/sigma^2 with the local
+// sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
 // rho is Rho against an adversary for whom noise of the given standard deviation remains.
@@ -100,8 +99,8 @@ func times(n int, rho float64) float64 {
 }
 
 // SigmaFor returns the sigma (or Shared.Effective) with which rounds releases clipped to radius clip stay within
-// (epsilon, delta). It is rounded up to six digits, the same on every processor. SigmaFor fails if an argument is out
-// of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// (epsilon, delta), rounded up to six digits, the same on every processor. It fails if an argument is out of range (see
+// [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {

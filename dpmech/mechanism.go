@@ -17,8 +17,7 @@ type Mechanism struct {
 }
 
 // NewMechanism returns the mechanism for vectors of length dim >= 1. random returns uniform, independent bytes:
-// [crypto/rand.Reader] on a device, a seeded stream (which protects nobody) in a simulation. A release reads exactly
-// 32 bytes.
+// [crypto/rand.Reader] on a device, a seeded stream (which protects nobody) in a simulation. A release reads 32 bytes.
 func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if dim < 1 {
 		return nil, fmt.Errorf("dpmech: dimension is %d, want at least 1", dim)
@@ -34,10 +33,10 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 
 // Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
 // the round's one release. s has the mechanism's length and the unit of g. An update with a NaN or an infinity counts
-// as the zero vector. Release draws the noise before it reads the update, so a failure does not depend on the update.
+// as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
 //
-// pairs is the pairwise noise, one entry for each neighbor; it requires g.Shared. Summed over all members of a
-// network, pairwise noise cancels exactly on the fine grid.
+// pairs is the pairwise noise, one entry for each neighbor; it requires g.Shared. Summed over all members of a network,
+// it cancels exactly on the fine grid.
 //
 // Release fails if lengths differ, g is not valid or the source of randomness fails; s is then zero and must not be
 // used.
@@ -97,16 +96,16 @@ func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) err
 // maxSteps bounds a release on the wire grid. Noise stays below 2^22 steps except with probability 2^-700000.
 const maxSteps = 1 << 30
 
-// ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units
-// of step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes, the result equals
-// Release's up to half a step and Release's float32 rounding.
+// ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
+// step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes it equals Release's up
+// to half a step and the rounding of float32.
 //
-// step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its
-// leading 53 bits). For any other step the sum is multiplied by one float64: a value within 2^-51 of its size of the
-// midpoint between two integers may round either way, the same way on every processor.
+// step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its leading
+// 53 bits). For any other step the sum is multiplied by one float64: a value within 2^-51 of its size of a midpoint may
+// round either way, the same way on every processor.
 //
-// dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is
-// not valid or the source of randomness fails; dst is then zero and must not be used.
+// dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
+// valid or the source of randomness fails; dst is then zero and must not be used.
 func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step float64, pairs ...Pair) error {
 	defer clear(s)
 	gamma, err := 0.0, m.checkGrid(len(dst), step, g)
@@ -151,7 +150,7 @@ func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 }
 
 // gridBits returns M, where gamma = sigma/2^M: at least 28, and enough to keep the quantization of the whole vector,
-// gamma*sqrt(d), below 2^-16 R. A valid g needs at most 50 as long as d is below 2^28.
+// gamma*sqrt(d), below 2^-16 R. A valid g needs at most 50 for d below 2^28.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)

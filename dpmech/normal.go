@@ -7,7 +7,7 @@ import (
 )
 
 // normal draws round(2^M * Z), Z standard normal, exactly: with the fast sampler of cells.go or, under the build tag
-// isochronous, with the sampler of isochronous.go.
+// isochronous, that of isochronous.go.
 type normal struct {
 	random io.Reader
 	steady bool // use the isochronous sampler in every build
@@ -17,9 +17,9 @@ type normal struct {
 	left   int
 }
 
-// fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads exactly 32 bytes
-// from n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) of all words of this call. If the
-// source fails, dst is zero.
+// fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads 32 bytes from
+// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) of all words of this call. If the source
+// fails, dst is zero.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])

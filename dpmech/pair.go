@@ -6,21 +6,21 @@ import (
 	"math"
 )
 
-// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated
-// noise in decentralized learning", arXiv 2405.01031): for each partner, a neighbor or another member, a Gaussian
-// vector w that only the two know; one adds it and the other subtracts it.
+// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated noise
+// in decentralized learning", arXiv 2405.01031): for each partner a Gaussian vector w that only the two know; one adds
+// it and the other subtracts it.
 type Shared struct {
-	// Sigma is the standard deviation of w in each coordinate: the client's local sigma times a power of two, so that
-	// w is an integer vector on the same grid and cancels exactly.
+	// Sigma is the standard deviation of w in each coordinate: the local sigma times a power of two, so that w lies on
+	// the same grid and cancels exactly.
 	Sigma float64 `json:"sigma"`
 	// Effective is the standard deviation of the noise that remains against an adversary who sees all releases and
 	// knows what Colluders members know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
 	// Absent is how many members may drop out while the others keep adding pairwise noise, 0 or more. Effective
-	// excludes the noise of Colluders and Absent members and holds if no more drop out, see PROOF.md, part 3.
+	// excludes the noise of Colluders and Absent members, see PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of other members with which each member has pairwise noise, neighbors or not.
+	// Partners, if not 0, is each member's number of partners, neighbors or not.
 	Partners int `json:"partners,omitempty"`
 }
 
@@ -71,8 +71,8 @@ func (s Shared) validate(g Gaussian) error {
 	return errors.Join(errs...)
 }
 
-// Alone returns the parameters of a release without pairwise noise in a run whose other releases have it. Its noise
-// is the first sigma*2^n not below Shared.Effective, so it lies on the same grids and costs no more.
+// Alone returns the parameters of a release without pairwise noise in a run whose other releases have it. Its sigma is
+// the first sigma*2^n not below Shared.Effective, so it lies on the same grids and costs no more.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {

@@ -7,12 +7,12 @@ import (
 )
 
 // Rows are a client's contributions to a round that protects each record: a row of d numbers for each record, where d
-// is the mechanism's length. A row may depend only on the records of its own unit and on released values, so
-// replacing one unit replaces one clipped row of the sum, see part 4 of PROOF.md.
+// is the mechanism's length. A row may depend only on its own unit's records and on released values, so replacing one
+// unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
 	Values []float32 // the rows in sequence, those of a unit adjacent; read only
-	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 if the unit is a record,
-	// more if it is a person; 0 means 1. The rows of a unit are added in order, in float32, and their sum is clipped.
+	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 or 0 if the unit is a
+	// record, more if it is a person. The rows of a unit are added in order, in float32, and their sum is clipped.
 	Places int
 	// Factor multiplies each unit's row before clipping: -eta/m_bar, or 1. It is public, with an absolute value in
 	// 1e-100..1e100.
@@ -23,9 +23,8 @@ type Rows struct {
 
 const mostSum = 1 << 61 // bound of the sum of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
 
-// CheckRows returns an error if releases of dim numbers with the parameters g cannot hold the exact sum of most
-// clipped rows: most*g.Clip must be at most 2^61 steps of the fine grid. All arguments are public, and so is the
-// result.
+// CheckRows returns an error if releases of dim numbers with the parameters g cannot hold the exact sum of most clipped
+// rows: most*g.Clip must be at most 2^61 steps of the fine grid. Arguments and result are public.
 func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
 		return err
@@ -44,13 +43,13 @@ func CheckRows(g Gaussian, dim, most int) error {
 	return nil
 }
 
-// ReleaseRows sets dst, of the mechanism's length, to the exact sum of the clipped rows plus noise: the
-// data-dependent part of the one release of a round that protects each record.
+// ReleaseRows sets dst, of the mechanism's length, to the exact sum of the clipped rows plus noise: the data-dependent
+// part of the one release of a round that protects each record.
 //
-// Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and rounded to the
-// fine grid. A row that is not finite counts as zero. The integers are added exactly, so the sum does not depend on
-// the order, and replacing one unit moves it by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs
-// are those of [Mechanism.Release]; ReleaseRows draws the noise before it reads a row.
+// Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and rounded to the fine
+// grid. A row that is not finite counts as zero. The integers are added exactly, so replacing one unit moves the sum by
+// at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are those of [Mechanism.Release]; the noise is
+// drawn before a row is read.
 //
 // ReleaseRows fails if a length differs, g, Places, Factor or Most is out of range or the source of randomness fails;
 // dst is then zero and must not be used.
@@ -125,7 +124,7 @@ func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, e
 	return gamma, nil
 }
 
-// rowSum clips the rows of one release. It is working memory of a [Mechanism] and holds nothing between releases.
+// rowSum clips the rows of one release. It holds nothing between releases.
 type rowSum struct {
 	whole []int64   // one clipped row, in units of gamma
 	unit  []float32 // the sum of one unit's rows
@@ -144,8 +143,8 @@ func (s *rowSum) together(rows []float32) []float32 {
 	return s.unit
 }
 
-// clip sets whole to the projection of factor*row onto the ball and reports whether the projection is not zero. It
-// tries the two scales of the function clip, whose error bound leaves room for the rounding by factor.
+// clip sets whole to the projection of factor*row onto the ball and reports whether it is not zero. It tries the two
+// scales of the function clip, whose error bound covers the rounding by factor.
 func (s *rowSum) clip(row []float32) bool {
 	sum := squares(row)
 	if !(sum <= math.MaxFloat64) || sum == 0 {

@@ -58,8 +58,8 @@ func bounded(rho float64) error {
 		rho, float64(maxSpend))
 }
 
-// validateSpends returns an error if list is not a possible count of a [Filter]: in order of rounds, with a new spend
-// only where parameters change or rounds are skipped.
+// validateSpends returns an error unless list is in order of rounds, with a new spend only where parameters change or
+// rounds are skipped, as a [Filter] counts.
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {

@@ -77,7 +77,7 @@ func jsonWords(kind reflect.Kind) string {
 }
 
 // uniqueNames returns an error if an object, at any depth of a valid JSON value, has a duplicate field or a name with
-// characters other than lower-case letters, digits and underscores: package json ignores case.
+// characters other than a-z, 0-9 and _: package json ignores case.
 func uniqueNames(data []byte) error {
 	var open []map[string]bool // the names so far of each enclosing object; nil for an array
 	for i := 0; i < len(data); i++ {
@@ -191,7 +191,7 @@ func (n names) parse(value *int, name []byte) error {
 // validName returns an error if s is not a valid name of a run, a member or a data set.
 func validName(what, s string) error { return validText(what, s, 200) }
 
-// validText returns an error unless s is 1 to most bytes of text on one line that a terminal can show safely.
+// validText returns an error unless s is 1 to most bytes of text on one line, safe for a terminal.
 func validText(what, s string, most int) error {
 	switch {
 	case s == "" || len(s) > most:

@@ -8,7 +8,7 @@ import (
 
 const decimals = 3
 
-// Text returns the certificate as a page for readers who do not know the field. It does not verify the certificate.
+// Text returns the certificate, unverified, as a page for readers who do not know the field.
 func (c *Certificate) Text() string {
 	p := new(page)
 	p.WriteString("PRIVACY CERTIFICATE\n\n")

@@ -12,7 +12,7 @@ const (
 )
 
 // Total is the cost of releases in zCDP, rounded up, against two adversaries; without pairwise noise the costs are
-// equal. The totals of several runs add up, against the weakest of their adversaries.
+// equal. Totals of several runs add up, against the weakest of their adversaries.
 type Total struct {
 	Rho float64 // against outsiders with up to the least Shared.Colluders of all releases colluding
 	All float64 // against all other members together
@@ -26,8 +26,8 @@ type Figure struct {
 	Rho       float64 // zCDP, rounded up
 }
 
-// Figures returns each cost with its adversary: one figure against [Everybody] if both costs are equal, otherwise
-// two, the second against [AllOthers].
+// Figures returns each cost with its adversary: one figure against [Everybody] if both costs are equal, otherwise two,
+// the second against [AllOthers].
 func (t Total) Figures() []Figure {
 	if t.Rho == t.All {
 		return []Figure{{Everybody, t.All}}

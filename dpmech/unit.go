@@ -26,7 +26,7 @@ func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), 
 // Each returns the phrase for a cost statement: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase is Each after a space, and empty for Client: the texts of the paper's unit name the client themselves.
+// phrase is Each after a space, and empty for Client, whose texts name the client.
 func (u Unit) phrase() string {
 	if u == Client {
 		return ""

@@ -16,21 +16,21 @@ type Config struct {
 	Directions Distribution // distribution of the query directions
 	Kind       Kind         // what the estimator remembers of each component
 
-	// Seeded stores, for each table row, only what it takes to recompute the row: 8 bytes (12 with Walsh directions)
-	// instead of 4d. The results have the same bits; each query costs one more drawn direction. Seeded excludes
-	// Tracking, whose rows are sums over all queries.
+	// Seeded stores 8 bytes (12 with Walsh directions) for each table row instead of 4d, from which the row is
+	// recomputed. The results have the same bits; each query costs one more drawn direction. Seeded excludes Tracking,
+	// whose rows are sums over all queries.
 	Seeded bool
 
-	// Records keeps the records' contributions separate, for releases that protect each record. All queries of a round
-	// are made at the released model, which the driver passes to Step, and [Estimator.Rows] replaces Estimate. Records
-	// excludes Seeded, Momentum and a Batch other than all samples.
+	// Records keeps records apart, for releases that protect each record. All queries of a round are made at the
+	// released model, which the driver passes to Step, and [Estimator.Rows] replaces Estimate. Records excludes Seeded,
+	// Momentum and a Batch other than all samples.
 	Records bool
 
 	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
-	// Window is the number of queries of a stage that may be open at once; 0 means one. Each costs 2d numbers. It does
-	// not affect results.
+	// Window is the number of queries of a stage that may be open at once; 0 means one. Each costs 2d numbers. Results
+	// do not depend on it.
 	Window int
 
 	Seed   uint64 // public seed of all draws

@@ -12,11 +12,11 @@ import (
 // passes their losses to [Estimator.Answer] until Next returns none.
 //
 // It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with momentum, and
-// up to 2d for each further query of the window. [NewEstimator] allocates them; later calls allocate nothing. An
-// Estimator is not safe for concurrent use.
+// up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe for concurrent
+// use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is recomputed at each Fill, and at the start
-// of a step once max(8m, 16384) rows have been replaced since.
+// of a step once max(8m, 16384) rows have been replaced.
 type Estimator struct {
 	cfg     Config
 	table   table
@@ -123,7 +123,7 @@ func (e *Estimator) stage() uint32 {
 
 // Fill begins a round at the released model x with smoothing radius mu: every row of the table gets a new query, eq.
 // (4) (memory-initialization), m in all. It abandons an unfinished stage. The estimator reads x, of length d, until the
-// stage is complete. With tracking, memory persists: Fill issues no queries, and the stage is complete at once.
+// stage is complete. With tracking, Fill issues no queries, and the stage is complete at once.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
 	if e.records != nil {
@@ -141,9 +141,9 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	clear(e.abar)
 }
 
-// Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its components gets
-// one query, b in all. The previous stage must be complete, since answers update the table immediately. The estimator
-// reads phi, of length d, until the stage is complete; then [Estimator.Estimate] returns v.
+// Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its b components
+// gets one query. The previous stage must be complete. The estimator reads phi, of length d, until the stage is
+// complete; then [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	if e.records != nil {
 		e.begin(phi, false, e.batch.all())
@@ -219,8 +219,8 @@ func (e *Estimator) draw() {
 	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
-// Answer accepts the losses of all queries of [Estimator.Next], in their order. If a loss is not [Usable] or the number
-// of losses is wrong, it refuses all of them, and the queries stay open.
+// Answer accepts the losses of all queries of [Estimator.Next], in their order. If one is not [Usable] or their number
+// is wrong, it refuses all of them, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
@@ -264,8 +264,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply applies the collected answers to the table, abar and v, piece by piece, so that a piece of v and abar stays in
-// the L1 cache. Each number receives the answers in the order of the stage.
+// apply applies the collected answers to the table, abar and v, piece by piece to stay in the L1 cache. Each number
+// receives the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	rows := e.todo[e.count-len(e.held) : e.count]
@@ -320,10 +320,10 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Carry replaces a round's update s, of length d, by b times its result of the previous round (0 at first) plus 1-b
-// times s, where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor
-// (1-b)/(1+b); in return the updates are b/(1-b) rounds old on average. This is not in the paper. Carry returns NaN and
-// numbers of size 1e30 or more but does not remember them.
+// Carry replaces a round's update s, of length d, by b times its previous result (0 at first) plus 1-b times s, where b
+// is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor (1-b)/(1+b); in return
+// the updates are b/(1-b) rounds old on average. This is not in the paper. Carry returns NaN and numbers of size 1e30
+// or more but does not remember them.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return
@@ -360,7 +360,7 @@ func newBatch(m, size int) batch {
 // whole reports whether a batch has all items. It is then never shuffled.
 func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
 
-// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends on its address alone. The slice
+// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends only on its address. The slice
 // is valid until the next draw.
 func (b *batch) all() []int {
 	if b.whole() {

@@ -11,8 +11,7 @@ import (
 // Oracle is the black box that returns the loss of one sample at one point.
 type Oracle interface {
 	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement
-	// is noisy: a repeated call may then return another value. The caller owns x, which is valid only during the call.
-	// Loss should return early when ctx ends.
+	// is noisy. The caller owns x, which is valid only during the call. Loss should return early when ctx ends.
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
 
@@ -24,13 +23,12 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 	return f(ctx, x, sample)
 }
 
-// BatchOracle is an [Oracle] that answers several queries at once, for example with an external program, a GPU or
-// several cores.
+// BatchOracle is an [Oracle] that answers several queries at once: an external program, a GPU, several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i]; both have the same length. It stores NaN for a loss that
-	// cannot be computed; an error means that no loss is usable. Results must not depend on how queries are grouped.
-	// The caller owns the points, which are valid only during the call.
+	// Losses stores the loss of queries[i] in losses[i], of the same length, or NaN if it cannot be computed. After an
+	// error no loss is usable. Results must not depend on how queries are grouped. The caller owns the points, which
+	// are valid only during the call.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 
@@ -55,8 +53,8 @@ func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 // Ask sends queries to an oracle, all at once if it is a [BatchOracle], and stores the results in losses, of the same
 // length. It retries each query that fails or whose loss is not [Usable], alone and up to retries times. If a batch
 // fails as a whole, it sends each query alone. A query without an answer gets NaN, and Ask returns the first such
-// query's error. If ctx ends, Ask returns that error, and losses must not be used. Ask turns a panic of the oracle into
-// an error: a crash on some data would reveal something about the data.
+// query's error. If ctx ends, Ask returns that error, and losses must not be used. A panic of the oracle becomes an
+// error: a crash on some data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1

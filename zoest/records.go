@@ -75,8 +75,8 @@ func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	}
 }
 
-// take processes the loss of record h at x + mu*u. It updates the record's level and returns the coefficient of u to
-// add to its row.
+// take processes the loss of record h at x + mu*u: it updates the level and returns the coefficient of u to add to the
+// row.
 func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
 	switch e.cfg.Kind {
 	case Paper:
@@ -109,9 +109,9 @@ func (r *records) apply(e *Estimator, todo []int) {
 }
 
 // Rows returns the rows of all samples, of Dim numbers each, after a complete stage of an estimator with
-// Config.Records. Each row times factor is an estimate of mu times the gradient of its sample's loss at the model of
-// the round. factor depends only on the number of queries and mu. The estimator owns the slice, which the caller must
-// not change and which is valid until the next call of Fill or Step.
+// Config.Records. Each row times factor, which depends only on the number of queries and mu, is an estimate of mu times
+// the gradient of its sample's loss at the model of the round. The estimator owns the slice, which must not be changed
+// and is valid until the next call of Fill or Step.
 func (e *Estimator) Rows() (rows []float32, factor float64) {
 	if e.cfg.Kind == Tracking {
 		return e.table.flat, float64(e.mu)

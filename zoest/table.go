@@ -3,7 +3,7 @@ package zoest
 import "github.com/spade-dfl/spade-edge/zoest/vec"
 
 // table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
-// rows; a seeded table holds what it takes to recompute them. Both give the same bits.
+// rows; a seeded table recomputes them, with the same bits.
 type table struct {
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
 

@@ -14,9 +14,8 @@ const (
 	// Paper is the estimator of the paper: the latest row of each component, refilled in each round.
 	Paper Kind = iota
 	// Centered subtracts from each loss the previous loss of the same component, 0 before the first. That number is
-	// known before the query and E u = 0, so the conditional mean of the estimate is unchanged, but nearly all of its
-	// variance is gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for
-	// losses in [-B, B].
+	// known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance is gone.
+	// The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in [-B, B].
 	Centered
 	// Tracking keeps a linear model of each component's loss across rounds and fills no table. See model.
 	Tracking
@@ -86,8 +85,8 @@ type model struct {
 	d, keep float64 // keep is the fraction of the earlier sums that a stage keeps
 }
 
-// The indices of model.tail. No coordinate of a slope and no level exceeds grown, the sum of all changes. It stays
-// below mostGrown, so that the memory is finite for any losses and can be stored.
+// The indices of model.tail. No coordinate of a slope and no level exceeds grown, the sum of all changes, which stays
+// below mostGrown: the memory is finite for any losses and can be stored.
 const (
 	lowest = iota // the range of the losses and 0
 	highest
@@ -119,8 +118,7 @@ func (m *model) round() {
 	}
 }
 
-// begin begins a stage. Range and trust are fixed for the stage: if they included losses of the stage, they would
-// depend on its directions.
+// begin begins a stage. Range and trust are fixed for the stage, so that they do not depend on its directions.
 func (m *model) begin() {
 	m.low, m.high = float64(m.tail[lowest]), float64(m.tail[highest])
 	m.trust, m.both, m.self = 0, 0, 0
@@ -141,8 +139,8 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take processes the loss of component h at phi + mu*u. It updates the component's level and returns the residual and
-// the coefficient of u to add to the slope, which is the row.
+// take processes the loss of component h at phi + mu*u: it updates the level and returns the residual and the
+// coefficient of u to add to the slope, which is the row.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
 	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))

@@ -11,8 +11,8 @@ import (
 // signs times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of
 // r&j), truncated to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
 //
-// As the stage's signs are uniform, so is each direction by itself. The order of the rows, a keyed permutation of the
-// numbers, only decides which rows a stage omits.
+// As the stage's signs are uniform, so is each direction. The order of the rows, a keyed permutation of the numbers,
+// only decides which rows a stage omits.
 type walsh struct {
 	family rng.Family
 	bits   int       // width of a number: 2n is 1<<bits

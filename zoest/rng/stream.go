@@ -34,8 +34,8 @@ type Address struct {
 	Client, Round, Step, Component uint32
 }
 
-// Stream is the sequence of draws at one address. It is a small value without references; copying it copies its
-// position. It repeats after 2^32 blocks of 16 bytes. It is not safe for concurrent use.
+// Stream is the sequence of draws at one address. Copying it copies its position. It repeats after 2^32 blocks of 16
+// bytes. It is not safe for concurrent use.
 type Stream struct {
 	key [2]uint32
 	ctr [4]uint32
@@ -51,8 +51,8 @@ func New(seed uint64, a Address) Stream {
 	return NewFamily(seed, a.Purpose, a.Client).At(a.Round, a.Step, a.Component)
 }
 
-// Family is the set of streams of one purpose and client for a seed. It keeps their common key, which [New] derives
-// again for every stream. It is a small value without references.
+// Family is the set of streams of one purpose and client for a seed. It caches their common key, which [New] derives
+// for every stream.
 type Family struct{ key [2]uint32 }
 
 // NewFamily returns the streams at the addresses of a purpose and a client.
@@ -68,8 +68,8 @@ func (f Family) At(round, step, component uint32) Stream {
 	return Stream{key: f.key, ctr: [4]uint32{0, component, step, round}}
 }
 
-// Fill cuts dst into one row for each component and fills the row with the first words, as Uint64 returns them, of the
-// component's stream. Every row has len(dst)/len(components) words, which must be an even integer.
+// Fill cuts dst into one row for each component and fills it with the first words, as Uint64 returns them, of the
+// component's stream. Every row has len(dst)/len(components) words, an even integer.
 func (f Family) Fill(dst []uint64, round, step uint32, components []int) {
 	if len(dst) == 2*len(components) {
 		rows(dst, components, 0, step, round, f.key[0], f.key[1])
@@ -113,8 +113,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. A partial last word consumes the
-// whole word, so the bytes depend on the lengths of the calls.
+// Read fills p with uniform bytes, the words in little-endian order; it never fails. A partial word consumes the whole
+// word, so the bytes depend on the lengths of the calls.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {

@@ -1,3 +1,2 @@
-// Package setting defines the ranges of the method's settings in one place, for checks, parsing, documentation and
-// completion, and reports values outside of them.
+// Package setting defines the ranges of the method's settings once, for checks, parsing, documentation and completion.
 package setting

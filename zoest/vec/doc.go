@@ -11,10 +11,9 @@
 //
 // The kernels exist in Go, which is their definition, and in assembly: for amd64 with AVX-512F or AVX2, chosen at
 // program start (always AVX2 for [Axpy] and [Dot] of 2^23 elements and more), and for arm64 with NEON. Every variant
-// returns the same bits, except that the payload of a NaN may differ. The build tag purego excludes the assembly.
+// returns the same bits, except in a NaN. The build tag purego excludes the assembly.
 //
-// The destination is the first argument. A longer source is used up to the destination's length. A shorter source is a
-// bug in the caller and panics like any index out of range, before anything is written. Unless stated otherwise, the
-// destination may be the same slice as a source; a destination that overlaps a source at an offset panics. Kernels are
-// fastest on slices aligned to 64 bytes.
+// The destination is the first argument. A longer source is used up to the destination's length; a shorter one panics
+// before anything is written. Unless stated otherwise, the destination may be the same slice as a source; a destination
+// that overlaps a source at an offset panics. Kernels are fastest on slices aligned to 64 bytes.
 package vec

@@ -19,8 +19,8 @@ var expCoeff = [...]float64{
 	1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
 }
 
-// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor. It returns +Inf above 709.78
-// and zero below -708.39, just before e**x leaves the range of normal numbers.
+// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor: +Inf above 709.78 and zero
+// below -708.39, just before e**x leaves the range of normal numbers.
 func Exp(x float64) float64 {
 	switch {
 	case x != x:

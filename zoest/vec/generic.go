@@ -2,8 +2,8 @@ package vec
 
 import "math"
 
-// The kernels in Go are the definition: every assembly variant returns the same bits. A product that feeds a sum is
-// converted first, so that the compiler must not fuse the two.
+// The kernels in Go are the definition of the assembly. A product that feeds a sum is converted first, so that the
+// compiler must not fuse the two.
 
 // The order of a reduction; see the package comment.
 const (
@@ -38,8 +38,7 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold adds up the lanes, of which the first used ones are in use. An unused half holds +0 and no lane holds -0, so
-// fold skips that half.
+// fold adds up the first used lanes. An unused half holds +0 and no lane holds -0, so fold skips that half.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {

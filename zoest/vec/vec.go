@@ -6,7 +6,7 @@ import (
 )
 
 // Each function cuts the other slices to the length of the first, with a capacity that makes a shorter one panic, and
-// checks for overlaps where it writes. Then it calls Go (generic.go) or assembly, which does not check its slices.
+// checks for overlaps where it writes. Generic Go or assembly, called next, does not check its slices.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order of the package comment.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -91,8 +91,8 @@ func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
-// The rows kernels process many short rows in one call, and check arguments once. Row i has the i-th part of signs:
-// SignWords words or more, the same number for all rows.
+// The rows kernels process many short rows in one call. Row i has the i-th part of signs: SignWords words or more, the
+// same number for all rows.
 
 // SignPerturbRows sets each row of y, of the length of x, to x + mu*s: [SignPerturb]. y and x must not overlap.
 func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {

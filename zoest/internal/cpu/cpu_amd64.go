@@ -2,8 +2,7 @@
 
 package cpu
 
-// Best returns the best instruction set that the processor has and whose registers the operating system saves.
-// Processors without AVX2, at least about ten years old, run the Go code.
+// Best returns the best instruction set that processor and operating system support.
 func Best() uint8 {
 	const (
 		osxsave = 1 << 27 // leaf 1, ECX
@@ -32,8 +31,8 @@ func Best() uint8 {
 	return AVX512
 }
 
-// DirtyUpper reports whether the upper half of a vector register is in use, which slows down subsequent scalar code. ok
-// is false if the processor cannot report it.
+// DirtyUpper reports whether the upper half of a vector register is in use, which slows down scalar code. ok is false
+// if the processor cannot report it.
 func DirtyUpper() (dirty, ok bool) {
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 13 || Best() == Go {
 		return false, false
