@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Printable returns text from another machine in a form that is safe in a line of output: characters that could control
-// a terminal or start a line are escaped as in Go strings, and invalid UTF-8 becomes a question mark.
+// Printable makes text from another machine safe for a line of output: it escapes characters that could control a
+// terminal or start a line as in Go strings, and replaces invalid UTF-8 by a question mark.
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "?") {
@@ -31,7 +31,7 @@ const (
 )
 
 // Limited returns a handler for the logs of a node and its transport that keeps other members from filling a disk. Of
-// lines with the same message about the same peer it passes a burst of a hundred to h (not nil), and then one every 30
+// lines with the same message about the same peer it passes a hundred at once to h (not nil), and then one every 30
 // seconds with the number of dropped lines as "left_out". It passes all lines of level Debug.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
 

@@ -14,8 +14,7 @@ type Silence struct {
 	since, due map[string]time.Time // the time of the last message, and of the next report of silence
 }
 
-// NewSilence starts tracking neighbors, none of which has sent anything. Their silence is due for a report after the
-// given time.
+// NewSilence tracks neighbors that have not sent anything. Their silence is due for a report after the given time.
 func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
 	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
@@ -48,8 +47,8 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	return names, longest
 }
 
-// Ways describes in one line the connections of a transport that has a Peers method to members: `"lab" (not connected:
-// connection refused)`. For other transports it lists the names only.
+// Ways describes members' connections in one line, if the transport has a Peers method: `"lab" (not connected:
+// connection refused)`. Otherwise it lists the names only.
 func Ways(t Transport, names []string) string {
 	var peers []PeerStatus
 	if has, ok := t.(interface{ Peers() []PeerStatus }); ok {

@@ -63,15 +63,13 @@ type PeerStatus struct {
 	LostBy    error     // why the last one ended; nil if none did
 	Err       error     // the last error of the connection or of what it carried, kept while connected, or why neither end dials; nil if none
 
-	// Refused is the reason why one end refused the other's hello or fleet, nil if they have agreed since. It persists
-	// until the configuration of one of them changes.
+	// Refused is the reason why one end refused the other's hello or fleet, nil if they have agreed since.
 	Refused error
 
 	// Refusals counts refused messages in the peer's name that came through a broker.
 	Refusals int64
 
-	// Sent and Received count bytes over all connections since the start. On a direct connection these are the bytes
-	// that TCP carries, including TLS and its handshakes, of peers that proved their key. Through a broker they are the
-	// bytes of sealed messages, refused ones included.
+	// Sent and Received count bytes over all connections since the start: with TLS and handshakes for peers that proved
+	// their key, or, through a broker, those of sealed messages, including refused ones.
 	Sent, Received int64
 }

@@ -37,8 +37,8 @@ func New(members ...string) *Net {
 	return n
 }
 
-// Node opens a member's end of the network. A member can be open only once at a time; after Close it can be opened
-// again with an empty inbox. Frames sent to a member that is not open are lost; the sender, as a [transport.Notifier],
+// Node opens a member's end of the network. A member can be open once at a time; after Close it can be opened again
+// with an empty inbox. Frames sent to a member that is not open are lost; the sender, as a [transport.Notifier],
 // reports when that member opens. Node fails for an unknown name, an open member and a negative MaxFrame.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
@@ -72,8 +72,7 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// miss records that frames from a sender to a member that is not open are or may be lost. The caller holds the
-// network's lock.
+// miss records that frames to a member that is not open are or may be lost. The caller holds the network's lock.
 func (n *Net) miss(to, from string) {
 	if n.missed[to] == nil {
 		n.missed[to] = make(map[string]bool)

@@ -28,41 +28,39 @@ type Config struct {
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run names the run. Members of one run find each other at the broker by this name. It must never be used again for
-	// another run, which would read the stored frames of the first.
+	// Run is the name by which the members of a run find each other at the broker. It must never be used for another
+	// run, which would read the stored frames of the first.
 	Run string
 
-	// Fleet is a hash of the settings on which all members must agree. A frame from a peer with a different hash is
-	// refused.
+	// Fleet is a hash of what all members must agree on. A frame with a different hash is refused.
 	Fleet [32]byte
 
 	// URL is the broker: "tls://host:port", or "wss://host:port/path" for its websocket listener, or the same without
-	// TLS, "mqtt://" and "ws://". The port defaults to 8883 for tls, 443 for wss, 1883 for mqtt and 80 for ws.
+	// TLS, "mqtt://" and "ws://". The ports default to 8883, 443, 1883 and 80.
 	URL string
 
-	// Proxy is the proxy through which the broker is dialed, see [transport.CheckProxy]. Nil means no proxy, or, if the
-	// URL begins with wss, HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy through which the broker is dialed, see [transport.CheckProxy]. Nil means none, or, for wss,
+	// HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy *url.URL
 
 	// Login returns the user and the password for a connection; a nil Login, or an empty user, means none. TLS returns
 	// the configuration of a connection, whose ServerName may be empty; nil means the system's authorities. Both are
-	// called for each connection, so that files can be replaced; an error counts as a failed attempt.
+	// called for each connection, so that files can be replaced; an error is a failed attempt.
 	Login func() (user, password string, err error)
 	TLS   func() (*tls.Config, error)
 
 	// Hello returns the message for a peer when this node starts, at most 64 KiB; nil sends an empty hello. CheckHello
-	// checks the hello of the peer. Peers reports its error, which refuses nothing by itself: frames carry Fleet. A nil
-	// CheckHello accepts every hello. Both are called from several goroutines.
+	// checks the hello of the peer, nil accepts every hello. Peers reports its error, which refuses nothing by itself:
+	// frames carry Fleet. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
 	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. Neighbors
-	// should agree on it. For each peer the node holds up to four such frames until Recv returns them, and two that are
-	// still arriving.
+	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
 	MaxFrame int
 
 	// MaxAge is how long the broker keeps this node's session while the node is away, and the frames that it sent, in
-	// whole seconds; 0 means a week. A broker may keep them for a shorter time.
+	// whole seconds; 0 means a week. A broker may keep them for less time.
 	MaxAge time.Duration
 
 	// Logger receives connections to the broker and refusals; nil is silent.

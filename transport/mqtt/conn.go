@@ -103,8 +103,8 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	in := &patient{c, t.connect}
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
-	// A broker that refuses a certificate in TLS 1.3 reports this after this end has completed its handshake, and
-	// closes: reading then shows the reason, rather than the error of this write.
+	// A broker that refuses a certificate in TLS 1.3 reports this after this end's handshake, and closes: the reason is
+	// in what there is to read, not in the error of this write.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply

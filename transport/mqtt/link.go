@@ -168,8 +168,7 @@ func (l *link) Ready(ctx context.Context) (int, error) {
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	expiry := l.cfg.MaxAge
 	if m.Again > 0 {
-		// The next repeat replaces this one, so that a device that sleeps finds a frame twice, not once for each
-		// repeat.
+		// The next repeat replaces this one: a device that sleeps finds a frame twice, not once for each repeat.
 		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
 	for attempts := 0; ; attempts++ {

@@ -20,16 +20,16 @@ type Answer struct {
 	Aliases int // topic aliases that the broker accepts
 
 	// Err is the reason why the broker could not be asked, or what it does not allow. Refused means that waiting does
-	// not help: the broker answered and does not admit this node, or is not the one that the URL names.
+	// not help: the broker does not admit this node, or is not the one that the URL names.
 	Err     error
 	Refused bool
 }
 
 // Probe asks the broker once, on its own connection with its own client id, and leaves nothing there: it does not
 // disturb a running node. It publishes a message of the size of a piece to the node itself, on a topic that no other
-// member reads, and reads it back, which tests access lists and limits. An access list by client id rather than by user
-// must include the probe's id, which is the node's with "check" appended. The error concerns cfg alone. A broker that
-// does not answer within 20 s, or until ctx ends, counts as absent.
+// member reads, and reads it back, to test access lists and limits. An access list by client id rather than by user
+// must include the probe's id, the node's followed by "check". The error concerns cfg alone. A broker that does not
+// answer within 20 s, or until ctx ends, counts as absent.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)

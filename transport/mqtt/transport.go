@@ -8,8 +8,7 @@ import (
 )
 
 // Transport is a node's end of its edges. It has the methods of [transport.Transport] and [transport.Notifier]. Peers
-// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers cannot
-// change.
+// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers is fixed.
 type Transport struct {
 	*sealed.End
 	cfg  Config // including defaults
@@ -21,8 +20,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up
-// yet. New copies the slices in cfg.
+// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up. It
+// copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -52,12 +51,12 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// ClientID returns the name by which the broker knows a member of a run: 16 hexadecimal digits. No two simultaneous
-// connections may have the same.
+// ClientID returns a member's client id at the broker, 16 hexadecimal digits. No two simultaneous connections may have
+// the same.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns the topic filters for an access list: a member of a run, and no other member, publishes on the topics
-// of publish; it subscribes to those of read.
+// Topics returns topic filters for an access list: only this member of the run publishes on publish; it subscribes to
+// read.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

@@ -35,22 +35,21 @@ type Config struct {
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run names the run. Members of one run find each other at the broker by this name. It must never be used again for
-	// another run, which would read the stored frames of the first.
+	// Run is the name by which the members of a run find each other at the broker. It must never be used for another
+	// run, which would read the stored frames of the first.
 	Run string
 
-	// Fleet is a hash of the settings on which all members must agree. A frame from a peer with a different hash is
-	// refused.
+	// Fleet is a hash of what all members must agree on. A frame with a different hash is refused.
 	Fleet [32]byte
 
 	// URLs are servers of one broker, "tls://host:port" or "wss://host:port/path" for its websocket listener, or the
 	// same without TLS, "nats://" and "ws://", with user and password if required. The port defaults to 4222, and to
 	// 443 and 80 for websockets. Either all are websocket URLs, with one path, or none is. The node connects to no
-	// other server, even if these servers announce some.
+	// other server, even if these announce some.
 	URLs []string
 
-	// Proxy is the proxy through which the servers are dialed, see [transport.CheckProxy]. Nil means no proxy, or, if
-	// the URLs begin with wss, HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy through which the servers are dialed, see [transport.CheckProxy]. Nil means none, or, for wss,
+	// HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy *url.URL
 
 	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must
@@ -58,18 +57,17 @@ type Config struct {
 	Options []client.Option
 
 	// Hello returns the message for a peer when this node starts, at most 64 KiB; nil sends an empty hello. CheckHello
-	// checks the hello of the peer. [Transport.Peers] reports its error, which refuses nothing by itself: frames carry
-	// Fleet. A nil CheckHello accepts every hello. Both are called from several goroutines.
+	// checks the hello of the peer, nil accepts every hello. [Transport.Peers] reports its error, which refuses nothing
+	// by itself: frames carry Fleet. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
 	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. Neighbors
-	// should agree on it. For each peer the node holds up to four such frames until Recv returns them, and two that are
-	// still arriving.
+	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
 	MaxFrame int
 
 	// MaxAge is how long the broker keeps a frame, and MaxBytes how many bytes of a run; 0 means a week and no limit.
-	// The values of the member that creates the stream apply: an existing stream is used unchanged.
+	// An existing stream is used unchanged, with the values of the member that created it.
 	MaxAge   time.Duration
 	MaxBytes int64
 

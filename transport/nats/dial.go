@@ -47,9 +47,8 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 }
 
 // doorstep is a connection that the broker may not have admitted yet. A broker that refuses a certificate in TLS 1.3
-// reports this after the client has completed its handshake, and closes. The client's next write may then fail although
-// the reason is waiting to be read, and the client would give up. So doorstep hides the error of a write and leaves it
-// to the following read to fail.
+// reports this after the client's handshake, and closes. The client would give up when its next write fails, although
+// the reason is waiting to be read. So doorstep hides the error of a write, and the following read fails.
 type doorstep struct {
 	net.Conn
 	in atomic.Bool

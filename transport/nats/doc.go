@@ -1,14 +1,14 @@
 // Package nats carries frames between members through a NATS server with JetStream: a [transport.Transport] for devices
 // that can only dial out, that sleep, or that are awake at different times. It is a separate module.
 //
-// All members of a run connect to one broker, where the run has a stream and every directed edge has five places in it:
-// one for a hello and four for frames, enough for neighbors that are never more than one round apart. A new message
+// All members of a run connect to one broker, where the run has a stream with five places for every directed edge: one
+// for a hello and four for frames, enough for neighbors that are never more than one round apart. A new message
 // replaces the one in its place; otherwise only age removes it. A repeated frame goes into its old place. A node reads
 // the messages stored for it, and then new ones. It acknowledges nothing: after a restart of either end it reads
 // everything again. The transport delivers at least once, and the rounds of the method turn this into exactly once. If
-// the broker loses its disk, the members create the stream again and resend the frames that they hold. A device that
-// sleeps should be suspended rather than stop its node, because a starting node asks each neighbor for its state and
-// waits for the answers.
+// the broker loses its disk, the members create the stream again and resend their frames. A device that sleeps should
+// be suspended rather than stop its node, because a starting node asks each neighbor for its state and waits for the
+// answers.
 //
 // # The broker is not trusted
 //
@@ -19,26 +19,23 @@
 // safe (E. Thormarker, On using the same key pair for Ed25519 and an X25519 based KEM, ePrint 2021/509), and all hashes
 // are domain-separated. Anyone who controls the broker, or the network, can
 //
-//   - drop, delay, reorder and repeat messages. That delays a run but does not change its result: a repeated frame
-//     contains a statement of its sender about a round that is still true.
+//   - drop, delay, reorder and repeat messages. That delays a run but does not change its result: a repeated frame is a
+//     statement about a round that is still true.
 //   - see who communicates with whom, when, from where, how often, and the length of frames, hence graph and dimension.
 //     Subjects are hashes without a secret: a guess of the names can be confirmed.
 //   - make a node check signatures. [Transport.Peers] counts refusals, and the log reports them at decreasing rates. The
 //     memory for frames is bounded.
 //   - not read, change or create a frame, nor move one to another run, edge or sender.
 //
-// A dishonest member sees nothing of other edges. A frame of another run is refused by the run's name, so use a name
-// once: a run restarted under its old name would accept the stored frames of the first run as its own, and stop at the
-// contradictions.
+// A dishonest member sees nothing of other edges. Use the name of a run once: a run restarted under its old name would
+// accept the stored frames of the first run as its own, and stop at the contradictions.
 //
 // There is no forward secrecy for the receiver: anyone who records the messages and later obtains a member's secret key
 // can read what was sent to that member until its key was changed (see [Transport.Update]), but not what it sent. This
-// is the price of frames that a later process can read. In a private run these are the messages to neighbors, which the
-// guarantee covers.
+// is the price of frames that a later process can read. In a private run the guarantee covers these frames.
 //
 // The broker needs JetStream, max_payload of at least 8 KiB, and room for four frames of every directed edge. README.md
 // has the permissions of a member. With nats:// rather than tls://, and ws:// rather than wss://, subjects, times and
 // credentials are readable on the network. A proxy for outgoing connections forwards TLS to the broker. Anything that
-// terminates TLS before the broker, such as an HTTP server that serves the broker under a path, can do what a broker
-// can.
+// terminates TLS before the broker, such as an HTTP server that serves it under a path, can do what a broker can.
 package nats

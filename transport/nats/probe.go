@@ -23,8 +23,8 @@ type Answer struct {
 	Stream bool // the run has a stream: a member has connected before
 	Peers  []PeerAnswer
 
-	// Err is the reason why the broker could not be asked. Refused means that waiting does not help: the broker
-	// answered and does not admit this node, or is not the one that the URL names.
+	// Err is the reason why the broker could not be asked. Refused means that waiting does not help: the broker does
+	// not admit this node, or is not the one that the URL names.
 	Err     error
 	Refused bool
 }

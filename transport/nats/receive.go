@@ -43,9 +43,8 @@ func (t *Transport) receiveAll() {
 	}
 }
 
-// receive reads through one consumer until an error occurs. The broker keeps no state for a reader: messages are not
-// acknowledged and stay until others take their places. So a node that died before it could save the content of a frame
-// reads that frame again.
+// receive reads through one consumer until an error occurs. Messages are not acknowledged and stay until others take
+// their places, so a node that died before it could save the content of a frame reads that frame again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.Context())
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 )
 
 // Transport is a node's end of its edges. It has the methods of [transport.Transport] and [transport.Notifier]. Peers
-// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers cannot
-// change.
+// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers is fixed.
 type Transport struct {
 	*sealed.End
 	cfg  Config // including defaults
@@ -25,8 +24,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up
-// yet. New copies the slices in cfg.
+// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up. It
+// copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -69,7 +68,7 @@ func build(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-" + tag }
 
-// Subjects returns the pattern of the subjects on which a member of a run publishes, and no other member does.
+// Subjects returns the pattern of the subjects on which only this member of the run publishes.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
 	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)

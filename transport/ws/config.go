@@ -23,8 +23,8 @@ type Config struct {
 	// Key is the member's own secret key. Peers know it by its public half.
 	Key ed25519.PrivateKey
 
-	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). If it
-	// is empty, this end dials every peer.
+	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). If
+	// empty, this end dials every peer.
 	Listen string
 
 	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or https, with user and
@@ -35,8 +35,8 @@ type Config struct {
 	Peers []Peer
 
 	// Hello returns the first message to a peer on a new connection, at most 64 KiB; nil sends an empty one. CheckHello
-	// checks the peer's hello; an error refuses the connection, and the peer receives the first 120 bytes of its text.
-	// A nil CheckHello accepts every hello. Both are called from several goroutines.
+	// checks the peer's hello, nil accepts every hello; an error refuses the connection, and the peer receives the
+	// first 120 bytes of its text. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 

@@ -75,8 +75,8 @@ type conn struct {
 	dialed   string // the address; empty if the other end dialed
 	maxFrame int
 
-	// in holds the beginning of the message being read, and rest the part that readBody has not consumed. Each call
-	// into the library takes as long as a small message, so a small message is read together with its header.
+	// in holds the beginning of the message being read, and rest the part that readBody has not consumed. A call into
+	// the library is as slow as a small message, so a small message is read together with its header.
 	in   [512]byte
 	rest []byte
 }
@@ -180,8 +180,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the remaining bytes of a message. If a connection ends between two fragments, the websocket
-// library treats that as the end of the message; readBody detects it by the length in the header.
+// readBody fills b with the rest of a message. The websocket library takes a connection that ends between two fragments
+// for the end of the message; readBody detects it by the length in the header.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	n, long := copy(b, c.rest), len(b) < len(c.rest)
 	c.tcp.meter.count(-n)
@@ -228,7 +228,7 @@ func (c *conn) readError(err error) error {
 }
 
 // stop ends the connection because of err. It sends a refusal and [transport.ErrClosed] to the other end, which takes
-// up to linger if the other end does not read. If the other end answers, it has received everything written before.
+// up to linger. If the other end answers, it has received everything written before.
 func (c *conn) stop(err error, linger time.Duration) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"

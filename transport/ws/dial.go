@@ -20,9 +20,8 @@ import (
 )
 
 // keepDialing dials p while there is no connection to it, until the transport is closed. The wait between two rounds
-// through the addresses doubles, and is reset after a connection that outlasts it. At first the wait stays short, so
-// that a peer that starts late is reached soon, unless something answers and refuses: a proxy may lock an account after
-// some failed attempts.
+// through the addresses doubles until a connection outlasts it. At first it stays short, so that a peer that starts
+// late is reached soon, unless something answers and refuses: a proxy may lock an account after some failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }

@@ -3,19 +3,19 @@
 //
 // # Security
 //
-// A member is an Ed25519 key. Every node pins the public keys of its neighbors, as WireGuard does: there is no
-// certificate authority, no expiry and no dependence on clocks. In the TLS handshake both ends prove that they hold a
-// key that the other has pinned, and [Transport.Recv] returns the name that belongs to it. To change a key, pin the new
-// key beside the old one everywhere, change it, and drop the old pin; [Transport.Update] does so while frames flow.
-// There is no mode without TLS and no session resumption.
+// A member is an Ed25519 key. Every node pins the public keys of its neighbors, as WireGuard does: no certificate
+// authority, no expiry, no clock. In the TLS handshake both ends prove that they hold a key that the other has pinned,
+// and [Transport.Recv] returns the name that belongs to it. To change a key, pin the new key beside the old one
+// everywhere, change it, and drop the old pin; [Transport.Update] does so while frames flow. There is no mode without
+// TLS and no session resumption.
 //
 // Anyone who controls the network can see which members communicate, when and how much, and can cut or delay
 // connections, which the nodes then reestablish. At most 64 strangers may have an unfinished handshake, and a node
-// reads at most 16 KiB from a stranger before it proves a pinned key: strangers cost at most 8 MiB. If there are too
-// many, the node closes one of the source with the most strangers. The first message of a peer's handshake carries a
-// pre-authentication token (token.go), which reserves one of the peer's own four places. The holder of a pinned key can
-// send in that member's name only, can make a node hold four frames of the maximum length, and cannot delay a frame of
-// another member. A node closes the connection of a peer that sends much more than frames, such as endless pings.
+// reads at most 16 KiB from each: strangers cost at most 8 MiB. If there are too many, the node closes one of the
+// source with the most strangers. The first message of a peer's handshake carries a pre-authentication token
+// (token.go), which reserves one of the peer's own four places. The holder of a pinned key can send in that member's
+// name only, can make a node hold four frames of the maximum length, and cannot delay a frame of another member. A node
+// disconnects a peer that sends much more than frames, such as endless pings.
 //
 // A proxy between two members must pass TLS through, by port, by server name or by CONNECT ([Config.Proxy]). A proxy
 // that terminates TLS presents its own key, which both ends report.
@@ -36,6 +36,6 @@
 // A connection has the websocket subprotocol "spade-edge.1". A message is a binary websocket message: one byte of kind,
 // a number of 4 bytes (big-endian) and the body. It states its own length because the websocket library can take a
 // broken connection for the end of a message. Keepalives are messages too: the library closes a connection if the
-// answer to a ping takes over five seconds to leave, as it may behind a large frame on a slow link. Instead of opening
-// a websocket, a peer may ask whether it could, see [Probe].
+// answer to a ping takes over five seconds to leave, as it may behind a large frame. Instead of opening a websocket, a
+// peer may ask whether it could, see [Probe].
 package ws

@@ -21,9 +21,9 @@ const (
 var errCrowded = errors.New("too many callers at a time")
 
 // handshakeLimiter holds the connections without an accepted hello. Half of the places are for callers that have not
-// sent anything yet: a peer needs such a place for a moment. When a half is full, the limiter closes a random caller of
-// the source with the most callers, so a flood from one source takes no place of another. A caller that proved to be a
-// peer, by a token or in TLS, counts for that peer alone.
+// sent anything yet. When a half is full, the limiter closes a random caller of the source with the most callers, so a
+// flood from one source takes no place of another. A caller that proved to be a peer, by a token or in TLS, counts for
+// that peer alone.
 type handshakeLimiter struct {
 	mu      sync.Mutex
 	pending map[*peer][]*caller        // oldest first: at most peerLimit for each peer, and at most handshakeLimit strangers, under nil

@@ -119,7 +119,7 @@ func drain(raw net.Conn) {
 }
 
 // answer reads the one HTTP request of a connection and upgrades it to a websocket. An HTTP server would set its own
-// deadlines and keep connections that are not websockets.
+// deadlines and keep other connections.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. They can be small: anything longer than a buffer bypasses it.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)

@@ -23,11 +23,11 @@ type Answer struct {
 	Took  time.Duration // from dialing to the answer
 	Proxy string        // the proxy that was used; empty if none
 
-	// Err is the reason why no connection to the peer can be made now. It is nil if each end proved a key that the
-	// other has pinned and accepts the other's hello.
+	// Err is the reason why no connection to the peer can be made now; nil if both ends accept each other's key and
+	// hello.
 	Err error
-	// Refused means that the two ends do not match, by key or hello, or that something else answers. Waiting does not
-	// help then. An Err without Refused may be a peer that is not running yet.
+	// Refused means that the two ends do not match, by key or hello, or that something else answers: waiting does not
+	// help. An Err without Refused may be a peer that is not running yet.
 	Refused bool
 }
 
@@ -36,8 +36,8 @@ type Answer struct {
 // one of another process. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Probe does not
 // listen; its error concerns cfg alone.
 //
-// A probe is an HTTP request on the connection that would otherwise ask for a websocket: POST with the hello as its
-// body. The answer is 200 with the peer's hello, or 409 with the reason why it refuses the hello.
+// A probe is an HTTP request in place of one for a websocket: POST with the hello as its body. The answer is 200 with
+// the peer's hello, or 409 with the reason why it refuses the hello.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
 	if err != nil {

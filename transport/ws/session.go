@@ -45,7 +45,7 @@ type session struct {
 }
 
 // serve runs an authenticated connection from the hello to its end. It calls settled when frames can flow. It returns
-// for how long frames could flow, 0 if never, and why the connection ended.
+// for how long they could, 0 if never, and why the connection ended.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()

@@ -24,8 +24,8 @@ type tcpConn struct {
 	meter   *meter // of the peer; nil until TLS has proved its key
 }
 
-// unknownLimit is the maximum number of bytes read from an unknown caller. A handshake of this package takes about 2
-// KiB; TLS alone would accept a certificate of 256 KiB.
+// unknownLimit is the maximum number of bytes read from an unknown caller. A handshake takes about 2 KiB; TLS alone
+// would accept a certificate of 256 KiB.
 const unknownLimit = 16 << 10
 
 func newTCP(raw net.Conn) *tcpConn { return &tcpConn{Conn: raw, traffic: new(traffic)} }
@@ -37,8 +37,7 @@ func (c *tcpConn) countFor(t *traffic) {
 	c.traffic, c.unknown = t, false
 }
 
-// keepAlive replaces the deadline by a timeout: the connection ends if it takes longer than d until a byte is read, or
-// until there is room to write one.
+// keepAlive replaces the deadline by a timeout of d for each byte read and for room to write one.
 func (c *tcpConn) keepAlive(d time.Duration) {
 	c.idle.Store(int64(d))
 	c.SetDeadline(time.Now().Add(d))
@@ -89,8 +88,8 @@ const (
 
 var errUseless = refusal{fmt.Errorf("more than %d bytes that are in no frame", uselessLimit)}
 
-// meter counts what a peer sends on all of its connections in addition to frames. The websocket library answers pings
-// and skips empty fragments as fast as they arrive; TLS does the same with empty records and key updates.
+// meter counts what a peer sends on all of its connections in addition to frames: the websocket library answers pings
+// and skips empty fragments as fast as they arrive, and TLS empty records and key updates.
 type meter struct {
 	mu   sync.Mutex
 	free time.Duration // since began: when the whole count has decayed
@@ -115,8 +114,8 @@ func (m *meter) count(bytes int) error {
 }
 
 // coalescer is a connection above TLS that collects writes while it is held, and passes them on in blocks of a chunk,
-// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which the library writes
-// from any goroutine, pass through in order. After an error every write fails with it.
+// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which it writes from any
+// goroutine, pass through in order. After an error every write fails with it.
 type coalescer struct {
 	net.Conn
 

@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// A pre-authentication token is sent in the first message of a TLS handshake, among the protocols that the caller
-// offers (RFC 7301): a nonce, and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It
-// shows before the expensive part of the handshake that the caller holds a pinned key, and reserves a place; TLS still
-// proves the key. A caller without a token is a stranger until then.
+// A pre-authentication token is among the protocols that a caller offers in its first TLS message (RFC 7301): a nonce,
+// and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows before the expensive
+// part of the handshake that the caller holds a pinned key, and reserves a place; TLS still proves the key. A caller
+// without a token is a stranger until then.
 const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8
@@ -52,8 +52,8 @@ func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	return mac.Sum(slices.Clone(nonce))[:tokenLen]
 }
 
-// tokens returns the protocols to offer when dialing a peer. Among them is one that a TLS-terminating proxy knows, so
-// that it proceeds to the point where its key is reported.
+// tokens returns the protocols to offer when dialing a peer. A TLS-terminating proxy knows one of them, so it proceeds
+// to the point where its key is reported.
 func (t *Transport) tokens(p *peer) []string {
 	all := []string{"http/1.1"}
 	c := p.config.Load()

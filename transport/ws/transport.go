@@ -130,13 +130,13 @@ func (t *Transport) Addr() string {
 func (t *Transport) Opened() <-chan string { return t.opened }
 
 // Update replaces the keys and addresses of all peers, in any order. The peers must be those given to [New], each once.
-// If there are errors, Update reports them together and changes nothing.
+// If there are errors, Update reports them together and changes nothing. It copies the slices.
 //
 // From then on no frame is read from, or written to, a connection whose key is not among those given: an open
 // connection is closed at once, and one that is being opened is refused. Recv still returns frames that had arrived
 // completely. A connection that this end dialed is also closed if its address is not among those given, and one that it
 // accepted if an address of the peer was replaced. All others stay open; where there is none, the new addresses are
-// tried at once. Update copies the slices.
+// tried at once.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)

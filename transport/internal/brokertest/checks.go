@@ -33,8 +33,8 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff cuts a member off from the broker. It checks that the member's sends wait, that the broker keeps frames for
-// it, and that calls end with their contexts.
+// CutOff cuts a member off from the broker: its sends wait, the broker keeps frames for it, and calls end with their
+// contexts.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})

@@ -52,8 +52,8 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 	return n
 }
 
-// noise makes the noise of a private release a function of member and round, so that a release that a killed process
-// lost is identical when it is made again. A release reads its source once, so each read starts a new stream.
+// noise makes the noise of a private release a function of member and round, so that a killed process repeats a lost
+// release exactly. A release reads its source once, so each read starts a new stream.
 type noise struct {
 	client int
 	round  func() int

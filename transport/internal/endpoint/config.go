@@ -119,8 +119,7 @@ func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) 
 	}
 }
 
-// Hellos are the application's part of opening a connection, see the configurations of the transports. Both fields may
-// be nil.
+// Hellos are the application's part of opening a connection. Both fields may be nil.
 type Hellos struct {
 	Make   func(peer string) []byte
 	Accept func(peer string, hello []byte) error
@@ -146,11 +145,10 @@ func (h Hellos) Check(peer string, hello []byte) error {
 	return h.Accept(peer, hello)
 }
 
-// Jitter returns a random duration between d/2 and d, so that nodes that lost the same machine do not all reconnect at
-// the same moment.
+// Jitter returns a random duration between d/2 and d, so that nodes do not all reconnect at once.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// Level returns the level of a warning, lower for a repeated one, so that other members cannot fill the log.
+// Level returns the level of a warning, lower for a repeated one, which must not fill the log.
 func Level(repeated bool) slog.Level {
 	if repeated {
 		return slog.LevelDebug

@@ -25,8 +25,8 @@ const (
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is wrapped by the error for a proxy that answered and refused to connect. If the proxy tried and failed,
-// the error does not match.
+// ErrRefused is wrapped by the error for a proxy that answered and refused to connect, not for one that tried and
+// failed.
 var ErrRefused = errors.New("refused by the proxy")
 
 // refused is an ErrRefused with its own text.
@@ -75,8 +75,8 @@ func (d *Dialer) choose(addr string) (*url.URL, error) {
 }
 
 // Dial connects to "host:port". It also returns the URL of the proxy without credentials, even with an error; empty for
-// none. If the proxy is the cause of an error, the error names it. Errors never contain credentials. ctx bounds only
-// the time to connect.
+// none. An error names the proxy if that is the cause, and never contains credentials. ctx bounds only the time to
+// connect.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
 	u, err := d.choose(addr)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	window = endpoint.Window
 )
 
-// Config is the configuration that all transports over a broker share. Their own Config types document the fields.
+// Config is common to all transports over a broker. Their own Config types document the fields.
 type Config struct {
 	Prefix     string // prefix of errors, such as "nats"
 	Name       string
@@ -47,8 +47,8 @@ type Config struct {
 	MaxFrame   int
 	Logger     *slog.Logger
 
-	// A stored frame is repeated after RepeatMin, and then at increasing intervals up to RepeatMax, until something
-	// arrives from the peer.
+	// A stored frame is repeated after RepeatMin, and then at increasing intervals up to RepeatMax, until the peer is
+	// heard.
 	RepeatMin, RepeatMax time.Duration
 }
 
@@ -132,7 +132,7 @@ type peer struct {
 	status transport.PeerStatus
 }
 
-// NewEnd returns an end for a valid configuration. The end is idle until [End.Start]. NewEnd copies the slices in cfg.
+// NewEnd returns an end for a valid configuration. It is idle until [End.Start]. NewEnd copies the slices in cfg.
 func NewEnd(cfg Config, line Line) (*End, error) {
 	exchange, err := endpoint.ExchangePrivate(cfg.Key)
 	if err != nil {
@@ -210,15 +210,15 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	}
 }
 
-// Opened implements [transport.Notifier]. It delivers a name when the hello of a process of that member arrives and
+// Opened implements [transport.Notifier]. It delivers a member's name when a process of the member sends its hello and
 // when the broker lost stored messages.
 func (e *End) Opened() <-chan string { return e.opened }
 
 // MaxFrame implements [transport.Transport].
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
-// Send implements [transport.Transport]. It waits for a connection and until the broker confirms that it stores the
-// frame. A stored frame is not repeated for an interval that grows while nothing arrives from the peer.
+// Send implements [transport.Transport]. It waits until the broker confirms that it stores the frame. A stored frame is
+// not repeated for an interval that grows while nothing arrives from the peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -361,7 +361,7 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 
 // Update replaces the keys of all peers, given in any order. The peers must be those given to New, each once. If there
 // are errors, Update reports them together and changes nothing. From then on the end accepts nothing signed with an
-// older key and seals nothing to one; Recv still returns frames that were accepted before. Update copies the slices.
+// older key and seals nothing to one; Recv still returns frames accepted before. Update copies the slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
@@ -409,7 +409,7 @@ func (e *End) Peers() []transport.PeerStatus {
 }
 
 // refuse counts a refused message in a peer's name. It logs the first hundred as warnings, and then one each time the
-// count has doubled, so that a broker cannot fill the disk.
+// count doubles, so that a broker cannot fill the disk.
 func (e *End) refuse(p *peer, reason error) {
 	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
 	p.mu.Lock()

@@ -83,8 +83,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// edge is the direction from one member to another in a run. Everything sent on an edge is cryptographically bound to
-// it.
+// edge is the direction from one member to another in a run. Everything sent on it is cryptographically bound to it.
 type edge struct {
 	run, from, to          string
 	runTag, fromTag, toTag []byte
@@ -170,7 +169,7 @@ func gcm(key []byte) (cipher.AEAD, error) {
 }
 
 // wrapping returns the cipher that seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared
-// secret, bound to the receiver's key and to everything before it in the envelope, including the envelope's public key.
+// secret, bound to the receiver's key and to everything before it in the envelope, including its public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -238,8 +237,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify returns an error unless the owner of one of the keys sent the envelope on the edge. Without an error its
-// header is authentic.
+// verify returns an error unless the owner of one of the keys sent the envelope on the edge. Then its header is
+// authentic.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):

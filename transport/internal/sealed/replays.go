@@ -7,7 +7,7 @@ const (
 	numbersKept   = 1024 // for each process: a frame that is further behind the newest counts as a repeat
 )
 
-// replays records which frames of a peer have arrived. It only saves work: a restarted node starts with an empty
+// replays records which frames of a peer have arrived. It only saves work: a restarted node begins with an empty
 // record, and repeats are harmless.
 type replays struct {
 	processes []*process // the most recently active is last

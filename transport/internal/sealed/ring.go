@@ -6,7 +6,7 @@ import (
 )
 
 // ring tracks what the broker stores for a peer. The broker has a few places for each edge, and a repeated frame goes
-// into its old place. So repeats for a sleeping peer do not displace the frames that it needs first. Repeats become
+// into its old place, so repeats for a sleeping peer do not displace the frames that it needs first. Repeats become
 // rarer while nothing arrives from the peer.
 type ring struct {
 	places [window]place
@@ -23,8 +23,7 @@ type place struct {
 	gap  time.Duration     // minimum time until the frame is repeated
 }
 
-// find returns the place of a frame, and whether the frame is due. A frame that the broker confirmed recently is not
-// due.
+// find returns the place of a frame, and whether the frame is due: not if the broker confirmed it recently.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]

@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// Take checks a message that the broker attributes to the member with a tag, and delivers its frame once all pieces
-// have arrived. Only one goroutine may call it at a time. It overwrites data. live means that, according to the broker,
-// the message was sent after this node started.
+// Take checks a message that the broker attributes to the member with a tag, and delivers its frame once complete. Only
+// one goroutine may call it at a time. It overwrites data. live means that, according to the broker, the message was
+// sent after this node started.
 func (e *End) Take(from string, data []byte, live bool) {
 	p := e.byTag[from]
 	if p == nil {
@@ -105,8 +105,8 @@ func (e *End) deliver(from string, frame []byte) {
 	})
 }
 
-// takeHello checks a peer's hello. A peer that started after this node has not received this node's hello as a live
-// message, so takeHello schedules another.
+// takeHello checks a peer's hello. A peer that started after this node has not received a live hello of this node, so
+// takeHello schedules another.
 func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
 	err := e.hellos.Check(p.name, hello)
 	if err != nil {

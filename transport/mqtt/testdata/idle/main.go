@@ -1,6 +1,5 @@
-// Command idle is a program with a node in it like a device's: a fleet file, a node file, a state and a ledger on disk,
-// and an MQTT broker. With the build tag "without" it has the node and TLS and websockets, but not the broker, to show
-// what this module adds.
+// Command idle is a program with a node like a device's: a fleet file, a node file, a state and a ledger on disk, and
+// an MQTT broker. With the build tag "without" it has no broker, to show what this module adds to TLS and websockets.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // credentials returns the client options that authenticate this node to a broker. It reads all files now, to report
-// errors, and the client reads them again for each connection, so that they can be replaced while a node runs.
+// errors, and the client reads them for each connection, so that they can be replaced while a node runs.
 func credentials(n *broker.NATS) (options []client.Option, err error) {
 	var errs []error
 	add := func(field, path, kind string, option func() (client.Option, error)) {

@@ -4,5 +4,5 @@
 //	spade-edge-nats run NODEFILE [-json]
 //
 // The node file is that of spade-edge with "transport": {"nats": "tls://host:port"} in place of "listen". Use
-// spade-edge for everything else, from creating keys, fleets and ledgers to checking certificates.
+// spade-edge for everything else, such as keys, fleets, ledgers and certificates.
 package main
