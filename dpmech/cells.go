@@ -3,8 +3,8 @@ package dpmech
 import "math/bits"
 
 // The positive half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at the
-// left end of cell j, rounded down: a lower bound of the density on cell j-1, and with one unit more an upper bound on
-// cell j. The difference is a wedge. Rectangles, wedges and tail have a total weight of 2^63.
+// left end of cell j, rounded down: the height of a rectangle under the density on cell j-1; one unit more covers the
+// density on cell j. The difference of the two is a wedge. Rectangles, wedges and tail have a total weight of 2^63.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits

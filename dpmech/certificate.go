@@ -262,8 +262,8 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 }
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
-// stated cost may be too high by a relative 1e-6 and must not be too low, except that an epsilon may be lower by a
-// relative 1e-11, because processors differ in its last digits.
+// stated cost may be up to 1e-6 of it too high and must not be too low, except that an epsilon may be 1e-11 of it too
+// low, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)

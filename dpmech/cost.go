@@ -109,7 +109,7 @@ func (c Cost) withinLimit(l *Limit) error {
 }
 
 // FormatEpsilon formats an epsilon with the given number of decimals (at least 0), rounded up. The text may be below
-// epsilon by a relative 1e-9, so that a budget of 8 is not 8.0001. Infinity is "+Inf".
+// epsilon by at most 1e-9 of it, so that a budget of 8 is not 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

@@ -13,7 +13,7 @@ import "fmt"
 //   - marked > saved: refused. The release may have been sent, and the state with its bytes is lost.
 //   - reserved > saved+1: refused. Line k+1 is written after state k, so a state was lost.
 //   - Otherwise the node continues and sends the saved release again. If reserved = saved+1, the noise of that round
-//     may have been drawn. Without a mark nothing that depends on it left the device, so a fresh draw costs nothing.
+//     may have been drawn. Without a mark nothing that depends on it left the device: a fresh draw costs nothing more.
 //
 // So if one of state, lines and mark is rolled back, no round is released twice, see "The order of duties" in PROOF.md.
 // reserved < saved is valid: cool-down rounds have no lines, and a run may have begun without a ledger.

@@ -19,8 +19,8 @@
 // safe (E. Thormarker, On using the same key pair for Ed25519 and an X25519 based KEM, ePrint 2021/509), and all hashes
 // are domain-separated. Anyone who controls the broker, or the network, can
 //
-//   - drop, delay, reorder and repeat messages. That delays a run but does not change its result: a repeated frame is a
-//     statement about a round that is still true.
+//   - drop, delay, reorder and repeat messages. That delays a run but does not change its result: a repeated frame is
+//     a statement about a round that is still true.
 //   - see who communicates with whom, when, from where, how often, and the length of frames, hence graph and dimension.
 //     Subjects are hashes without a secret: a guess of the names can be confirmed.
 //   - make a node check signatures. [Transport.Peers] counts refusals, and the log reports them at decreasing rates. The

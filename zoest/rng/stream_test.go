@@ -137,7 +137,7 @@ func TestUint64IsTwoWords(t *testing.T) {
 	}
 }
 
-// Bytes are the words, least significant first; a partial last word consumes the whole word.
+// Bytes are the words, least significant first; a partial final word consumes the whole word.
 func TestReadIsWordsLittleEndian(t *testing.T) {
 	var want []byte
 	for _, w := range words(*at(3), 10) {

@@ -46,7 +46,7 @@ func NewTunnel(t testing.TB) *Tunnel {
 	return p
 }
 
-// URL returns the URL of the proxy. who is "user:password", or empty.
+// URL returns the URL of the proxy with the credentials who, "user:password" or empty.
 func (p *Tunnel) URL(who string) *url.URL { return ProxyURL(p.Addr().String(), who) }
 
 // ProxyURL returns the URL of a proxy at an address.
