@@ -71,7 +71,7 @@ type Certificate struct {
 	Unit      string `json:"unit"`      // what is protected
 	Adjacency string `json:"adjacency"` // the change of the unit that the guarantee covers
 	About
-	Rounds int     `json:"rounds"` // number of releases
+	Rounds int     `json:"rounds"`
 	Spends []Spend `json:"releases"`
 	// ReservedUnmade counts rounds after the last release that the ledger has reserved with the same clip and noise.
 	// Cost includes them although no such release is known.

@@ -25,8 +25,8 @@ func Printable(s string) string {
 
 // Limits of [Limited] for lines with the same message about the same peer.
 const (
-	logBurst = 100              // burst
-	logEvery = 30 * time.Second // afterwards, one line per this interval
+	logBurst = 100              // lines at once
+	logEvery = 30 * time.Second // then one line per interval
 	logKinds = 1 << 10          // beyond this number of kinds, lines are counted by message alone
 )
 

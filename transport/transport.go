@@ -59,7 +59,7 @@ type PeerStatus struct {
 	Heard     time.Time // when the last authentic message of the peer came through a broker; zero without message or broker
 	How       string    // how the connection was made, if connected: "dialed" by this end, or "accepted"; empty with a broker
 	Proxy     string    // the proxy through which this end dialed; empty if none
-	Lost      int       // number of connections that ended
+	Lost      int       // ended connections
 	LostBy    error     // why the last one ended; nil if none did
 	Err       error     // the last error of the connection or of what it carried, kept while connected, or why neither end dials; nil if none
 

@@ -10,11 +10,11 @@ import (
 
 // Config is the fixed configuration of an [Estimator].
 type Config struct {
-	Dim        int          // d, the length of the parameter vector; at least 1
-	Samples    int          // m, the number of samples of the oracle; at least 1
-	Batch      int          // b, queries per local step, 1..m; 0 means m
-	Directions Distribution // distribution of the query directions
-	Kind       Kind         // what the estimator remembers of each component
+	Dim        int // d, the length of the parameter vector; at least 1
+	Samples    int // m, the number of samples of the oracle; at least 1
+	Batch      int // b, queries per local step, 1..m; 0 means m
+	Directions Distribution
+	Kind       Kind // what the estimator remembers of each component
 
 	// Seeded stores 8 bytes (12 with Walsh directions) for each table row instead of 4d, from which the row is
 	// recomputed. The results have the same bits; each query costs one more drawn direction. Seeded excludes Tracking,

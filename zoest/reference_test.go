@@ -24,7 +24,7 @@ type reference struct {
 	round, t int
 	place    int // of the next direction in its stage
 	mu       float64
-	a        [][]float64 // the memory table
+	a        [][]float64
 	abar     []float64
 }
 

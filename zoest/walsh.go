@@ -17,7 +17,7 @@ type walsh struct {
 	family rng.Family
 	bits   int       // width of a number: 2n is 1<<bits
 	common []uint64  // the stage's signs
-	keys   [6]uint32 // keys of the permutation
+	keys   [6]uint32 // of the permutation
 }
 
 func newWalsh(cfg Config) *walsh {

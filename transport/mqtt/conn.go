@@ -42,9 +42,9 @@ type conn struct {
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[uint16]waiting
-	bytes   int    // total size of the waiting messages
-	last    uint16 // last packet identifier
-	err     error  // why the connection ended
+	bytes   int // total size of the waiting messages
+	last    uint16
+	err     error
 
 	over  context.Context // ends with the connection
 	cut   context.CancelFunc
@@ -103,8 +103,8 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	in := &patient{c, t.connect}
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
-	// A broker that refuses a certificate in TLS 1.3 reports this after this end's handshake, and closes: the reason is
-	// in what there is to read, not in the error of this write.
+	// A broker that refuses a certificate in TLS 1.3 reports this after this end's handshake, and closes: the pending
+	// input has the reason, not the error of this write.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply

@@ -32,7 +32,7 @@ type link struct {
 	mu      sync.Mutex // guards the fields below
 	stream  jetstream.Stream
 	found   context.Context // the connection period in which the stream was found
-	created time.Time       // creation time of the stream
+	created time.Time       // of the stream
 
 	making sync.Mutex // held while looking for the stream
 }

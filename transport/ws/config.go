@@ -54,7 +54,7 @@ type Config struct {
 
 // Fleet determines the connections: it has the members' keys and addresses, such as a fleetfile.File.
 type Fleet interface {
-	Peers(member string) []Peer // the member's neighbors
+	Peers(member string) []Peer
 	MaxFrame() int
 	Hello(member string) func(peer string) []byte
 	CheckHello(member string) func(peer string, hello []byte) error
@@ -72,7 +72,7 @@ type Peer = transport.Peer
 
 type timing struct {
 	handshake  time.Duration // from TCP connect to accepted hello, in both directions
-	keepalive  time.Duration // between two keepalives
+	keepalive  time.Duration
 	idle       time.Duration // without a byte read or written until the connection is closed
 	linger     time.Duration // for an orderly end
 	backoffMin time.Duration // before the first new attempt to dial

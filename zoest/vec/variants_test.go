@@ -163,7 +163,7 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 			check := func(called, kernel string, f func()) {
 				want := kernel + variant.Name
 				ran := whoFaults(f)
-				if variant.Name == "NEON" { // the kernel itself is assembly
+				if variant.Name == "NEON" { // the kernel is assembly
 					want, ran = kernel, ran[:min(1, len(ran))]
 				}
 				if !slices.Contains(ran, want) {

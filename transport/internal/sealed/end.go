@@ -139,7 +139,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
 	}
 	var process [8]byte
-	if _, err := rand.Read(process[:]); err != nil { // never, see crypto/rand
+	if _, err := rand.Read(process[:]); err != nil { // cannot fail, see crypto/rand
 		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
 	}
 	cfg.Key = slices.Clone(cfg.Key)

@@ -17,7 +17,7 @@ type State struct {
 	Since  time.Time // time of the last change of Up
 	Where  string    // the server, without credentials, if up
 	Proxy  string    // the proxy through which it was dialed, if up; empty for none
-	Ended  int       // number of connections that ended
+	Ended  int       // ended connections
 	LostBy error     // why the last one ended
 	Err    error     // the last error
 }
