@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon. GDP gives the least, Paper the
-// largest.
+// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon. GDP gives the smallest bound,
+// Paper the largest.
 type Accounting int
 
 const (
@@ -22,27 +22,27 @@ const (
 
 var accountings = names{"Accounting", "gdp", "zcdp", "paper"}
 
-// String returns the name in files.
+// String returns the name used in files.
 func (a Accounting) String() string { return accountings.of(int(a)) }
 
-// MarshalText returns the name, and an error if a is unknown.
+// MarshalText returns the name. It fails if a is unknown.
 func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(a)) }
 
-// UnmarshalText sets a to the accounting of a name; no name means GDP.
+// UnmarshalText sets a to the accounting with the given name; an empty name means GDP.
 func (a *Accounting) UnmarshalText(name []byte) error { return accountings.parse((*int)(a), name) }
 
 const (
-	// leastDelta is the smallest normal float64. Smaller numbers lose digits.
+	// leastDelta is the smallest normal float64. Smaller numbers lose precision.
 	leastDelta = 0x1p-1022
-	// leastRho replaces a smaller positive spend: a larger spend is a safe answer.
+	// leastRho replaces a smaller positive spend: overestimating a spend is safe.
 	leastRho = 0x1p-1000
-	// widening multiplies every epsilon by a hundred times the rounding error, so that processors agree on comparisons.
+	// widening raises every epsilon by a hundred times the rounding error, so that processors agree on comparisons.
 	widening = 1 + 0x1p-36
 )
 
-// Epsilon returns the epsilon of a total spend rho >= 0 (zCDP, see [Gaussian.Rho]) at 2^-1022 <= delta < 1, rounded up.
-// For delta <= 1/2 and rho >= 1e-300 it exceeds the true number by less than 1e-9 of it or 1e-13*sqrt(rho), whichever
-// is more. Its last digits depend on the processor. It returns +Inf if an argument is out of range.
+// Epsilon returns the epsilon of a total spend rho >= 0 (zCDP, see [Gaussian.Rho]) at 2^-1022 <= delta < 1, rounded up,
+// or +Inf if an argument is out of range. For delta <= 1/2 and rho >= 1e-300 the excess is below max(1e-9*epsilon,
+// 1e-13*sqrt(rho)). The last digits depend on the processor.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
@@ -55,7 +55,7 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 }
 
 // MaxRho returns, rounded down, the largest spend whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
-// 2^-1022 <= delta < 1. It fails outside these ranges and if a spend of 2^-1000 already costs more.
+// 2^-1022 <= delta < 1. It fails outside these ranges and if 2^-1000 already costs more.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
@@ -69,7 +69,8 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns, nearly, the largest number in lo..hi at which below holds. It must hold at lo > 0 and not at hi.
+// bisect returns approximately the largest number in lo..hi at which below holds; below(lo) must hold, and below(hi)
+// fail.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Epsilon at delta = 1e-5: the paper's formula, the optimised zCDP conversion and exact GDP, computed independently.
+// Epsilon at delta = 1e-5 for the paper's formula, the optimized zCDP conversion and exact GDP, computed independently.
 func TestEpsilonReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		rho              float64
@@ -33,9 +33,9 @@ func TestEpsilonReferenceValues(t *testing.T) {
 	}
 }
 
-// Noise for 50 rounds at delta = 1e-5: the true numbers, computed with forty digits, rounded up to six. As a table in
-// three decimals shows them they are rounded to nearest. (Such a table that is in use has 16.371 and 5.126 for zCDP at
-// 4 and 16, where the true numbers are 16.370494 and 5.125484: its minimum over the orders was not quite one.)
+// Noise for 50 rounds at delta = 1e-5: true values from forty-digit arithmetic, rounded up to six digits, and to
+// nearest in the table of three decimals. (A published table has 16.371 and 5.126 for zCDP at 4 and 16, where the true
+// values are 16.370494 and 5.125484: its minimum over the orders was not exact.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -52,7 +52,7 @@ func TestSigmaReferenceValues(t *testing.T) {
 			if err != nil || sigma != want {
 				t.Errorf("%v sigma for epsilon %v is %v (%v), want %v", acc, c.epsilon, sigma, err, want)
 			}
-			// Rounding is upward: the noise that comes out is never too small for what was asked.
+			// Rounding is upward: the noise is never too small.
 			g := Gaussian{Clip: 1, Sigma: sigma}
 			if eps := acc.Epsilon(50*g.Rho(), 1e-5); eps > c.epsilon {
 				t.Errorf("%v sigma for epsilon %v spends %v", acc, c.epsilon, eps)
@@ -61,7 +61,7 @@ func TestSigmaReferenceValues(t *testing.T) {
 	}
 }
 
-// A fleet's parameters are computed on one machine and checked on others: the noise is the same bits on all of them.
+// A fleet's parameters are computed on one machine and checked on others: the noise has the same bits on all of them.
 func TestSigmaIsTheSameEverywhere(t *testing.T) {
 	s, hash := stream(22), fnv.New64a()
 	for range 100 {
@@ -80,7 +80,7 @@ func TestSigmaIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// Whatever is asked, the noise that comes out spends no more.
+// For any budget, the resulting noise spends no more than the budget.
 func TestSigmaIsNeverTooSmall(t *testing.T) {
 	s := stream(21)
 	n := 150
@@ -101,17 +101,17 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 			}
 		}
 	}
-	// A case in which the formula alone, rounded, falls short.
+	// Here the rounded formula alone falls short.
 	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
 	if g := (Gaussian{Clip: 0.045, Sigma: sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
 		t.Errorf("sigma %v (%v)", sigma, err)
 	}
 }
 
-// sumRho returns the total cost of releases in zCDP, each with parameters of its own: the sum of their Rho, which is
-// exact and rounded up once, whatever their order. It is 0 for none, and +Inf if one is not valid.
+// sumRho returns the total cost of releases in zCDP, each with its own parameters: the exact sum of their Rho, rounded
+// up once, in any order. It is 0 without releases, and +Inf if one is not valid.
 func sumRho(gs ...Gaussian) float64 {
-	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold the sum of any slice.
+	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold any sum.
 	sum := new(big.Float).SetPrec(256)
 	term := new(big.Float)
 	for _, g := range gs {
@@ -125,7 +125,7 @@ func sumRho(gs ...Gaussian) float64 {
 	return up
 }
 
-// The cost of releases is exact, rounded up, and does not depend on their order.
+// The cost of releases is exact, rounded up, and independent of their order.
 func TestRho(t *testing.T) {
 	s := stream(23)
 	var gs []Gaussian
@@ -169,7 +169,7 @@ func TestRho(t *testing.T) {
 	}
 }
 
-// As many rounds as fit, and not one more.
+// MaxRounds is tight: one more round does not fit.
 func TestMaxRounds(t *testing.T) {
 	s := stream(24)
 	for range 100 {
@@ -184,7 +184,7 @@ func TestMaxRounds(t *testing.T) {
 			if fits > epsilon || over <= epsilon {
 				t.Errorf("%v: %d rounds of %+v spend %v and one more %v, want %v in between", acc, n, g, fits, over, epsilon)
 			}
-			// The noise for just that many rounds is not more.
+			// The noise for exactly n rounds is not larger.
 			if n > 0 {
 				if sigma, err := SigmaFor(1, n, epsilon, delta, acc); err != nil || sigma > g.Sigma*(1+1e-5) {
 					t.Errorf("%v: sigma for %d rounds is %v (%v), want at most %v", acc, n, sigma, err, g.Sigma)
@@ -206,7 +206,7 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// Delta answers Epsilon, and a slack in the noise is paid for by a smaller delta.
+// The smallest delta inverts Epsilon, and a smaller delta pays for slack in the noise.
 func TestDeltaAndSlack(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		for rho := 1e-4; rho < 300; rho *= 3 {
@@ -229,7 +229,8 @@ func TestDeltaAndSlack(t *testing.T) {
 	}
 }
 
-// Over the whole range in use: the three bounds are ordered, grow with rho, fall with delta, and MaxRho inverts them.
+// Over the whole range in use the three bounds are ordered, increase with rho and decrease with delta, and MaxRho
+// inverts them.
 func TestEpsilonProperties(t *testing.T) {
 	for _, delta := range []float64{1e-15, 1e-10, 1e-5, 1e-2} {
 		before := [3]float64{}
@@ -244,7 +245,7 @@ func TestEpsilonProperties(t *testing.T) {
 			before = [3]float64{GDP: gdp, ZCDP: zcdp, Paper: paper}
 			for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 				eps := acc.Epsilon(rho, delta)
-				if eps < 1e-3 { // where delta alone covers nearly everything the inverse is ill-conditioned
+				if eps < 1e-3 { // where delta alone covers nearly everything, the inverse is ill-conditioned
 					continue
 				}
 				back, err := acc.MaxRho(eps, delta)
@@ -256,8 +257,8 @@ func TestEpsilonProperties(t *testing.T) {
 	}
 }
 
-// The GDP curve against its definition, summed numerically with no tail function: delta is the integral of
-// max(0, p - e^eps q) for p = N(0, 1), q = N(mu, 1).
+// The GDP curve against its definition, integrated numerically without a tail function: delta is the integral of max(0,
+// p - e^eps q) for p = N(0, 1), q = N(mu, 1).
 func TestGDPAgainstIntegral(t *testing.T) {
 	for _, mu := range []float64{0.3, 1, 2.5} {
 		for _, eps := range []float64{0, 0.5, 2, 5} {
@@ -312,7 +313,7 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 	}
 }
 
-// Numbers at the ends of float64 give numbers, no NaN, and never a smaller epsilon for a larger spend.
+// Arguments at the ends of float64 yield no NaN, and a larger spend never has a smaller epsilon.
 func TestAccountingAtTheEndsOfFloat64(t *testing.T) {
 	ends := []float64{0, math.SmallestNonzeroFloat64, 0x1p-1022, 1e-300, 1e-200, 1e-100, 1, 1e100, 1e200, 1e300,
 		math.MaxFloat64}

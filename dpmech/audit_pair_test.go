@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// The audit of a network whose neighbors share noise, against the theorem of part 3 of PROOF.md.
+// The audit of a network with pairwise noise, against the theorem of part 3 of PROOF.md.
 
-// rest is the graph of the honest members: that of n members without the one at gone (all of them if it is -1).
+// rest is the graph of the honest members: n members except gone (all of them if gone is -1).
 type rest struct {
 	n     int
 	edges [][2]int
 	gone  int
 }
 
-// direction solves (I + ratio^2 L) a = e_i for the rest: the direction that tells most about client i. a_i is the
+// direction solves (I + ratio^2 L) a = e_i for the rest: the direction that reveals most about client i. a_i is the
 // variance of its mean, 1/a_i the conductance from i to ground, both in units of sigma^2.
 func (g rest) direction(i int, ratio float64) []float64 {
-	m := make([][]float64, g.n) // with the right side in the last column
+	m := make([][]float64, g.n) // the last column is the right side
 	for v := range m {
 		m[v] = make([]float64, g.n+1)
 		m[v][v] = 1
@@ -42,7 +42,7 @@ func (g rest) direction(i int, ratio float64) []float64 {
 	return a
 }
 
-// solve returns the solution of a positive definite system that has its right side in the last column.
+// solve returns the solution of a positive definite system whose last column is the right side.
 func solve(m [][]float64) []float64 {
 	n := len(m)
 	for k := range m {
@@ -63,7 +63,7 @@ func solve(m [][]float64) []float64 {
 	return a
 }
 
-// weakest returns the client of the least conductance when the worst one of the others is taken away, or nobody.
+// weakest returns the client with the least conductance after the removal of the worst other member, or of nobody.
 func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, client int, least float64) {
 	least = math.Inf(1)
 	for gone := -1; gone < n*colluders; gone++ {
@@ -78,9 +78,9 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// The dense algebra against what can be found by hand: resistors in series, and the eigenvalues of a ring.
+// The dense algebra against manual results: resistors in series, and the eigenvalues of a ring.
 func TestWeakest(t *testing.T) {
-	// An edge: 1 to ground here, and in parallel r^2 and 1 to ground in series.
+	// An edge: 1 to ground at this end, in parallel with r^2 and 1 to ground in series.
 	if _, _, k := weakest(2, [][2]int{{0, 1}}, 2, 0); math.Abs(k-(1+4./5)) > 1e-12 {
 		t.Errorf("an edge has %v", k)
 	}
@@ -103,7 +103,7 @@ func ringOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// complete returns all edges, of which some graph keeps those that keep lets through.
+// complete returns the edges of the complete graph that keep accepts.
 func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	for i := range n {
 		for j := range i {
@@ -115,34 +115,34 @@ func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	return edges
 }
 
-// flaw is a fault of the releases; the zero flaw is none.
+// flaw is an error in the releases; the zero flaw is none.
 type flaw struct {
-	sigma     float64 // true noise, own and shared, over the claimed one; 0 for 1
+	sigma     float64 // true noise, local and pairwise, divided by the claimed one; 0 means 1
 	sameSign  bool    // both ends add
-	leftOut   bool    // the client leaves out what it shares with honest neighbors, who do not
-	sameRound bool    // the keys of a round are those of the one before
+	leftOut   bool    // the client omits the pairwise noise that its honest neighbors add
+	sameRound bool    // a round reuses the keys of the previous one
 }
 
-// watched is what somebody sees and knows who holds all that the member who is gone knows.
+// watched is the view of an adversary that sees all releases and knows everything that the member gone knows.
 type watched struct {
 	rest
 	client  int
 	claim   Gaussian
 	dim     int
-	weights []float64 // of the releases of the honest members, in the projection
-	rounds  int       // in one sample: in every second one, the client's updates are turned round, and so are the weights
+	weights []float64 // of the honest members' releases in the projection
+	rounds  int       // in one sample; every second round inverts the client's updates and the weights
 	scale   float64   // of the projection
 }
 
-// sample makes count samples and returns the projections. The client's update is at one end of the ball, and that of
-// each other member somewhere that is known: at 0.
+// sample makes count samples and returns the projections. The client's update is at one end of the ball; that of each
+// other member is known: 0.
 func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uint64) []float64 {
 	t.Helper()
 	g := w.claim
 	if f.sigma != 0 {
 		g.Sigma *= f.sigma
 		g.Shared.Sigma *= f.sigma
-		g.Shared.Effective = g.Sigma // Release does not look at it
+		g.Shared.Effective = g.Sigma // Release ignores it
 	}
 	m, spy := newMechanism(t, w.dim, seed), newMechanism(t, w.dim, seed)
 	key := func(round, edge int) (k [32]byte) {
@@ -202,7 +202,8 @@ func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uin
 	return ys
 }
 
-// measured returns the distance of the means over the standard deviation, and its standard error for normal draws.
+// measured returns the distance of the means divided by the standard deviation, and its standard error for normal
+// draws.
 func measured(plus, minus []float64) (mu, off float64) {
 	moments := func(ys []float64) (mean, square float64) {
 		for _, y := range ys {
@@ -220,9 +221,9 @@ func measured(plus, minus []float64) (mu, off float64) {
 	return mu, math.Sqrt(2/n + mu*mu/(4*n))
 }
 
-// refute returns what speaks against a claim of mu: events that are likelier than it allows, or a measured mu that is
-// above it, or that is more than 3 % below, and then the noise is not what it is said to be. lower is what mu is at
-// least, and all limits are 4 standard errors off.
+// refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
+// it, or one more than 3 % below, which means that the noise is not as stated. lower is a lower bound on mu. All limits
+// are 4 standard errors off.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)
@@ -238,18 +239,20 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 	return faults, lower
 }
 
-// A network as a black box, at its worst case. The adversary is one member, c = 1, at its best: it subtracts the noise
-// that it shares with others, and projects the releases of all of them on the direction that tells most of the client
-// with the least conductance. mu of the claim is 2.5. With 20,000 samples of each data set the standard error of the
-// measured one is 0.0134: it is seen to be within 3 % below the claim, 5.6 standard errors, with 4 of them for caution.
+// The audit treats the network as a black box, at its worst case. The adversary is one member, c = 1, with the best
+// attack: it subtracts the noise that it has in common with others, and projects all releases on the direction that
+// reveals most about the client with the least conductance. The claimed mu is 2.5. With 20,000 samples of each data set
+// the standard error of the measured mu is 0.0134, which confirms mu to within 3 % below the claim: 5.6 standard
+// errors, with 4 as margin.
 //
-// Power. Noise that is 5 % too small gives mu = 2.632, 9.8 standard errors above the claim. For the others a quarter of
-// the samples is enough, as mu is off by a quarter and more. A forgotten colluder gets half of them, for in the
-// complete graph that is only 4.4 %, 5.8 standard errors. Two ends that both add leave more noise and not less, which
-// part 3 of PROOF.md shows; what finds them is that the noise does not cancel in the projection.
+// Power. Noise that is 5 % too small gives mu = 2.632, 9.8 standard errors above the claim. The other flaws change mu
+// by a quarter or more, so a quarter of the samples suffices. A forgotten colluder gets half of them, because in the
+// complete graph it changes mu by only 4.4 %, 5.8 standard errors. If both ends add, there is more noise, not less, as
+// part 3 of PROOF.md shows; the audit detects it because the noise does not cancel in the projection.
 //
-// That is with SPADE_LONG. Otherwise an eighth of the samples has three times the standard error: the claim is met within 8 %, noise is
-// 14 % too small, and the forgotten colluder in the complete graph alone gets the samples that it needs.
+// This holds with SPADE_LONG. Otherwise an eighth of the samples has three times the standard error: the claim is
+// confirmed within 8 %, noise is 14 % too small, and only the forgotten colluder in the complete graph gets the full
+// samples.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string
@@ -293,8 +296,8 @@ func TestAuditOfSharedNoise(t *testing.T) {
 			if lower < narrow*mu && !quick {
 				t.Errorf("mu is only known to be %v or more, want %v of the claim", lower, narrow)
 			}
-			// Two rounds, with the same update in turn, cost sqrt(2) times as much; if the noise is that of the round before,
-			// it is gone from the difference of the client's own two releases.
+			// Two rounds with the same update, inverted in one, cost sqrt(2) times as much. If the noise is that of the
+			// previous round, it cancels in the difference of the client's two releases.
 			double := *w
 			double.rounds, double.scale, double.claim.Clip = 2, w.scale/math.Sqrt2, w.claim.Clip/math.Sqrt2
 			faults, _ = double.refute(t, mu, c.count/4, flaw{}, seed+10)

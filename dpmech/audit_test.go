@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// audit looks at a mechanism from outside. plus and minus are its outputs on two adjacent data sets, projected on the
-// direction in which they differ and measured in units of sigma, with 0 half way: under the claim, normal draws with
+// audit tests a mechanism as a black box. plus and minus are its outputs on two adjacent data sets, projected on the
+// direction in which the data sets differ, in units of sigma, with 0 in the middle: under the claim, normal draws with
 // variance 1 and mean mu/2 or -mu/2. The claim bounds every event S and every epsilon:
 //
 //	P[S | D] <= e^epsilon P[S | D'] + delta(epsilon), delta of mu-GDP.
 //
-// For each epsilon the event that comes closest is a likelihood ratio above e^epsilon, which is a threshold on the
-// output. audit returns a line for each epsilon and order of D and D' at which the inequality is refuted: at which it
-// fails for the lower confidence limit of the left side and the upper one of the right side (Clopper and Pearson,
-// 1934). A mechanism that keeps its promise is accused, at any of these points, with a probability of at most alpha.
+// For each epsilon the tightest event is a likelihood ratio above e^epsilon, which is a threshold on the output. audit
+// returns a line for each epsilon and order of D and D' at which the inequality is refuted: it fails for the lower
+// confidence limit of the left side and the upper limit of the right side (Clopper and Pearson, 1934). The probability
+// of a false refutation at any of these points is at most alpha.
 func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3, 4}
 	each := alpha / float64(len(epsilons)*2*2) // two orders, two limits: Bonferroni
@@ -43,14 +43,14 @@ func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	return faults
 }
 
-// claimedDelta is delta(eps) of mu-GDP, in the plainest form.
+// claimedDelta is delta(eps) of mu-GDP in its simplest form.
 func claimedDelta(eps, mu float64) float64 {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	return phi(mu/2-eps/mu) - math.Exp(eps)*phi(-mu/2-eps/mu)
 }
 
-// binomialLower returns the lower limit of Clopper and Pearson: the probability of success p at which k successes or
-// more among n have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
+// binomialLower returns the lower Clopper-Pearson limit: the success probability p at which k or more successes among n
+// have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
 func binomialLower(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -67,7 +67,7 @@ func binomialLower(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// betaLower is the regularised incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the continued
+// betaLower is the regularized incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the continued
 // fraction converges fast (Lentz's method; Press et al., "Numerical recipes", section 6.4).
 func betaLower(x, a, b float64) float64 {
 	la, _ := math.Lgamma(a)
@@ -90,7 +90,7 @@ func betaLower(x, a, b float64) float64 {
 	return front * f
 }
 
-// The limit against its definition, the binomial tail added up.
+// The limit against its definition, the sum of the binomial tail.
 func TestBinomialLower(t *testing.T) {
 	for _, c := range []struct {
 		k, n  int
@@ -113,8 +113,8 @@ func TestBinomialLower(t *testing.T) {
 	}
 }
 
-// auditedRelease makes count releases of one update and returns them, projected on the direction of all ones, in units
-// of sigma of the claim. The true noise is that of claim times fault; the update is far outside of the ball.
+// auditedRelease makes count releases of one update and returns their projections on the all-ones direction, in units
+// of the claimed sigma. The true noise is the claimed noise times fault; the update is far outside the ball.
 func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault float64, onGrid bool,
 	seed uint64) []float64 {
 	t.Helper()
@@ -149,16 +149,15 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 	return ys
 }
 
-// The mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite ends of the
-// ball. A million releases in all; the chance of a false alarm is 1 % (and the seeds are fixed). On the wire grid a
-// threshold on the sum is an event like any other, if not always the closest one.
+// The audit treats the mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite
+// ends of the ball. A million releases in all; the probability of a false alarm is 1 % (and the seeds are fixed). On
+// the wire grid a threshold on the sum is a valid event, if not always the tightest one.
 //
-// Power: mu = 2.5 and noise that is 2 % too small give mu = 2.551. At epsilon 0 the left side rises by the density
+// Power: at mu = 2.5, noise that is 2 % too small gives mu = 2.551. At epsilon 0 the left side rises by the density
 // 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; a limit
-// lies 3.75 of these off (alpha/28), so 0.0055 are lost to caution, and the 0.0093 that the inequality is missed by
-// exceed that by 3.6 standard deviations of the difference: the fault is caught with probability 0.9998. In eight
-// dimensions and at mu = 1 (epsilon 4.4 at delta 1e-5) 10 % are asked for, with 75,000 each: 0.039 missed, 0.0127 lost,
-// 11 deviations.
+// is 3.75 of these off (alpha/28), so the margin is 0.0055, and the violation of 0.0093 exceeds it by 3.6 standard
+// deviations of the difference: the audit detects it with probability 0.9998. In eight dimensions and at mu = 1
+// (epsilon 4.4 at delta 1e-5) the flaw is 10 %, with 75,000 each: violation 0.039, margin 0.0127, 11 deviations.
 func TestAudit(t *testing.T) {
 	for i, c := range []struct {
 		dim, count int
@@ -189,7 +188,7 @@ func TestAudit(t *testing.T) {
 				t.Error(fault)
 			}
 			if testing.Short() || raceDetector {
-				return // too few releases to catch a small fault
+				return // too few releases to detect a small flaw
 			}
 			faults := run(c.fault, seed+2)
 			if len(faults) == 0 {

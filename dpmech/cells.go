@@ -2,9 +2,9 @@ package dpmech
 
 import "math/bits"
 
-// The half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at the left end of
-// cell j, rounded down. A rectangle of this height lies under the density on cell j-1; one unit more covers the density
-// on cell j. Their difference is a wedge. Rectangles, wedges and tail weigh 2^63 together.
+// The positive half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at the
+// left end of cell j, rounded down: the height of a rectangle under the density on cell j-1; one unit more covers the
+// density on cell j. The difference of the two is a wedge. Rectangles, wedges and tail have a total weight of 2^63.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -36,7 +36,7 @@ var heights = [cells + 1]uint64{
 }
 
 // columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits
-// of an entry are the weight of the column's own number. The lower 8 bits are the number that gets the rest.
+// of an entry are the weight of the column's own number, the lower 8 bits the number with the rest.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -70,12 +70,12 @@ func aliasTable() (table [256]uint64) {
 	return table
 }
 
-// cells draws round(2^shift * Z) for each element of dst. It draws a point under a staircase that covers the density
-// and keeps it if it is below the density, which it tests in wedges and in the tail only.
+// cells draws round(2^shift * Z) for each element of dst by rejection under a staircase that covers the density. Only
+// points in wedges and the tail need a test.
 func (n *normal) cells(dst []int64, shift int) {
 	for i := range dst {
 		for {
-			// 8 bits for the column, 55 for the place in it, one for the sign.
+			// 8 bits for the column, 55 for the position in it, one for the sign.
 			r, u := n.word(), n.word()
 			column := r >> 56
 			cell := columns[column] & 255
@@ -119,7 +119,7 @@ func cellDensity(j, u uint64) uint64 {
 }
 
 // tail draws a point beyond the given number of cells of width 2^-cellBits. It returns the point's 52 digits and
-// whether it is kept. Infinitely many blocks of width 1/4 weigh weight/2, weight/4, ...
+// whether to keep it. The tail is a sequence of blocks of width 1/4 with weights weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

@@ -33,64 +33,64 @@ var notCoveredShared = []string{
 		"alone",
 }
 
-// NotSigned stands in the not_covered of a certificate without a signature.
+// NotSigned is an entry in the not_covered of a certificate without a signature.
 const NotSigned = "who wrote this certificate: it is not signed with a key, so nobody can prove what it claims"
 
 const maxText = 2000 // bytes of one entry of a list
 
-// About is what a certificate says besides the spend.
+// About is the part of a certificate that does not describe the spend.
 type About struct {
 	RunID
-	// Simulated says that the noise came from a seed: the run protects nobody, and the costs are those of a real run.
+	// Simulated means that the noise came from a seed and protects nobody. The costs are those of a real run.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Mixing rounds after each release, Cooldown rounds and an averaged model use no data and cost nothing.
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
-	// EndedAfter is the last round with data if the run ended early. Stops are the signed requests (package signed),
-	// not verified here.
+	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests (package
+	// signed), not verified here.
 	EndedAfter int `json:"ended_after_round,omitempty"`
 	// TookOverAfter is the release after which this device replaced a lost one. All planned rounds then count.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
-	// ConditionalOn names public inputs that data may have shaped: preprocessing, partition, settings.
+	// ConditionalOn names public inputs that data may have influenced: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
 
-// Countersignature is a neighbor's statement that it holds a member's last release, and so all releases before it.
+// Countersignature is a neighbor's statement that it holds a member's last release, and thus all before it.
 type Countersignature struct {
 	Member    string `json:"member"`    // the neighbor
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
 }
 
-// Certificate states upper bounds on what a run of one client, and all runs on its data set, leaked. Anyone can verify
-// it: all numbers follow from the clip and noise of each release. This package does not check signatures.
+// Certificate states upper bounds on what one client leaked, in one run and in all runs on its data set. All numbers
+// follow from the clip and noise of each release, so anyone can verify it. This package does not check signatures.
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
-	Adjacency string `json:"adjacency"` // against which change of it
+	Adjacency string `json:"adjacency"` // the change of the unit that the guarantee covers
 	About
-	Rounds int     `json:"rounds"` // number of releases
+	Rounds int     `json:"rounds"`
 	Spends []Spend `json:"releases"`
 	// ReservedUnmade counts rounds after the last release that the ledger has reserved with the same clip and noise.
-	// Cost includes them, although no such release is known.
+	// Cost includes them although no such release is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
-	Limit          *Limit  `json:"limit"` // what this run may spend; nil: not limited
-	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal, as far as delta is charged for it
+	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
+	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal that delta is charged for
 	Cost
-	Curve      []Point   `json:"curve,omitempty"` // the cost by the number of members who work together, epsilon by [GDP]
-	Lifetime   *Lifetime `json:"lifetime"`        // nil: there is no ledger
+	Curve      []Point   `json:"curve,omitempty"` // the cost by number of colluding members, epsilon by [GDP]
+	Lifetime   *Lifetime `json:"lifetime"`        // nil: no ledger
 	NotCovered []string  `json:"not_covered"`
 
 	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
-	Countersigned []Countersignature `json:"countersigned,omitempty"` // of Head, in ascending order of members
-	Signature     string             `json:"signature,omitempty"`     // Ed25519 by the member over SignedBytes
+	Countersigned []Countersignature `json:"countersigned,omitempty"` // signatures over Head, by ascending member
+	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
 // NewCertificate certifies the spend of a filter at delta, without a signature. It keeps life, the state of the data
-// set's ledger (nil without one), which must have the same releases of the run except for [Certificate].ReservedUnmade.
-// levels are those of [CurveOf] for releases that share noise.
+// set's ledger (nil without one), whose releases of the run must be the same except for [Certificate].ReservedUnmade.
+// levels are those of [CurveOf] for releases with pairwise noise.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
@@ -107,7 +107,7 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, level
 	}
 	c.NotCovered = c.uncovered()
 	if life != nil {
-		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify says what is wrong
+		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify reports an error
 	}
 	spent := c.charged()
 	c.Cost = CostOf(spent, delta)
@@ -120,7 +120,6 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, level
 	return c, nil
 }
 
-// uncovered returns the entries that a certificate must have in not_covered.
 func (c *Certificate) uncovered() []string {
 	wanted := slices.Clone(notCovered)
 	if c.unit() == Record {
@@ -144,12 +143,12 @@ func (c *Certificate) unit() Unit {
 	return unit
 }
 
-// shares reports whether a stated cost rests on shared noise.
+// shares reports whether a stated cost relies on pairwise noise.
 func (c *Certificate) shares() bool {
 	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
 }
 
-// shared returns the shared noise of the releases or of the ledger's entries, zero for none.
+// shared returns the pairwise noise of the releases or of the ledger's entries, zero for none.
 func (c *Certificate) shared() (s Shared) {
 	list := c.Spends
 	if c.Lifetime != nil {
@@ -163,7 +162,7 @@ func (c *Certificate) shared() (s Shared) {
 	return s
 }
 
-// charged returns the cost of this run: the larger of its releases and of the ledger's reservations.
+// charged returns the cost of this run: the larger of its releases' and of the ledger's reservations'.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
 	if c.Lifetime == nil {
@@ -187,8 +186,8 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 	return err
 }
 
-// unmadeOf returns how many releases a ledger has reserved beyond those made, both as a [Filter] counts them. They must
-// be the rounds right after the last release, with its parameters. Any other difference is an error.
+// unmadeOf returns how many releases a ledger has reserved beyond those made. The additional reservations must be for
+// the rounds right after the last release, with its parameters. Any other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -221,8 +220,8 @@ func countRounds(spends []Spend) int {
 	return n
 }
 
-// ParseCertificate reads a certificate from JSON without verifying it. An unknown, missing or duplicate field is an
-// error.
+// ParseCertificate parses a certificate from JSON without verifying it. Unknown, missing and duplicate fields are
+// errors.
 func ParseCertificate(data []byte) (*Certificate, error) {
 	c := new(Certificate)
 	if err := ReadJSON(data, c); err != nil {
@@ -238,11 +237,11 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// signedTag separates signatures of certificates from all others.
+// signedTag separates signatures of certificates from all other signatures.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns the input of [Certificate].Signature: a line that names the kind, and the certificate as compact
-// JSON without its signature.
+// SignedBytes returns the input of [Certificate].Signature: a line with the type, then compact JSON without the
+// signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
@@ -263,8 +262,8 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 }
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
-// stated cost may be up to 1e-6 of it too high and must not be too low, except that an epsilon may be 1e-11 lower:
-// processors differ in its last digits, and [Accounting.Epsilon] adds more.
+// stated cost may be up to 1e-6 of it too high and must not be too low, except that an epsilon may be 1e-11 of it too
+// low, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)
@@ -318,10 +317,8 @@ func (c *Certificate) Verify() error {
 	return within("certificate", errors.Join(f...))
 }
 
-// signatureSize is the length of an Ed25519 signature in bytes.
 const signatureSize = 64
 
-// verifyForm reports signatures of the wrong form.
 func (c *Certificate) verifyForm(f *faults) {
 	if c.Head != "" {
 		f.at("head", validHex("the release", c.Head, len(c.Head)/2))

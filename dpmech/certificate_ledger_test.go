@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recost makes the figures of a certificate right again after a change of its releases: a forger can do so too.
+// recost recomputes the figures of a certificate after a change of its releases, as a forger could.
 func recost(t testing.TB, c *Certificate) {
 	t.Helper()
 	c.Rounds = countRounds(c.Spends)
@@ -23,8 +23,7 @@ func recost(t testing.TB, c *Certificate) {
 	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
 
-// whole certifies a run of ten releases of one kind, the last of them made after a number of reservations that led to
-// none.
+// whole certifies a run of made equal releases, with reserved reservations in its ledger.
 func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, nil)
@@ -43,8 +42,8 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The releases of a certificate are those that its ledger has of the run: whoever states fewer, or more noise, is found
-// out by the certificate alone, though every figure in it follows from the releases.
+// The releases of a certificate must equal those of its ledger: the certificate alone exposes fewer releases or more
+// noise, even if all its figures are consistent.
 func TestCertificateReleasesEqualLedger(t *testing.T) {
 	good, _ := whole(t, 10, 10)
 	for name, x := range map[string]struct {
@@ -86,7 +85,7 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 	}
 }
 
-// What the ledger has of a run beyond its releases is counted: the larger figure is what the run costs.
+// Reservations beyond the releases count: the larger figure is the cost of the run.
 func TestCertificateReservedUnmade(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, _ := whole(t, x.made, x.reserved)
@@ -104,14 +103,14 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		if x.reserved == x.made {
 			continue
 		}
-		// Not counted in the cost, they are missed.
+		// Verify detects a cost without them.
 		bad := clone(t, c)
 		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
 		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {
 			t.Errorf("%v, want a larger rho", err)
 		}
 	}
-	// A ledger with less than the releases makes no certificate.
+	// A ledger with fewer releases cannot be certified.
 	l := newLedger(t, nil)
 	reserve(t, l, "final", 1, 3)
 	f := mustFilter(t, nil)
@@ -126,7 +125,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 	}
 }
 
-// What is signed is the certificate without its signature, behind a line of its own.
+// The signed bytes are a separate line, then the certificate without its signature.
 func TestSignedBytes(t *testing.T) {
 	c, _ := whole(t, 10, 11)
 	before, err := c.SignedBytes()

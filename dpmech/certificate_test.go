@@ -18,7 +18,7 @@ func aboutRun(run string) About {
 	}
 }
 
-// certify runs rounds of two kinds on a ledger that has seen another run before, and certifies them.
+// certify runs rounds of two kinds on a ledger that already has another run, and certifies them.
 func certify(t testing.TB) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, &Limit{Epsilon: 40, Delta: 1e-6, Accounting: ZCDP})
@@ -43,7 +43,7 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The numbers of a certificate by hand, and the way through JSON and back.
+// The numbers of a certificate against manual results, and the round trip through JSON.
 func TestCertificate(t *testing.T) {
 	c, l := certify(t)
 	rho := 5*2/64. + 4*2*0.25/9
@@ -79,7 +79,7 @@ func TestCertificate(t *testing.T) {
 	if again, err := back.JSON(); err != nil || !bytes.Equal(again, first) {
 		t.Errorf("%s became %s (%v)", first, again, err)
 	}
-	var compact bytes.Buffer // another layout is the same certificate
+	var compact bytes.Buffer // a different layout is the same certificate
 	if err := json.Compact(&compact, first); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,6 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// clone returns a copy, by way of JSON.
 func clone(t testing.TB, c *Certificate) *Certificate {
 	t.Helper()
 	b, err := c.JSON()
@@ -102,7 +101,7 @@ func clone(t testing.TB, c *Certificate) *Certificate {
 	return c
 }
 
-// Whatever is changed in a certificate is found, and named.
+// Verify detects and names any change in a certificate.
 func TestCertificateFaults(t *testing.T) {
 	good, _ := certify(t)
 	for name, c := range map[string]struct {
@@ -203,7 +202,6 @@ func TestCertificateFaults(t *testing.T) {
 			}
 		}
 	}
-	// All of several faults are told.
 	cert := clone(t, good)
 	cert.Unit, cert.Rounds, cert.EpsilonGDP, cert.Lifetime.Rho = "", 1, 1, 1
 	for _, want := range []string{"unit", "rounds", "epsilon_gdp", "lifetime: rho"} {
@@ -213,7 +211,7 @@ func TestCertificateFaults(t *testing.T) {
 	}
 }
 
-// A certificate is not made of what cannot be certified.
+// NewCertificate refuses invalid inputs.
 func TestNewCertificateRefuses(t *testing.T) {
 	f := mustFilter(t, nil)
 	if err := f.Reserve(1, noisy); err != nil {
@@ -236,7 +234,7 @@ func TestNewCertificateRefuses(t *testing.T) {
 	}
 }
 
-// A person can read it.
+// Text is readable.
 func TestCertificateText(t *testing.T) {
 	c, _ := certify(t)
 	text := c.Text()
@@ -272,7 +270,7 @@ func TestCertificateText(t *testing.T) {
 	}
 }
 
-// Whoever looks at a certificate has not verified it: nothing in it steers the terminal or begins a line of its own.
+// A displayed certificate is not yet verified: nothing in it may control the terminal or start a line.
 func TestCertificateTextIsPlain(t *testing.T) {
 	c, _ := certify(t)
 	const bad = "x\x1b[31m\u202e\x00\r\ny"
@@ -287,7 +285,7 @@ func TestCertificateTextIsPlain(t *testing.T) {
 	}
 }
 
-// Names of fields are taken as they are: package json is more lenient than a document with numbers to vouch for may be.
+// Field names are exact: package json is more lenient than is safe here.
 func TestParseCertificateRefuses(t *testing.T) {
 	c, _ := certify(t)
 	good, err := c.JSON()

@@ -13,18 +13,18 @@ import (
 type Amount struct {
 	Rho float64 `json:"rho"`     // zCDP against the adversary that the runs name
 	All float64 `json:"rho_all"` // zCDP against all other members together
-	// Against is that adversary; nil if no noise is shared or the adversary is not known.
+	// Against is the adversary of Rho; nil without pairwise noise or if unknown.
 	Against *Colluders `json:"against,omitempty"`
-	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as [Lifetime.Unit]
+	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as in [Lifetime.Unit]
 }
 
-// Colluders describes an adversary as in [Shared]: who colludes, and who may vanish.
+// Colluders describes an adversary as in [Shared]: how many members collude, and how many may drop out.
 type Colluders struct {
 	Colluders int `json:"colluders"`
 	Absent    int `json:"absent,omitempty"`
 }
 
-// Amount returns t as the JSON form of a cost of releases of unit u.
+// Amount returns t, the cost of releases of unit u, in its JSON form.
 func (t Total) Amount(u Unit) Amount {
 	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
 	if w := t.weakest; w.shared {
@@ -52,14 +52,14 @@ func (a Amount) validate() error {
 	return errors.Join(f...)
 }
 
-// Checkpoint summarizes a member's lifetime ledger for its neighbors at its start, so that a replacement device can
-// continue the account. It does not depend on data: all numbers follow from fleet files.
+// Checkpoint summarizes a member's lifetime ledger. The member sends it to its neighbors at its start, so that a
+// replacement device can continue the account. All numbers follow from fleet files, not from data.
 type Checkpoint struct {
-	Limit *Limit `json:"limit"` // of the ledger; nil: it only counts
-	// Elsewhere is the cost of other runs. An open run of this ledger counts to its planned end.
+	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
+	// Elsewhere is the cost of other runs; an open one counts up to its planned end.
 	Elsewhere Amount `json:"elsewhere"`
-	Run       Amount `json:"run"` // what the run in which the member says so costs to its planned end
-	// From are the ids of the latest four lost ledgers whose cost is in Elsewhere.
+	Run       Amount `json:"run"` // the cost, to its planned end, of the run in which the member sends the checkpoint
+	// From are the ids of the latest four lost ledgers whose cost Elsewhere includes.
 	From []string `json:"from,omitempty"`
 }
 
@@ -68,7 +68,7 @@ const MaxCheckpoint = 512
 
 // Encode returns the checkpoint as one line of JSON.
 func (c Checkpoint) Encode() []byte {
-	text, _ := json.Marshal(c) // structs of numbers that were validated
+	text, _ := json.Marshal(c) // cannot fail: structs of validated numbers
 	return text
 }
 
@@ -77,7 +77,7 @@ func (c Checkpoint) Whole() Amount {
 	return c.Elsewhere.Total().plus(c.Run.Total()).Amount(max(c.Elsewhere.Unit, c.Run.Unit))
 }
 
-// ParseCheckpoint reads what [Checkpoint.Encode] wrote.
+// ParseCheckpoint parses the output of [Checkpoint.Encode].
 func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	var c Checkpoint
 	if len(text) > MaxCheckpoint {
@@ -98,8 +98,8 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	return c, within("checkpoint", errors.Join(f...))
 }
 
-// Plan records an open run of so many rounds with the parameters g and returns the checkpoint for the member's
-// neighbors. The plan counts in checkpoints of other runs and nowhere else.
+// Plan records an open run of the given number of rounds with the parameters g and returns the checkpoint for the
+// member's neighbors. The plan counts only in checkpoints of other runs.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
 		c.plans = make(map[RunID]Amount)
@@ -109,10 +109,10 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
 	for _, r := range c.life.Runs {
 		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
-			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends)) // it is over, or another process runs it
+			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends)) // the run is over, or another process executes it
 		}
 	}
-	var open []Total // in an order that does not depend on the map's: sums are rounded
+	var open []Total // in an order independent of the map's, because sums are rounded
 	for other, cost := range c.plans {
 		if other != id && sumSpends(c.life.spends(other)).All <= cost.All {
 			open, unit = append(open, cost.Total()), max(unit, cost.Unit)
@@ -132,11 +132,11 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 }
 
 // Inherited is a cost that a lost ledger counted for the same data and that a neighbor can prove. It counts in all
-// totals of the inheriting ledger. Several entries of one lost ledger add up.
+// totals. Several entries of one lost ledger add up.
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
-	Member string `json:"proved_by"`   // the neighbor that showed the checkpoint
-	Limit  *Limit `json:"limit"`       // of the lost ledger: it may have spent up to that; nil: there was none
+	Member string `json:"proved_by"`   // the neighbor that presented the checkpoint
+	Limit  *Limit `json:"limit"`       // of the lost ledger, which may have spent all of it; nil: unlimited
 	Amount
 }
 
@@ -156,7 +156,7 @@ func (c *Composition) CheckInherit(in Inherited) error {
 	return within("inherited", bounded(c.life.Total().plus(in.Total()).All))
 }
 
-// Inherit counts the spend of a lost ledger, whatever the limit: the releases were made.
+// Inherit counts the spend of a lost ledger even beyond the limit: the releases were made.
 func (c *Composition) Inherit(in Inherited) error {
 	err := c.CheckInherit(in)
 	if err == nil {
@@ -165,7 +165,7 @@ func (c *Composition) Inherit(in Inherited) error {
 	return err
 }
 
-// Unknown returns the part of a lost ledger's cost that the account does not count yet; zero for none.
+// Unknown returns the part of a lost ledger's cost that the account does not count yet.
 func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
 	var unit Unit

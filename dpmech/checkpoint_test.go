@@ -12,8 +12,8 @@ func checkpointRun(run string) RunID {
 	return RunID{Run: run, Fleet: strings.Repeat("ab", 32), Member: "a"}
 }
 
-// A checkpoint has what other runs have cost, the plan of those that are open, and the plan of its own run, however much of
-// it is made. It is read again as it was written.
+// A checkpoint has the cost of other runs, the plan of those that are open, and the plan of its own run, regardless of
+// its progress. Parsing returns what was encoded.
 func TestCheckpoint(t *testing.T) {
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP})
 	if err != nil {
@@ -65,8 +65,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// What was inherited counts in every total and against the limit, of one lost ledger only once, and a record's cost keeps
-// a limit for each client from being filled any further.
+// An inherited cost counts in every total and against the limit, once per lost ledger, and an inherited cost for each
+// record blocks further releases under a limit for each client.
 func TestInherit(t *testing.T) {
 	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
 	lost := strings.Repeat("0f", 16)
@@ -99,7 +99,7 @@ func TestInherit(t *testing.T) {
 			t.Errorf("a limit for each client takes releases beside a cost for each record: %v", err)
 		}
 	}
-	// The unit counts though the cost is known.
+	// The unit counts even though the cost is known.
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", limit)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,6 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// mostRounds returns how many rounds of a run fit a limit.
 func mostRounds(c *Composition, g Gaussian) (n int) {
 	for c.CheckRun(checkpointRun("r"), n+1, g) == nil {
 		n++

@@ -7,12 +7,12 @@ import (
 
 // ball is the set of integer vectors q with |gamma*q| <= R: the possible clipped updates in units of gamma.
 type ball struct {
-	radius uint64 // floor(R/gamma), the most for one coordinate
-	hi, lo uint64 // floor((R/gamma)^2), the most for the sum of squares
+	radius uint64 // floor(R/gamma), bound of one coordinate
+	hi, lo uint64 // floor((R/gamma)^2), bound of the sum of squares
 }
 
-// newBall computes the ball exactly from r and gamma as binary fractions. Their quotient must be in [1, 2^60); valid
-// parameters and gridBits keep it in [2^16, 2^48].
+// newBall computes the ball exactly. r/gamma must be in [1, 2^60); valid parameters and gridBits keep it in [2^16,
+// 2^48].
 func newBall(r, gamma float64) ball {
 	// r/gamma = 2^shift * a/b with a, b in [2^52, 2^53).
 	fa, ea := math.Frexp(r)
@@ -34,8 +34,8 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether the vector of onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a
-// coordinate is at most 2^48, so only 2^32 of them could overflow, and then the answer is no.
+// holds reports whether onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a coordinate is
+// at most 2^48, so only 2^32 of them could overflow, and then holds returns false.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {
@@ -55,20 +55,19 @@ func (b ball) holds(s []float32, scale float64) bool {
 // onGrid returns x*scale truncated toward zero, an integer of the fine grid.
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
-// clip returns the scale at which onGrid projects s onto the ball of radius r on the grid of step gamma. It checks in
-// integers, after truncation, that the result is in the ball. A vector with a NaN or an infinity becomes the zero
-// vector.
+// clip returns the scale at which onGrid projects s onto the ball of radius r on the grid of step gamma. It checks the
+// truncated result in integers. A vector with a NaN or an infinity becomes the zero vector.
 //
-// The first scale, 1/gamma or r/gamma/|s|, may overshoot because |s| is a float. With u = 2^-53: squares of float32 are
-// exact in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of five more roundings
-// on the way to a coordinate gains at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which
-// outweighs these errors. Truncation only shortens.
+// The first scale, 1/gamma or r/gamma/|s|, may be too large because |s| is a float. With u = 2^-53: squares of float32
+// are exact in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of the five further
+// roundings adds at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs these errors.
+// Truncation only shortens.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64
 	for _, x := range s {
 		sum += float64(float64(x) * float64(x))
 	}
-	if !(sum <= math.MaxFloat64) { // squares of finite float32 add up to less
+	if !(sum <= math.MaxFloat64) { // the squares of finite float32 values sum to less
 		clear(s)
 		return 0
 	}
@@ -84,5 +83,5 @@ func clip(s []float32, r, gamma float64) (scale float64) {
 	if b.holds(s, scale) {
 		return scale
 	}
-	return 0 // not reached; the zero vector is private too
+	return 0 // unreachable; the zero vector is private too
 }

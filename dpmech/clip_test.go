@@ -18,7 +18,7 @@ func referenceLimit(r, gamma float64) *big.Int {
 	return new(big.Int).Quo(q.Num(), q.Denom())
 }
 
-// squaredNorm adds up the squares of what onGrid makes of s.
+// squaredNorm sums the squares of the integers that onGrid returns for s.
 func squaredNorm(s []float32, scale float64) *big.Int {
 	sum, q := new(big.Int), new(big.Int)
 	for _, x := range s {
@@ -28,7 +28,7 @@ func squaredNorm(s []float32, scale float64) *big.Int {
 	return sum
 }
 
-// norm is the length of s: squares of float32 are exact in float64.
+// norm is exact up to the square root: squares of float32 are exact in float64.
 func norm(s []float32) float64 {
 	var sum float64
 	for _, x := range s {
@@ -37,7 +37,7 @@ func norm(s []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// newBall against rational arithmetic, in particular where (R/gamma)^2 is an integer or misses one by a hair.
+// newBall against rational arithmetic, in particular where (R/gamma)^2 is an integer or close to one.
 func TestBallIsExact(t *testing.T) {
 	check := func(r, gamma float64) {
 		t.Helper()
@@ -70,24 +70,24 @@ func TestBallIsExact(t *testing.T) {
 	}
 }
 
-// hostile fills s with one of the kinds of vector that a clip must stand; size is about the norm.
+// hostile fills s with a vector of one of the difficult kinds; size is its approximate norm.
 func hostile(s []float32, kind int, size float64, random *rng.Stream) {
 	each := size / math.Sqrt(float64(len(s)))
 	for i := range s {
 		switch kind {
 		case 0:
 			s[i] = float32(random.Normal() * each)
-		case 1: // all alike: the case in which rounding errors add up
+		case 1: // all equal: rounding errors add up
 			s[i] = float32(each)
-		case 2: // dwarfs, with one giant among them at the end
+		case 2: // small values, with one large value at the end
 			s[i] = math.SmallestNonzeroFloat32
 		case 3:
 			s[i] = math.MaxFloat32 * float32(1-2*(i%2))
-		case 4: // all magnitudes that there are, subnormal ones too
+		case 4: // all magnitudes, including subnormal ones
 			s[i] = math.Float32frombits(random.Uint32() &^ (1 << 30))
 		case 5: // one coordinate only
 			s[i] = 0
-		case 6: // any bits: a NaN or an infinity in one of 256
+		case 6: // random bits: a NaN or an infinity in one of 256
 			s[i] = math.Float32frombits(random.Uint32())
 		}
 	}
@@ -101,7 +101,7 @@ func hostile(s []float32, kind int, size float64, random *rng.Stream) {
 	}
 }
 
-// plainClip is what is written everywhere: a float32 norm, and a float32 factor.
+// plainClip is the usual implementation: a float32 norm, and a float32 factor.
 func plainClip(s []float32, r float32) {
 	var sum float32
 	for _, x := range s {
@@ -114,9 +114,9 @@ func plainClip(s []float32, r float32) {
 	}
 }
 
-// 1e5 vectors with SPADE_LONG, otherwise 20,000, random and hostile: the integer norm is never above R/gamma, no coordinate
-// moves away from zero, what is too long is still long afterwards, and what is short is only truncated. The same vectors through a plain float32
-// clip, and truncated on the same grid in its favor, are often too long.
+// 1e5 vectors with SPADE_LONG, otherwise 20,000, random and hostile: the integer norm is never above R/gamma, no
+// coordinate grows, a vector that was too long stays long, and a short one is only truncated. A plain float32 clip of
+// the same vectors, truncated on the same grid in its favor, is often too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
 	switch {
@@ -140,15 +140,15 @@ func TestClipStaysInBall(t *testing.T) {
 		g := Gaussian{Clip: math.Exp(4 * s.Normal())}
 		g.Sigma = g.Clip * math.Exp2(40*s.Float64()-20)
 		switch s.IntN(4) {
-		case 0: // a radius that a float32 vector can meet exactly
+		case 0: // a radius that a float32 vector can match exactly
 			g.Clip = float64(float32(g.Clip))
-		case 1: // a radius a hair below a whole number of steps: nearly all that truncation takes away is needed
+		case 1: // a radius slightly below a whole number of steps: truncation leaves almost no slack
 			gamma := math.Ldexp(g.Sigma, -gridBits(g, dim))
 			g.Clip = math.Nextafter(math.Floor(g.Clip/gamma)*gamma, 0)
-		case 2: // the finest grid against the clip
+		case 2: // the finest grid relative to the clip
 			g.Sigma = g.Clip * 0x1p-20
 		}
-		size := g.Clip // on the edge, or anywhere around it
+		size := g.Clip // on the boundary, or anywhere near it
 		if trial%2 == 0 {
 			size *= math.Exp(3 * s.Normal())
 		}
@@ -177,7 +177,7 @@ func TestClipStaysInBall(t *testing.T) {
 				gamma)
 		}
 		for _, x := range update {
-			// Nothing grows but by the rounding of 1/gamma and of the product.
+			// A coordinate grows only by the rounding of 1/gamma and of the product.
 			q := float64(onGrid(x, scale))
 			if q*float64(x) < 0 || math.Abs(q)*gamma > math.Abs(float64(x))*(1+0x1p-51) {
 				t.Fatalf("trial %d: coordinate %v became %v of %v: away from zero", trial, x, q, gamma)
@@ -212,7 +212,7 @@ func TestClipStaysInBall(t *testing.T) {
 	}
 }
 
-// What a float32 sum does to a large vector: the norm it finds is short by enough to matter.
+// A float32 sum underestimates the norm of a large vector significantly.
 func TestPlainClipFailsLarge(t *testing.T) {
 	update := make([]float32, 1_000_000)
 	hostile(update, 0, 10, stream(33))
@@ -227,8 +227,8 @@ func TestPlainClipFailsLarge(t *testing.T) {
 	}
 }
 
-// Scaling must not turn a vector: on the finest grid there is, what is left of the part across the direction is less
-// than 1e-12 of the length.
+// Scaling must not change the direction: on the finest grid the component across the direction is less than 1e-12 of
+// the length.
 func TestClipKeepsDirection(t *testing.T) {
 	s := stream(34)
 	g := Gaussian{Clip: 1, Sigma: 0x1p-20}
@@ -254,8 +254,8 @@ func TestClipKeepsDirection(t *testing.T) {
 	}
 }
 
-// The fine grid is fine enough for nobody to see: at the ends of all parameters, the update as released is that of
-// exact arithmetic to 2^-15 of the clip.
+// The fine grid has no visible effect: at the ends of all parameters, the released update equals exact arithmetic to
+// 2^-15 of the clip.
 func TestFineGridIsInvisible(t *testing.T) {
 	s := stream(35)
 	for _, dim := range []int{1, 10, 7850, 300_000} {
@@ -287,7 +287,7 @@ func TestFineGridIsInvisible(t *testing.T) {
 	}
 }
 
-// Why M must be large though W is small: with M = 4 and the noise of epsilon 8 over fifty rounds, every coordinate of a
+// M must be large although W is small: with M = 4 and the noise of epsilon 8 over fifty rounds, every coordinate of a
 // typical update is below a grid step and truncation leaves nothing.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
@@ -301,7 +301,6 @@ func TestCoarseGridErasesUpdate(t *testing.T) {
 	}
 }
 
-// The same integers on every processor.
 func TestClipGolden(t *testing.T) {
 	h := fnv.New64a()
 	for kind := range 6 {

@@ -21,15 +21,15 @@ func (id RunID) validate() error {
 		validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
-// Composition counts the releases of all runs on one data set and refuses a release that would exceed the limit over
-// the lifetime of the data. It is not safe for concurrent use.
+// Composition counts the releases of all runs on one data set and refuses one that would exceed the limit over the
+// lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
-	life  Lifetime         // as counted: without Ledger, Cost and the Rho of each run
-	plans map[RunID]Amount // of runs that are open, see Plan
+	life  Lifetime         // the counts, without Ledger, Cost and the Rho of each run
+	plans map[RunID]Amount // of open runs, see Plan
 }
 
-// NewComposition returns the empty account of a data set that was created at an RFC 3339 time. A nil limit counts
-// without refusing. Any other limit bounds the cost against all other members together, see [Limit].
+// NewComposition returns an empty account of a data set; created is an RFC 3339 time. A nil limit counts without
+// refusing. Any other limit bounds the cost against all other members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -41,8 +41,8 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
 }
 
-// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted says that
-// the release is already counted and costs nothing more. If the limit does not cover it, the error wraps [ErrBudget].
+// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted means
+// that it is already counted and costs nothing more. If the limit does not cover it, the error wraps [ErrBudget].
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	f, counted, err := c.find(id, round, g)
 	if err != nil || counted {
@@ -51,8 +51,8 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release whatever the limit, since it may have been made. It fails if the release is already counted or
-// does not follow those of its run.
+// Add counts a release even beyond the limit, since it may have been made. It fails if the release is already counted
+// or does not follow those of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {
@@ -70,7 +70,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns an unlimited filter with the counted releases of a run, and the filter's answer to a release.
+// find returns an unlimited filter with a run's counted releases, and its decision on a release.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
@@ -82,8 +82,7 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 	return f, counted, within(id.text(), err)
 }
 
-// CheckRun returns an error around [ErrBudget] if a whole run of so many rounds does not fit the limit beside all other
-// runs.
+// CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds would exceed the limit.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	whole := spendOf(1, rounds, g)
 	if err := whole.validate(); err != nil {
@@ -92,7 +91,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error around [ErrBudget] if the limit does not cover cost in place of the run's counted releases.
+// allows returns an error that wraps [ErrBudget] if the limit does not cover cost in place of the run's counted
+// releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
@@ -126,36 +126,36 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	return &life
 }
 
-// Head names a state of a ledger. A ledger that only grows contains all its earlier heads.
+// Head identifies a state of a ledger, which is append-only.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
-	Seq  int    `json:"seq"`  // number of reservations, and of lines with what was inherited
+	Seq  int    `json:"seq"`  // number of reservations and of inherited entries
 	Hash string `json:"hash"` // SHA-256, 64 hexadecimal digits
 }
 
-// Validate reports each field that no ledger can have.
+// Validate reports each field with a value that is impossible in a ledger.
 func (h Head) Validate() error {
 	f := faults{validHex("ledger id", h.ID, 16), validHex("ledger hash", h.Hash, sha256.Size)}
 	f.want(h.Seq >= 0, "ledger seq is %d, want 0 or more", h.Seq)
 	return errors.Join(f...)
 }
 
-// RunSpend is one run's spend of a data set.
+// RunSpend is the spend of one run on a data set.
 type RunSpend struct {
 	RunID
 	Rho    float64 `json:"rho"` // zCDP, rounded up: see [Total]
 	Spends []Spend `json:"releases"`
 }
 
-// Total returns what the releases cost.
+// Total returns the cost of the releases.
 func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
 
 // Lifetime is the spend of all runs on one data set.
 type Lifetime struct {
 	Dataset string `json:"dataset"`
-	Created string `json:"created"` // when the ledger was made, by the clock of the device
-	Ledger  Head   `json:"ledger"`  // the state that this is the sum of
-	Limit   *Limit `json:"limit"`   // what all runs together may spend; nil: not limited
+	Created string `json:"created"` // when the ledger was created, by the clock of the device
+	Ledger  Head   `json:"ledger"`  // the state of the ledger that this sums up
+	Limit   *Limit `json:"limit"`   // the budget of all runs together; nil: unlimited
 	// Inherited is a lower bound on the spend of lost ledgers of the same data.
 	Inherited []Inherited `json:"inherited,omitempty"`
 	Runs      []RunSpend  `json:"runs"`
@@ -183,7 +183,6 @@ func (life *Lifetime) Unit() (u Unit) {
 // Rounds returns the number of counted releases of a run.
 func (life *Lifetime) Rounds(id RunID) int { return countRounds(life.spends(id)) }
 
-// run returns the entry of a run, nil for none.
 func (life *Lifetime) run(id RunID) *RunSpend {
 	for i := range life.Runs {
 		if life.Runs[i].RunID == id {
@@ -193,7 +192,6 @@ func (life *Lifetime) run(id RunID) *RunSpend {
 	return nil
 }
 
-// spends returns the counted releases of a run.
 func (life *Lifetime) spends(id RunID) []Spend {
 	if r := life.run(id); r != nil {
 		return r.Spends
@@ -201,7 +199,7 @@ func (life *Lifetime) spends(id RunID) []Spend {
 	return nil
 }
 
-// verify reports each field of a certificate's lifetime that disagrees with the rest.
+// verify reports each field of a certificate's lifetime that is inconsistent with the rest.
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
@@ -229,7 +227,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
-	own := Lifetime{Runs: life.Runs} // what was inherited may exceed the limit: it refuses what comes after
+	own := Lifetime{Runs: life.Runs} // an inherited cost may exceed the limit, which then refuses later releases
 	f.want(life.Limit == nil || life.Limit.Unit >= own.Unit(), "limit: it is %v, and what is counted protects each %v", life.Limit,
 		own.Unit())
 	f.want(life.Delta == c.Delta, "delta is %v, and %v for this run", life.Delta, c.Delta)

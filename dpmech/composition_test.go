@@ -54,12 +54,12 @@ func reserve(t testing.TB, l *testLedger, run string, from, to int) {
 	}
 }
 
-// All runs are summed, whatever they are called; what is repeated costs nothing.
+// All runs count, whatever their names; a repeated release costs nothing.
 func TestCompositionSumsRuns(t *testing.T) {
 	l := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
 	reserve(t, l, "final", 1, 2)
-	reserve(t, l, "tuning", 2, 4) // two of them are there already
+	reserve(t, l, "tuning", 2, 4) // two of them are already counted
 	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{Clip: 1, Sigma: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 }
 
-// The limit counts all runs, and what is over it is counted all the same if it was made.
+// The limit covers all runs; Add counts a release even beyond the limit.
 func TestCompositionLimit(t *testing.T) {
 	sigma, err := SigmaFor(1, 50, 8, 1e-5, GDP)
 	if err != nil {

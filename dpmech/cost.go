@@ -7,24 +7,24 @@ import (
 	"strconv"
 )
 
-// Cost states a spend against one adversary in every currency, see [Total.Figures].
+// Cost states a spend against one adversary in every form, see [Total.Figures].
 type Cost struct {
 	Adversary string `json:"adversary"`
 
 	Rho          float64 `json:"rho"`   // zCDP
 	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
-	Delta        float64 `json:"delta"` // at which the epsilons hold
+	Delta        float64 `json:"delta"` // of the epsilons
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
-	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: no data replaces the data set, so its updates are zero
-	// vectors. Two centers are then at most R apart instead of 2R, which halves mu.
+	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: without its data set a client's updates are zero vectors.
+	// Two centers are then at most R apart instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
-	// AgainstAll is the spend against [AllOthers], who know all shared noise; nil if the two are the same.
+	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if both costs are equal.
 	AgainstAll *Cost `json:"against_all,omitempty"`
 }
 
-// CostOf states a spend with epsilons at delta, see [Accounting.Epsilon].
+// CostOf returns the cost of a spend with epsilons at delta, see [Accounting.Epsilon].
 func CostOf(t Total, delta float64) Cost {
 	list := t.Figures()
 	c := costOf(list[0], delta)
@@ -40,11 +40,11 @@ func costOf(f Figure, delta float64) Cost {
 	return Cost{
 		Adversary: f.Adversary, Rho: rho, Mu: math.Sqrt(2 * rho), Delta: delta,
 		EpsilonPaper: Paper.Epsilon(rho, delta), EpsilonZCDP: ZCDP.Epsilon(rho, delta), EpsilonGDP: GDP.Epsilon(rho, delta),
-		EpsilonZeroOut: GDP.Epsilon(rho/4, delta), // half the mu is a quarter of the rho
+		EpsilonZeroOut: GDP.Epsilon(rho/4, delta), // half of mu is a quarter of rho
 	}
 }
 
-// verify compares a cost with the spend that it states.
+// verify compares a cost with the spend from which it must follow.
 func (c Cost) verify(t Total) error {
 	list := t.Figures()
 	wrong := faults{c.verifyFigure(list[0])}
@@ -85,12 +85,11 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
-// notBelow reports whether a stated number is within the bounds of [Certificate.Verify].
+// notBelow reports whether a stated number is within the tolerance of [Certificate.Verify].
 func notBelow(have, want float64) bool {
 	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
 }
 
-// withinLimit returns an error if the cost exceeds a limit.
 func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {
 		return nil
@@ -109,8 +108,8 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon writes an epsilon with the given number of decimals (at least 0), rounded up. The text may be below
-// epsilon by at most 1e-9 of it, so that a budget of 8 does not read 8.0001. Infinity is "+Inf".
+// FormatEpsilon formats an epsilon with the given number of decimals (at least 0), rounded up. The text may be below
+// epsilon by at most 1e-9 of it, so that a budget of 8 is not 8.0001. Infinity is "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The zero-out epsilon is that of half the sensitivity: of the same releases with the clip halved.
+// The zero-out epsilon is that of half the sensitivity: of the same releases with half the clip.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
 		whole, half := Spend{First: 1, Rounds: 50, Clip: g.Clip, Sigma: g.Sigma}, Spend{First: 1, Rounds: 50, Clip: g.Clip / 2, Sigma: g.Sigma}
@@ -22,7 +22,7 @@ func TestCostZeroOut(t *testing.T) {
 	}
 }
 
-// An epsilon as people read it is not smaller than it is, and a positive one is not zero.
+// A formatted epsilon is not below its value, and a positive one is not zero.
 func TestFormatEpsilon(t *testing.T) {
 	for _, c := range []struct {
 		eps      float64
@@ -41,7 +41,7 @@ func TestFormatEpsilon(t *testing.T) {
 	}
 }
 
-// What is printed is at least what it stands for, by less than one unit of its last place.
+// The printed value is at least the true one, by less than one unit of its last digit.
 func TestFormatEpsilonNeverBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {

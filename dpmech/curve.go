@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Level is the noise left of a run against an adversary who sees all releases and knows what Colluders members know.
+// Level is the noise that remains against an adversary who sees all releases and knows what Colluders members know.
 type Level struct {
 	Colluders int     `json:"colluders"`
-	Effective float64 `json:"effective_sigma"` // see [Shared]; to all other members the client's own sigma is left
+	Effective float64 `json:"effective_sigma"` // see [Shared]; against all other members only the client's local sigma remains
 }
 
-// Point is a cost against an adversary of a [Level].
+// Point is a cost against the adversary of a [Level].
 type Point struct {
 	Level
-	Rho     float64 `json:"rho"` // zCDP, not less than it is
+	Rho     float64 `json:"rho"` // zCDP, rounded up
 	Epsilon float64 `json:"epsilon"`
 }
 
-// Curve is the cost of releases by the number of colluding members.
+// Curve is the cost of releases as a function of the number of colluding members.
 type Curve struct {
-	Points []Point // with Colluders ascending; one without colluders for a cost against [Everybody]
-	Others int     // how many other members there are; 0 if that is not known
+	Points []Point // by ascending Colluders; a single point without colluders for a cost against [Everybody]
+	Others int     // the number of other members; 0 if unknown
 	absent int     // see [Shared]
-	named  string  // the adversary of the first point if that is not known by number
+	named  string  // the adversary of the first point if its number of colluders is unknown
 }
 
-// CurveOf states the cost t of releases that all share noise as s says, with epsilons at delta. levels are those of the
-// run, in ascending order: they contain the level of s and end with that of all other members. Without shared noise the
-// curve is one point. Without levels (a lifetime of several runs) it has the two points that t knows.
+// CurveOf returns the curve for the cost t of releases that all have the pairwise noise s, with epsilons at delta.
+// levels are the run's levels in ascending order: they contain the level of s and end with that of all other members.
+// Without pairwise noise the curve is one point. Without levels (several runs) it has the two points of t.
 //
-// A cost is a constant (releases without shared noise) plus a multiple of 1/Effective^2, so two points determine the
+// A cost is a constant (releases without pairwise noise) plus a multiple of 1/Effective^2, so two points determine the
 // rest.
 func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) Curve {
 	point := func(l Level, rho float64) Point { return Point{Level: l, Rho: rho, Epsilon: acc.Epsilon(rho, delta)} }
@@ -59,7 +59,7 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 				rho = t.All
 			case x != named:
 				rho += float64((t.All - t.Rho) * (x - named) / (own - named))
-				rho = math.Max(rho, 0) + float64(1e-9*t.Rho) // more than rounding can take away
+				rho = math.Max(rho, 0) + float64(1e-9*t.Rho) // more than rounding can subtract
 			}
 			c.Points = append(c.Points, point(l, rho))
 		}
@@ -70,7 +70,7 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 }
 
 // Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with 5,
-// 67.7 with all". Figures have three digits and are rounded up. Outsiders see all releases, as does every adversary.
+// 67.7 with all". Numbers have three digits, rounded up. Outsiders see all releases.
 func (c Curve) Text() string {
 	last := c.Points[len(c.Points)-1]
 	if len(c.Points) == 1 {
@@ -83,27 +83,27 @@ func (c Curve) Text() string {
 	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
 
-// epsilonText writes an epsilon with three digits, rounded up as in [FormatEpsilon].
+// epsilonText formats an epsilon with three digits, rounded up as in [FormatEpsilon].
 func epsilonText(epsilon float64) string {
 	if !(epsilon > 0) {
 		return FormatEpsilon(epsilon, 2)
 	}
 	at := func(x float64) int { return min(max(2-int(math.Floor(math.Log10(x))), 0), 9) }
 	text := FormatEpsilon(epsilon, at(epsilon))
-	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 is 1.00
+	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 becomes 1.00
 		text = FormatEpsilon(epsilon, at(up))
 	}
 	return text
 }
 
-// Bar is a cost against one adversary, for people.
+// Bar is a cost against one adversary, for display.
 type Bar struct {
 	Who     string  `json:"who"`     // the adversary, such as "outsiders" or "any 5 of 30 others"
 	Epsilon float64 `json:"epsilon"` // see [Point]
 	Guess   float64 `json:"guess"`   // see [Guess]
 }
 
-// Bars returns the cost against each adversary of the curve, the weakest first.
+// Bars returns the cost against each adversary of the curve, weakest adversary first.
 func (c Curve) Bars() (bars []Bar) {
 	for _, p := range c.shown() {
 		who := strings.TrimPrefix(strings.TrimPrefix(c.who(p, false), "with "), "against ")
@@ -112,7 +112,7 @@ func (c Curve) Bars() (bars []Bar) {
 	return bars
 }
 
-// shown returns the points up to the first one that is as strong as the last.
+// shown returns the points up to the first one whose cost equals that of the last.
 func (c Curve) shown() []Point {
 	end := len(c.Points) - 1
 	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {
@@ -121,7 +121,7 @@ func (c Curve) shown() []Point {
 	return c.Points[:end+1]
 }
 
-// who says against whom a point holds; told says that how many others there are was said before.
+// who names the adversary of a point; told means that the text has already stated the number of others.
 func (c Curve) who(p Point, told bool) string {
 	last := c.Points[len(c.Points)-1]
 	with := fmt.Sprintf("with %d", p.Colluders)
@@ -149,18 +149,18 @@ func (c Curve) who(p Point, told bool) string {
 	return with
 }
 
-// Guess returns the highest probability, in [0.5, 1], of telling correctly which of two equally likely data sets releases
-// with a cost of rho were made from, if the two differ in what the cost protects. By guessing it is 0.5.
+// Guess returns the highest probability, in [0.5, 1], of identifying which of two equally likely data sets produced
+// releases with a cost of rho, if the two differ in what the cost protects.
 //
-// It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1) against
-// N(mu, 1), whose best test errs with Phi(-mu/2) on either side (Dong, Roth and Su, "Gaussian differential privacy",
-// 2.3). No delta and no epsilon enter.
+// It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1)
+// against N(mu, 1), whose best test has error Phi(-mu/2) of either kind (Dong, Roth and Su, "Gaussian differential
+// privacy", 2.3). It depends on neither delta nor epsilon.
 func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 
-// Times says a probability as a whole number of times in 100, rounded up.
+// Times converts a probability to a whole number of times in 100, rounded up.
 func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
 
-// Words says in sentences that laymen can check what c means for one unit of the data of one member.
+// Words explains in sentences for laymen what c means for one unit of the data of one member.
 func (c Curve) Words(unit Unit) string {
 	which, cases := "which of two data sets this member has", "the two"
 	if unit == Record {
@@ -178,7 +178,7 @@ func (c Curve) Words(unit Unit) string {
 	return fmt.Sprintf("%s; by guessing, 50. All other data count as known, and %s as equally likely", text, cases)
 }
 
-// Bound returns what the certificate says of its run by the number of members who work together, and for which unit.
+// Bound returns the curve that the certificate states for its run, and the unit that it protects.
 func (c *Certificate) Bound() (Curve, Unit) {
 	if len(c.Curve) == 0 {
 		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP), c.unit()
@@ -187,8 +187,8 @@ func (c *Certificate) Bound() (Curve, Unit) {
 	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}, c.unit()
 }
 
-// verifyCurve reports a curve that does not follow from the releases and the stated levels. The levels follow from the
-// graph, which is not known here.
+// verifyCurve returns an error if the curve does not follow from the releases and the stated levels. It cannot verify
+// the levels, which follow from the graph.
 func (c *Certificate) verifyCurve() error {
 	if c.Curve == nil {
 		return nil

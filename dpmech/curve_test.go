@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// ringLevels are those of a run with the noise of shared and 30 other members.
+// ringLevels are the levels of a run with the noise of shared and 30 other members.
 var ringLevels = []Level{{0, 20}, {1, 16}, {5, 12}, {30, 8}}
 
-// Each point of a curve costs what releases with that effective sigma cost, alone or beside releases without shared noise, and
-// never less.
+// Each point of a curve costs as much as releases with its effective sigma, with or without additional releases that
+// have no pairwise noise, and never less.
 func TestCurve(t *testing.T) {
 	for _, alone := range []int{0, 3} {
 		total := shared.Total(7)
@@ -53,7 +53,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// What a text says of an epsilon has three digits and is not below it, but for the error of an epsilon.
+// An epsilon in a text has three digits and is not below its value, except for the error of the value.
 func TestEpsilonText(t *testing.T) {
 	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
 		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {
@@ -63,7 +63,7 @@ func TestEpsilonText(t *testing.T) {
 	}
 }
 
-// A certificate carries its curve, and no number of it can be changed.
+// A certificate has its curve, and Verify detects a change of any number in it.
 func TestCertificateCurve(t *testing.T) {
 	f := mustFilter(t, nil)
 	for round := 1; round <= 7; round++ {
@@ -104,7 +104,7 @@ func TestCertificateCurve(t *testing.T) {
 			bad := *c
 			bad.Curve = append([]Point{}, c.Curve...)
 			change(&bad.Curve[i])
-			// how many others there are is known to the fleet alone, as is what the graph leaves
+			// Only the fleet knows the number of other members, and the noise that the graph leaves.
 			alone := what == "colluders" && i > 1
 			if err := bad.Verify(); (err == nil) != alone {
 				t.Errorf("point %d, %s: %v", i, what, err)
@@ -132,7 +132,7 @@ func TestCertificateCurve(t *testing.T) {
 	}
 }
 
-// integral is the probability of the standard normal law between two points, by Simpson's rule.
+// integral is the standard normal probability between two points, by Simpson's rule.
 func integral(from, to float64) float64 {
 	const n = 20_000
 	h, sum := (to-from)/n, 0.0
@@ -149,7 +149,8 @@ func integral(from, to float64) float64 {
 	return sum * h / 3 / math.Sqrt(2*math.Pi)
 }
 
-// What laymen are told follows from mu alone: the best test of N(0, 1) against N(mu, 1) is right with probability Phi(mu/2).
+// The success probability for laymen follows from mu alone: the best test of N(0, 1) against N(mu, 1) is right with
+// probability Phi(mu/2).
 func TestGuess(t *testing.T) {
 	for _, mu := range []float64{0, 1e-6, 0.01, 0.25, 1, 1.6, 3, 7, 20} {
 		got, want := Guess(mu*mu/2), 0.5+integral(0, mu/2)
@@ -162,7 +163,7 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%v is %d times in 100, want %d", p, got, want)
 		}
 	}
-	// It is below what (epsilon, delta) alone allow, for each delta, and near the best of them.
+	// It is below the bound of (epsilon, delta) alone for each delta, and near the best of these bounds.
 	best := 1.0
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
 		e := math.Exp(GDP.Epsilon(0.5, delta))
@@ -173,7 +174,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// Each adversary of a curve has a bar, and the words name all of them.
+// Each adversary of a curve has a bar, and the words name all adversaries.
 func TestBars(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 10, Shared: Shared{Sigma: 40, Effective: 38, Colluders: 1}}
 	levels := []Level{{0, 40}, {1, 38}, {5, 20}, {30, 10}}

@@ -8,12 +8,13 @@ import "math"
 //
 // with Q the standard normal upper tail (Balle and Wang, "Improving the Gaussian mechanism for differential privacy",
 // ICML 2018, Theorem 8; Dong, Roth and Su, Corollary 2.13). Since e^epsilon phi(t+mu) = phi(t), the right side is
-// phi(t)(M(t) - M(t+mu)) with Mills' ratio M. It has no exponential of epsilon, and t is well conditioned at every mu.
+// phi(t)(M(t) - M(t+mu)) with Mills' ratio M. This form has no exponential of epsilon, and t is well conditioned at
+// every mu.
 
-// logDelta returns the logarithm of that right side over delta, for -37 < t <= 40 and t >= -mu/2, and minus its
-// derivative in t, mu*M(t+mu)/(M(t) - M(t+mu)). The logarithm is concave in t: delta is a convolution of the
-// log-concave tail of the privacy loss with an exponential density. Its error is below [logMargin], which includes a
-// relative error of 2^-53 in delta and, for mu <= 100, in rho.
+// logDelta returns the logarithm of that right side divided by delta, for -37 < t <= 40 and t >= -mu/2, and its
+// negative derivative in t, mu*M(t+mu)/(M(t) - M(t+mu)). It is concave in t: delta is a convolution of the log-concave
+// tail of the privacy loss with an exponential density. The error is below [logMargin], including a relative error of
+// 2^-53 in delta and, for mu <= 100, in rho.
 func logDelta(t, mu, delta float64) (log, fall float64) {
 	drop := millsDrop(t, mu)
 	far, _ := mills(t + mu)
@@ -34,9 +35,9 @@ func epsilonGDP(rho, delta float64) float64 {
 			return 0
 		}
 	}
-	// Newton's method on a concave, falling function starts where it is negative (Q(t) <= exp(-t*t/2)), so each step
-	// ends on the far, safe side of the root. Convergence is quadratic: after a step of 2^-30 only rounding is left,
-	// which the margin covers.
+	// Newton's method on a concave, decreasing function starts where it is negative (Q(t) <= exp(-t*t/2)), so each step
+	// ends on the far, safe side of the root. Convergence is quadratic: after a step of 2^-30 only rounding error
+	// remains, which the margin covers.
 	t := math.Sqrt(-2 * math.Log(delta))
 	for range 100 {
 		log, fall := logDelta(t, mu, delta)
@@ -52,18 +53,19 @@ func epsilonGDP(rho, delta float64) float64 {
 }
 
 // mills returns Mills' ratio M(x) = Q(x)/phi(x) of the standard normal upper tail Q and density phi, and N(x) = 1 -
-// x*M(x) = -M'(x), for -37 < x. Both are positive, fall with x and do not underflow.
+// x*M(x) = -M'(x), for -37 < x. Both are positive, decrease in x and do not underflow.
 //
-// For x >= 0 their relative error is below 2^-48, with Exp and Erfc good to 2 units of the last place. Below zero M's
-// error grows like (1 + x*x)*2^-50, by the error of x*x/2.
+// For x >= 0 their relative error is below 2^-48 if Exp and Erfc are accurate to 2 units in the last place. For
+// negative x the error of M grows like (1 + x*x)*2^-50, through the error of x*x/2.
 func mills(x float64) (m, n float64) {
 	if x < 1.5 {
-		// The rounding of Erfc's argument counts x/M(x) <= 2.9 times: M is good to 10 units of 2^-53, N >= 0.22 to 40.
+		// The rounding of Erfc's argument is amplified by x/M(x) <= 2.9: M is accurate to 10 units of 2^-53, N >=
+		// 0.22 to 40.
 		m = math.Sqrt(math.Pi/2) * math.Exp(x*x/2) * math.Erfc(x/math.Sqrt2)
 		return m, 1 - float64(x*m)
 	}
-	// Laplace's continued fraction M = 1/(x + c), c = 1/(x + 2/(x + 3/(x + ...))), from the far end. All terms are
-	// positive, so each step shrinks the error; the remainder is below 2^-56.
+	// Laplace's continued fraction M = 1/(x + c), c = 1/(x + 2/(x + 3/(x + ...))), from the innermost term. All terms
+	// are positive, so each step shrinks the error; the remainder is below 2^-56.
 	f := x
 	for k := math.Floor(12 + 520/(x*x)); k >= 2; k-- {
 		f = x + k/f
@@ -72,7 +74,7 @@ func mills(x float64) (m, n float64) {
 	return 1 / (x + c), c / (x + c)
 }
 
-// gauss holds the positive nodes and the weights of Gauss and Legendre's quadrature with 12 nodes on [-1, 1].
+// gauss holds the positive nodes and the weights of 12-point Gauss-Legendre quadrature on [-1, 1].
 var gauss = [6][2]float64{
 	{0.12523340851146891547, 0.249147045813402785},
 	{0.36783149899818019375, 0.23349253653835480876},
@@ -90,7 +92,8 @@ func millsDrop(t, mu float64) float64 {
 		far, _ := mills(t + mu)
 		return m - far
 	}
-	// The two are close: the difference is the integral of N, an entire function. The rule's error is below 2^-55.
+	// The two are close: the difference is the integral of N, an entire function. The quadrature error is below
+	// 2^-55.
 	half := mu / 2
 	mid := t + half
 	var sum float64
@@ -107,8 +110,8 @@ func millsDrop(t, mu float64) float64 {
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound, so an imperfect optimum is safe. epsilonZCDP returns the bound at a good x in this range
-// plus a bound of its rounding errors (2^-48 of each term).
+// Every x gives a valid bound. epsilonZCDP returns the bound at a near-optimal x in this range plus a bound of its
+// rounding errors (2^-48 of each term).
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
 // epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.
@@ -118,7 +121,7 @@ func epsilonZCDP(rho, delta float64) float64 {
 		return float64(rho*x*x)+math.Log1p(x) <= want
 	})
 	first := float64(x * rho)
-	second := math.Log(delta*(1+x)) / x // one logarithm: its two factors may all but cancel
+	second := math.Log(delta*(1+x)) / x // one logarithm: its two factors may nearly cancel
 	third := math.Log1p(1 / x)
 	margin := 0x1p-48 * (rho + first + math.Abs(second) + 1/x + third)
 	return rho + first - second - third + margin

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// How much noise do fifty releases need, and what would the same spend be called elsewhere?
+// How much noise do fifty releases need, and what is the same spend under other conversions?
 func ExampleSigmaFor() {
 	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
 	if err != nil {
@@ -29,7 +29,7 @@ func ExampleSigmaFor() {
 	// paper epsilon 9.382
 }
 
-// How long may a device with this noise take part?
+// How many rounds can a device with this noise take part in?
 func ExampleMaxRounds() {
 	rounds, err := dpmech.MaxRounds(dpmech.Gaussian{Clip: 1, Sigma: 10}, 8, 1e-5, dpmech.GDP)
 	fmt.Println(rounds, err)
@@ -73,7 +73,7 @@ func ExampleMechanism_Release() {
 	// Output: 3 noisy numbers, at a cost of 0.03125 in zCDP
 }
 
-// The same release as short integers, in steps of sigma/16: what is sent.
+// The same release as short integers in steps of sigma/16, the form that is sent.
 func ExampleMechanism_ReleaseOnGrid() {
 	mech, err := dpmech.NewMechanism(3, rand.Reader)
 	if err != nil {
@@ -120,7 +120,7 @@ func ExampleFilter() {
 	// {"version":1,"limit":{"epsilon":1.5,"delta":0.00001,"accounting":"gdp"},"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8}]}
 }
 
-// Two runs on one data set cost what they cost together.
+// Two runs on one data set: their costs add up.
 func ExampleComposition() {
 	lifetime, err := dpmech.NewComposition("patients 2020-2025", "2025-06-01T08:00:00Z", nil)
 	if err != nil {

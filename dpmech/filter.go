@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// ErrBudget is wrapped by the error of a release that the budget does not cover.
+// ErrBudget is wrapped by the error for a release that the budget does not cover.
 var ErrBudget = errors.New("refused, the privacy budget does not cover it")
 
 // Limit is a privacy budget: epsilon at delta under Accounting. In a run Epsilon holds against the adversary that the
-// fleet names, see [Total]. Over a lifetime (see [Composition]) it holds against all other members together.
+// fleet names, see [Total]; over a lifetime (see [Composition]), against all other members together.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
-	// EpsilonAll is the limit against all other members together; 0 is no limit in a run, and Epsilon over a lifetime.
-	// If it is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
+	// EpsilonAll is the limit against all other members together. 0 means no limit in a run, and Epsilon over a
+	// lifetime. If EpsilonAll is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 	// Unit is what the limit protects. A limit for each client refuses releases that protect each record.
 	Unit Unit `json:"unit,omitzero"`
 }
 
-// String returns the limit in words, with its adversary if it names one.
+// String describes the limit in words, with its adversary if the limit names one.
 func (l Limit) String() string {
 	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
 	if l.Unit != Client {
@@ -58,7 +58,7 @@ func validateDelta(delta float64) error {
 	return nil
 }
 
-// clone returns a copy, nil of nil.
+// clone returns a copy; nil for nil.
 func (l *Limit) clone() *Limit {
 	if l == nil {
 		return nil
@@ -67,7 +67,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns the meaning of l over a lifetime: EpsilonAll defaults to Epsilon.
+// lifelong returns l as a limit over a lifetime: EpsilonAll defaults to Epsilon.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -76,7 +76,7 @@ func (l *Limit) lifelong() *Limit {
 	return l
 }
 
-// Left returns what is left to spend after spent; infinite without a limit.
+// Left returns the remaining budget after spent; infinite without a limit.
 func (l *Limit) Left(spent Total) Total {
 	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
 	if l == nil {
@@ -95,12 +95,12 @@ func (l *Limit) Left(spent Total) Total {
 	left.Rho = remains(l.Epsilon, spent.Rho)
 	if l.EpsilonAll > 0 {
 		left.All = remains(l.EpsilonAll, spent.All)
-		left.Rho = min(left.Rho, left.All) // nothing costs less against all others
+		left.Rho = min(left.Rho, left.All) // no release costs less against all others
 	}
 	return left
 }
 
-// ErrUnit is wrapped by the error of a release that protects less than the limit.
+// ErrUnit is wrapped by the error for a release that protects less than the limit does.
 var ErrUnit = errors.New("the limit protects each client")
 
 // bounds refuses a release that protects less than the limit does.
@@ -112,7 +112,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		"set; want a limit for each record", what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error around ErrBudget if the total after exceeds the limit or maxSpend; before is for the text.
+// allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend; before is for the
+// text.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -143,7 +144,7 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
-// Filter counts the releases of one run and refuses the one that would exceed its limit. The clip and noise of a round
+// Filter counts the releases of one run and refuses one that would exceed its limit. The clip and noise of a round
 // may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
 // privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
 type Filter struct {
@@ -153,7 +154,7 @@ type Filter struct {
 
 // NewFilter returns an empty filter. A nil limit counts without refusing.
 func NewFilter(limit *Limit) (*Filter, error) {
-	if limit != nil { // within which some release can be made
+	if limit != nil { // within which at least one release is possible
 		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
 			return nil, err
 		}
@@ -162,8 +163,8 @@ func NewFilter(limit *Limit) (*Filter, error) {
 }
 
 // Reserve counts the release of a round, numbered from 1, before its noise is drawn. A counted round costs nothing more
-// but must have the same parameters. Rounds may be skipped; a skipped round cannot be reserved later. If the limit does
-// not cover the release, the error wraps [ErrBudget]. After any error nothing is counted and nothing may be released.
+// but must have the same parameters. Skipped rounds cannot be reserved later. If the limit does not cover the release,
+// the error wraps [ErrBudget]. After any error nothing is counted, and nothing may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err == nil && !known {
@@ -204,14 +205,14 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	return false, f.limit.allows(f.Total(), f.totalWith(round, g), what)
 }
 
-// totalWith returns Total as it is once a release is added.
+// totalWith returns the value of Total after a further release.
 func (f *Filter) totalWith(round int, g Gaussian) Total {
 	with := Filter{spends: slices.Clone(f.spends)}
 	with.add(round, g)
 	return with.Total()
 }
 
-// add counts a release in the last spend if it continues it, or in a new one.
+// add counts a release in the last spend if it continues it, or else in a new one.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
 		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
@@ -239,7 +240,6 @@ func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 // Limit returns a copy of the limit, nil if there is none.
 func (f *Filter) Limit() *Limit { return f.limit.clone() }
 
-// filterState is a filter as JSON.
 type filterState struct {
 	Version int     `json:"version"`
 	Limit   *Limit  `json:"limit"`
@@ -251,7 +251,7 @@ type filterState struct {
 func (f *Filter) State() []byte {
 	state, err := json.Marshal(filterState{Version: 1, Limit: f.limit, Spends: append([]Spend{}, f.spends...)})
 	if err != nil {
-		panic(err) // the numbers in a filter are finite
+		panic(err) // cannot fail: the numbers in a filter are finite
 	}
 	return state
 }

@@ -19,7 +19,7 @@ func mustFilter(t testing.TB, limit *Limit) *Filter {
 	return f
 }
 
-// The dumb reference: every release, in exact rationals.
+// exactRho is the simple reference: it sums every release in exact rationals.
 func exactRho(releases []Gaussian) *big.Rat {
 	sum := new(big.Rat)
 	for _, g := range releases {
@@ -29,7 +29,7 @@ func exactRho(releases []Gaussian) *big.Rat {
 	return sum
 }
 
-// The running sum is never below the exact one, and hardly above; exact values stay exact.
+// The running sum is never below the exact one, and barely above; exact values stay exact.
 func TestFilterSumsUpward(t *testing.T) {
 	s := stream(31)
 	for range 50 {
@@ -65,7 +65,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 }
 
-// Rounding up is by one step at most, and only where it is needed.
+// Rounding up is by at most one step, and only where needed.
 func TestRoundingUp(t *testing.T) {
 	s := stream(32)
 	above := 0
@@ -90,7 +90,7 @@ func TestRoundingUp(t *testing.T) {
 	}
 }
 
-// For every accounting: as many rounds fit as were planned with SigmaFor, one more does not, and the refusal says all.
+// For every accounting: the rounds planned with SigmaFor fit, one more does not, and the refusal has all details.
 func TestFilterRefuses(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)
@@ -120,14 +120,14 @@ func TestFilterRefuses(t *testing.T) {
 		if string(f.State()) != before || f.Last() != 50 {
 			t.Errorf("%v: the refusal changed the filter", acc)
 		}
-		// What is left is enough for much noise.
+		// The remaining budget covers a release with much noise.
 		if err := f.Reserve(51, Gaussian{Clip: 0.5, Sigma: 1e5 * 0.5}); err != nil {
 			t.Errorf("%v: a release that costs next to nothing: %v", acc, err)
 		}
 	}
 }
 
-// Whatever the parameters, chosen in view of what was spent: the filter stops in time, and not too early.
+// For any parameters, even chosen in view of the spend: the filter stops in time, and not too early.
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
@@ -155,14 +155,14 @@ func TestFilterIsTight(t *testing.T) {
 	}
 }
 
-// A round counts once; another release of the same round is never let through as a repetition.
+// A round counts once; a different release of the same round is never accepted as a repetition.
 func TestFilterRounds(t *testing.T) {
 	a, b := Gaussian{Clip: 1, Sigma: 8}, Gaussian{Clip: 1, Sigma: 9}
 	f := mustFilter(t, nil)
 	for _, c := range []struct {
 		round int
 		g     Gaussian
-		want  string // "" if it is let through
+		want  string // "" if it is accepted
 	}{
 		{1, a, ""}, {1, a, ""}, {2, a, ""}, {1, a, ""},
 		{1, b, "round 1 is reserved with clip 1 and sigma 8"},
@@ -187,7 +187,7 @@ func TestFilterRounds(t *testing.T) {
 	}
 }
 
-// Numbers that mean nothing are errors, with a limit and without; nothing is counted.
+// Invalid numbers are errors, with and without a limit; nothing is counted.
 func TestFilterRefusesNonsense(t *testing.T) {
 	for _, limit := range []*Limit{nil, {Epsilon: 1e6, Delta: 1e-5, Accounting: GDP}} {
 		f := mustFilter(t, limit)
@@ -209,7 +209,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 			}
 		}
 	}
-	// A sum that outgrows every meaning.
+	// A sum beyond maxSpend.
 	f := mustFilter(t, nil)
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 0.0015}), f.Reserve(3, Gaussian{Clip: 1, Sigma: 8})); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	}
 }
 
-// A saved filter goes on as the one it was saved from.
+// A restored filter behaves like the original.
 func TestFilterState(t *testing.T) {
 	s := stream(34)
 	limit := &Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}

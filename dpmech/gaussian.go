@@ -18,15 +18,15 @@ const (
 )
 
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper) plus Gaussian noise of
-// standard deviation Sigma (sigma_dp,k) in each coordinate. Neither number says anything without the other.
+// standard deviation Sigma (sigma_dp,k) in each coordinate. Only the two together determine the privacy.
 //
 // In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it
-// from everybody who does not know their keys.
+// from everyone who does not know their keys.
 type Gaussian struct {
 	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
-	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's own noise, in the same units
+	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's local noise, in the same units
 	Shared Shared  `json:"shared,omitzero"`
-	Unit   Unit    `json:"unit,omitzero"` // what is protected: with Record, Clip is R_s, the radius of each record's share of the update
+	Unit   Unit    `json:"unit,omitzero"` // what is protected: with Record, Clip is R_s, the radius of each record's part of the update
 }
 
 // String returns the parameters for error texts.
@@ -42,7 +42,7 @@ func (g Gaussian) String() string {
 	return text
 }
 
-// Validate reports why g is no private release.
+// Validate returns an error if g does not describe a private release.
 func (g Gaussian) Validate() error {
 	var errs []error
 	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
@@ -63,9 +63,8 @@ func (g Gaussian) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Rho returns the cost of the release in zCDP against the adversary that the fleet names: 2R^2/sigma^2, with
-// Shared.Effective for sigma if noise is shared. The exact number is rounded up to a float64. It is +Inf if g is not
-// valid.
+// Rho returns the cost of the release in zCDP against the adversary that the fleet names, rounded up: 2R^2/sigma^2,
+// with Shared.Effective for sigma if there is pairwise noise. It is +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
 	if g.Shared.Effective > 0 {
 		return g.rho(g.Shared.Effective)
@@ -73,11 +72,11 @@ func (g Gaussian) Rho() float64 {
 	return g.rho(g.Sigma)
 }
 
-// RhoAll returns the cost against all other members together, who know all noise that they share with the client:
-// 2R^2/sigma^2 with its own sigma, rounded as Rho is.
+// RhoAll returns the cost against all other members together, who know all pairwise noise: 2R^2/sigma^2 with the local
+// sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho is Rho for an adversary who faces noise of the given standard deviation.
+// rho is Rho against an adversary for whom noise of the given standard deviation remains.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -90,7 +89,7 @@ func (g Gaussian) rho(faced float64) float64 {
 	return up
 }
 
-// times returns the cost of n releases at rho each, the exact product rounded up.
+// times returns n*rho, the cost of n releases, rounded up.
 func times(n int, rho float64) float64 {
 	total := float64(n) * rho
 	if math.FMA(float64(n), rho, -total) > 0 { // the rounding error, exactly
@@ -99,9 +98,9 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the sigma (or Shared.Effective) with which an update clipped to radius clip can be released rounds
-// times within (epsilon, delta). It is rounded up to six digits, the same on every processor. It fails if an argument
-// is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// SigmaFor returns the sigma (or Shared.Effective) with which rounds releases clipped to radius clip stay within
+// (epsilon, delta), rounded up to six digits, the same on every processor. It fails if an argument is out of range (see
+// [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -127,7 +126,7 @@ func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) 
 	return sort.Search(math.MaxInt32, func(n int) bool { return acc.Epsilon(times(n+1, rho), delta) > epsilon }), nil
 }
 
-// roundUp returns the next number with six significant decimal digits that is not below x > 0.
+// roundUp returns the least number with six significant decimal digits that is at least x > 0.
 func roundUp(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return x
@@ -138,7 +137,7 @@ func roundUp(x float64) float64 {
 	inverse := 1.0
 	for ; x*inverse < 1e5; inverse *= 10 {
 	}
-	// A number with six digits may be a rounding error above itself.
+	// A number with six digits may appear larger than itself by a rounding error.
 	n := math.Ceil(x/unit*inverse - 1e-4)
 	return n * unit / inverse
 }

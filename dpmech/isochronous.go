@@ -2,7 +2,7 @@ package dpmech
 
 import "math/bits"
 
-// As heights, for 34 cells of width 1/4, each with one rectangle that covers the density.
+// isoHeights corresponds to heights, for 34 cells of width 1/4, each with one rectangle that covers the density.
 const (
 	isoCells    = 34
 	isoCellBits = 2
@@ -17,7 +17,7 @@ var isoHeights = [isoCells + 1]uint64{
 	0x5eea95183, 0x1486efddb, 0x42b9aee8, 0xcbc18a6, 0x24880c8, 0x627245, 0xf9394, 0x250b3, 0x52c2, 0xadb, 0x156,
 }
 
-// isoSteps[j] has the number that ends the weight of the cells up to j, and the drop to the next cell.
+// isoSteps[j] holds the last number that belongs to the cells up to j, and the drop in height to the next cell.
 var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 	last := ^uint64(0)
 	for j := range steps {
@@ -28,8 +28,8 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 }()
 
 // isochronous draws round(2^shift * Z) for each element of dst. Its running time reveals nothing about the draws,
-// except with a probability below 2^-52 a point: see part 2 of PROOF.md, section 7, which also lists the demands on a
-// processor.
+// except with a probability below 2^-52 for each point: see part 2 of PROOF.md, section 7, also for the requirements on
+// a processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
 		for {
@@ -52,7 +52,7 @@ func (n *normal) isochronous(dst []int64, shift int) {
 	}
 }
 
-// isoCell returns the cell of r in [0, 2^63), isoCells for the tail, and its isoHeights.
+// isoCell returns the cell of r in [0, 2^63) and the cell's isoHeights; the tail has the number isoCells.
 func isoCell(r uint64) (cell, height uint64) {
 	height = isoHeights[0]
 	for j := range isoSteps {
@@ -64,7 +64,7 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4, off by at most 5; nothing in the tail.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4 with an error of at most 5, and zero in the tail.
 func isoDensity(cell, height, u uint64) uint64 {
 	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

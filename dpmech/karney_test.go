@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that has nothing in common with those of the package, twenty times slower: algorithm N of
+// karney is an exact sampler that shares nothing with those of the package and is twenty times slower: algorithm N of
 // Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
-// Uniform numbers are drawn digit by digit, and only as many digits as their comparisons ask for.
+// Uniform numbers are drawn digit by digit, only as many digits as their comparisons need.
 type karney struct {
 	random  io.Reader
-	err     error // of random; sticky, and the end of every loop
+	err     error // of random; sticky, and ends every loop
 	buf     [4096]byte
 	unread  int
 	x       uniform // the fraction of the number being drawn
-	y, z, r uniform // scratch of the trials
+	y, z, r uniform // scratch space of the trials
 }
 
-// uniform is a number of (0, 1) in base 2^64, most significant digit first, as far as it has been looked at.
+// uniform is a number of (0, 1) in base 2^64, most significant digit first, with the digits drawn so far.
 type uniform struct{ digits []uint64 }
 
 // fill draws round(2^shift * Z), to nearest, for every element of dst; shift is at most 50.
@@ -42,17 +42,17 @@ func (n *karney) draw(shift int) int64 {
 		for n.err == nil && n.expHalf() {
 			k++
 		}
-		// N2: keep it with probability exp(-k(k-1)/2).
+		// N2: accept with probability exp(-k(k-1)/2).
 		if !n.all(k*(k-1), n.expHalf) {
 			continue
 		}
-		// N3, N4: a fraction x, kept with probability exp(-x(2k+x)/2), as k+1 trials of its (k+1)-th root.
+		// N3, N4: a fraction x, accepted with probability exp(-x(2k+x)/2), as k+1 trials of its (k+1)-th root.
 		n.x.reset()
 		if !n.all(k+1, func() bool { return n.accept(k) }) {
 			continue
 		}
-		// N5, and rounding: one digit more than the grid has decides between down and up; a tie has probability 0.
-		// k beyond 2^12 would overflow, with probability below exp(-2^23).
+		// N5, and rounding: one digit beyond the grid decides between down and up; a tie has probability 0. k beyond
+		// 2^12 would overflow, with probability below exp(-2^23).
 		half := int64(n.digit(&n.x, 0) >> (63 - shift))
 		abs := int64(k)<<shift + (half+1)>>1
 		if n.word()&1 == 1 {
@@ -63,7 +63,7 @@ func (n *karney) draw(shift int) int64 {
 	return 0
 }
 
-// all reports whether count trials succeed, up to the first that does not.
+// all reports whether count trials succeed; it stops at the first failure.
 func (n *karney) all(count int, trial func() bool) bool {
 	for range count {
 		if n.err != nil || !trial() {
@@ -73,7 +73,7 @@ func (n *karney) all(count int, trial func() bool) bool {
 	return true
 }
 
-// expHalf is true with probability exp(-1/2): von Neumann's method, the run of falling uniforms below 1/2 has even
+// expHalf is true with probability exp(-1/2): von Neumann's method, the run of decreasing uniforms below 1/2 has even
 // length.
 func (n *karney) expHalf() bool {
 	last, z := &n.y, &n.z
@@ -90,7 +90,7 @@ func (n *karney) expHalf() bool {
 	}
 }
 
-// accept is true with probability exp(-x(2k+x)/(2k+2)): as expHalf, where the run starts below x and every further
+// accept is true with probability exp(-x(2k+x)/(2k+2)): like expHalf, but the run starts below x and every further
 // member must also win a trial of probability (2k+x)/(2k+2). Karney's algorithm B.
 func (n *karney) accept(k int) bool {
 	last, run := &n.x, [2]*uniform{&n.y, &n.z}
@@ -104,7 +104,7 @@ func (n *karney) accept(k int) bool {
 	}
 }
 
-// odds is true with probability (2k+x)/(2k+2): one of 2k+2 equal cases is decided by x, one is lost.
+// odds is true with probability (2k+x)/(2k+2): of 2k+2 equally likely cases, x decides one, and one fails.
 func (n *karney) odds(k int) bool {
 	c := n.intN(uint64(2*k + 2))
 	if c == uint64(2*k) {
@@ -114,10 +114,9 @@ func (n *karney) odds(k int) bool {
 	return c < uint64(2*k)
 }
 
-// reset makes u a fresh uniform number.
 func (u *uniform) reset() { u.digits = u.digits[:0] }
 
-// digit returns the i-th digit of u and draws it, with all before it, if nobody has looked so far.
+// digit returns the i-th digit of u. It draws that digit and all before it if necessary.
 func (n *karney) digit(u *uniform, i int) uint64 {
 	for len(u.digits) <= i {
 		u.digits = append(u.digits, n.word())
@@ -125,7 +124,6 @@ func (n *karney) digit(u *uniform, i int) uint64 {
 	return u.digits[i]
 }
 
-// less reports whether u < w for two different numbers.
 func (n *karney) less(u, w *uniform) bool {
 	for i := 0; n.err == nil; i++ {
 		if a, b := n.digit(u, i), n.digit(w, i); a != b {
@@ -161,7 +159,7 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// Ties of whole 64-bit digits, which chance would never show: the comparison goes on to the next digit.
+// Ties of whole 64-bit digits, which chance would never produce: the comparison continues with the next digit.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

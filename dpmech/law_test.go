@@ -13,13 +13,13 @@ import (
 
 var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
 
-// The two samplers, whichever of them fill uses.
+// The two samplers, one of which fill uses.
 var samplers = []struct {
 	name string
 	draw func(n *normal, dst []int64, shift int)
 }{{"cells", (*normal).cells}, {"isochronous", (*normal).isochronous}}
 
-// keyed returns a normal whose words come from a fixed stream or, with -fresh, from one never seen before.
+// keyed returns a normal whose words come from a fixed stream or, with -fresh, from a new random one.
 func keyed(t testing.TB, seed byte) *normal {
 	n := new(normal)
 	key := [32]byte{seed}
@@ -33,8 +33,8 @@ func keyed(t testing.TB, seed byte) *normal {
 	return n
 }
 
-// draws are rounded numbers on the grid 2^-shift, counted: in fine bins of width 2^-10 (or of one grid point, if that
-// is more) from -8 to 8, by sign, and by their last 8 bits.
+// draws counts rounded numbers on the grid 2^-shift: in fine bins of width 2^-10 (or of one grid point, if that is
+// more) from -8 to 8, by sign, and by their last 8 bits.
 type draws struct {
 	n, positive, negative float64
 	shift, fine           int
@@ -48,7 +48,6 @@ func newDraws(shift int) *draws {
 	return d
 }
 
-// add counts the numbers of a block.
 func (d *draws) add(block []int64) {
 	d.n += float64(len(block))
 	for _, x := range block {
@@ -63,7 +62,6 @@ func (d *draws) add(block []int64) {
 	}
 }
 
-// count draws n numbers with fill, block by block.
 func count(n, shift int, fill func(block []int64)) *draws {
 	d := newDraws(shift)
 	block := make([]int64, 50000)
@@ -93,15 +91,15 @@ func (d *draws) between(from, to int) float64 {
 	return (math.Erfc(a) - math.Erfc(b)) / 2
 }
 
-// chiLimit is what a chi-square statistic with df degrees of freedom exceeds with a probability of about 1e-6 (Wilson
+// chiLimit is exceeded by a chi-square statistic with df degrees of freedom with a probability of about 1e-6 (Wilson
 // and Hilferty's cube of a normal quantile, 4.75).
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
 }
 
-// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: what expects less than
-// 10 draws in each tail is one bin.
+// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: each tail with less than
+// 10 expected draws is one bin.
 func (d *draws) chi() (sum float64, df int) {
 	width, all := max(1, 1<<d.fine/8), len(d.bins)
 	lo, hi := width, all-width
@@ -138,8 +136,8 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults are the tests that draws fail. Each has a chance of about 1e-6 to fail with an exact sampler (the signs:
-// 6e-5).
+// faults returns the tests that the draws fail. Each fails with an exact sampler with a probability of about 1e-6 (the
+// signs: 6e-5).
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
 		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
@@ -163,9 +161,9 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes are the numbers of draws and the size of the faults that they find, see TestNormalLawPower: with SPADE_LONG a scale that is
-// off by 0.5 % and 0.1 % of signs, otherwise, with a fifth and a tenth of the draws, faults of three times that size.
-// With -short there are fewer.
+// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower: with
+// SPADE_LONG a scale that is off by 0.5 % and 0.1 % of signs, otherwise, with a fifth and a tenth of the draws, errors
+// of three times that size. With -short there are fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -176,11 +174,11 @@ func sizes() (plain, signs int, fault float64) {
 	return 2e6, 4e6, 0.016
 }
 
-// long asks for the sizes of the whole check, .ci/run.
+// long selects the sizes of the whole check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// On a coarse grid, where the rounding shows, a middle and a fine one; Karney's sampler, the reference, stands the same
-// test.
+// The law on a coarse grid, where rounding is visible, a middle and a fine one; Karney's sampler, the reference, passes
+// the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
 	for i, s := range samplers {
@@ -204,7 +202,7 @@ func TestNormalLaw(t *testing.T) {
 	}
 }
 
-// TestNormalLaw sees what it should: the same draws, spoilt a little, fail it.
+// TestNormalLaw has power: slightly corrupted draws fail it.
 func TestNormalLawPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes millions of draws for each fault")
@@ -213,7 +211,7 @@ func TestNormalLawPower(t *testing.T) {
 	percent := 100 * off
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
-	// What spoils a draw of M = 50 on its way to a coarser grid. All spoil the same draws.
+	// Corruptions of a draw of M = 50 on its way to a coarser grid. All corrupt the same draws.
 	faults := []struct {
 		name     string
 		shift, n int
@@ -263,7 +261,7 @@ func TestNormalLawPower(t *testing.T) {
 	}
 }
 
-// repeats counts how many numbers of dst are there already; dst is sorted.
+// repeats counts repeated numbers in dst, which is sorted.
 func repeats(dst []int64) int {
 	slices.Sort(dst)
 	n := 0
@@ -275,10 +273,10 @@ func repeats(dst []int64) int {
 	return n
 }
 
-// On the grid of M = 50, four million numbers are all different but for a chance of
-// 1/500 (n^2/2 pairs, which meet with a probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a few constants
-// in floating point, and its numbers meet again and again: that is the grid whose gaps give an update away (Mironov,
-// CCS 2012).
+// On the grid of M = 50, four million numbers are all different except with a probability of 1/500 (n^2/2 pairs, which
+// collide with a probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a
+// few floating-point constants, so its numbers collide often: the gaps in this grid reveal an update (Mironov, CCS
+// 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
 		t.Skip("takes millions of draws of each sampler: SPADE_LONG=1 does")
@@ -302,8 +300,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// The tail, where chance hardly ever goes: how much of it is kept, and where it lies, against the complementary error
-// function.
+// The tail, which random draws rarely reach: the fraction accepted, and its distribution, against the complementary
+// error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000
@@ -322,7 +320,7 @@ func TestTailLaw(t *testing.T) {
 	} {
 		start := math.Ldexp(float64(c.cells), -int(c.bits))
 		beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
-		const bins = 24 // of width 1/32, the last without end
+		const bins = 24 // of width 1/32; the last is unbounded
 		var got [bins]float64
 		kept := 0.0
 		for range tries {
@@ -332,7 +330,7 @@ func TestTailLaw(t *testing.T) {
 				got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
 			}
 		}
-		// Mass of the density on the tail, in cells, over the weight of the proposal.
+		// Mass of the density on the tail, in cells, divided by the weight of the proposal.
 		p := float64(c.peak) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), int(c.bits)) / float64(c.weight)
 		if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
 			t.Errorf("%s: %v of %d were kept, want %.0f", c.name, kept, tries, float64(tries)*p)

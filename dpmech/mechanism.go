@@ -7,18 +7,17 @@ import (
 	"math"
 )
 
-// Mechanism makes a client's releases. PROOF.md shows the guarantee. It is not safe for concurrent use.
+// Mechanism makes a client's releases, with the guarantee that PROOF.md shows. It is not safe for concurrent use.
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
-	pair   normal  // draws what is shared
-	shared []int64 // one vector of it; zero between releases
+	pair   normal  // draws pairwise noise
+	shared []int64 // one vector of pairwise noise; zero between releases
 	rows   rowSum
 }
 
-// NewMechanism returns the mechanism for vectors of length dim >= 1. random gives uniform, independent bytes: on a
-// device [crypto/rand.Reader], in a simulation a seeded stream (which protects nobody). A release reads exactly 32
-// bytes.
+// NewMechanism returns the mechanism for vectors of length dim >= 1. random returns uniform, independent bytes:
+// [crypto/rand.Reader] on a device, a seeded stream (which protects nobody) in a simulation. A release reads 32 bytes.
 func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if dim < 1 {
 		return nil, fmt.Errorf("dpmech: dimension is %d, want at least 1", dim)
@@ -36,8 +35,8 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 // the round's one release. s has the mechanism's length and the unit of g. An update with a NaN or an infinity counts
 // as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
 //
-// pairs is the noise shared with neighbors, one entry for each; it requires g.Shared. Summed over all members of a
-// network, shared noise cancels exactly on the fine grid.
+// pairs is the pairwise noise, one entry for each neighbor; it requires g.Shared. Summed over all members of a network,
+// it cancels exactly on the fine grid.
 //
 // Release fails if lengths differ, g is not valid or the source of randomness fails; s is then zero and must not be
 // used.
@@ -46,8 +45,8 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	return m.store(s, gamma, err)
 }
 
-// sumWhole adds the clipped update to the noise, in units of gamma. The noise is below 2^62, the clip at most 2^48 and
-// shared noise below 2^60 (except with probability 2^-2900), so the sum fits.
+// sumWhole adds the clipped update to the noise, in units of gamma. The noise is below 2^62, the clip at most 2^48
+// and pairwise noise below 2^60 (except with probability 2^-2900), so the sum fits.
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
@@ -66,7 +65,7 @@ func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float
 	return gamma, nil
 }
 
-// store sets dst to the sum in noise, or to zero after an error, which it returns. It clears the noise, which would
+// store sets dst to the sum in noise, or to zero if err is not nil, and returns err. It clears the noise, which would
 // reveal the update.
 func (m *Mechanism) store(dst []float32, gamma float64, err error) error {
 	if err != nil {
@@ -98,12 +97,12 @@ func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) err
 const maxSteps = 1 << 30
 
 // ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
-// step, rounded to nearest (ties to even) and kept within -2^30..2^30. The same random bytes give the release of
-// Release up to half a step and the rounding of its float32.
+// step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes it equals Release's up
+// to half a step and the rounding of float32.
 //
 // step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its leading
-// 53 bits). For any other step the sum is multiplied by one float64: a value closer than 2^-51 of its size to the
-// middle between two integers may go to either, the same one on every processor.
+// 53 bits). For any other step the sum is multiplied by one float64: a value within 2^-51 of its size of a midpoint may
+// round either way, the same way on every processor.
 //
 // dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
 // valid or the source of randomness fails; dst is then zero and must not be used.
@@ -116,12 +115,11 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// onWire returns the wire grid's number for a sum on the fine grid, ratio = gamma/step.
+// onWire converts a sum from the fine grid to the wire grid; ratio = gamma/step.
 func onWire(sum int64, ratio float64) int32 {
 	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
 }
 
-// checkGrid refuses a destination or a step of the wire grid that is out of range.
 func (m *Mechanism) checkGrid(length int, step float64, g Gaussian) error {
 	err := m.checkLength("destination", length)
 	if !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
@@ -152,7 +150,7 @@ func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 }
 
 // gridBits returns M, where gamma = sigma/2^M: at least 28, and enough to keep the quantization of the whole vector,
-// gamma*sqrt(d), below 2^-16 R. A valid g needs at most 50 as long as d is below 2^28.
+// gamma*sqrt(d), below 2^-16 R. A valid g needs at most 50 for d below 2^28.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)

@@ -12,13 +12,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// stream is a seeded source: tests are repeatable.
+// stream is a seeded source, for repeatable tests.
 func stream(seed uint64) *rng.Stream {
 	s := rng.New(seed, rng.Address{Purpose: rng.Noise})
 	return &s
 }
 
-// newMechanism returns a mechanism with a seeded source.
 func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	t.Helper()
 	m, err := NewMechanism(dim, stream(seed))
@@ -28,8 +27,8 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// The release against a dumb float64 reference: the same noise drawn a second time, the update clipped by the formula
-// of the paper.
+// The release against a simple float64 reference: the same noise drawn again, the update clipped by the formula of the
+// paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
 	for _, c := range []struct {
@@ -142,7 +141,7 @@ func TestReleaseOnGridIsRoundingShift(t *testing.T) {
 	}
 }
 
-// For any other step the sum is rounded as rational arithmetic has it, but for what is too close to a middle to tell.
+// For any other step the sum is rounded as in rational arithmetic, except for values too close to a midpoint.
 func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	const dim = 20_000
 	g := Gaussian{Clip: 1, Sigma: 3}
@@ -169,7 +168,7 @@ func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	}
 }
 
-// A clip that no noise hides can leave the range of the wire: the result stops at its end.
+// A clip far above the noise can leave the range of the wire: the result saturates.
 func TestReleaseOnGridIsBounded(t *testing.T) {
 	g := Gaussian{Clip: 1 << 20, Sigma: 1}
 	got := make([]int32, 3)
@@ -177,7 +176,7 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 	if err != nil || got[0] != 1<<30 || got[1] != -1<<30 {
 		t.Errorf("released %d, %v; want the ends of the range", got, err)
 	}
-	// And the numbers before that are far from the ends of int64, even at the end of all parameters.
+	// The numbers before that are far from the ends of int64, even at the ends of all parameters.
 	for _, g := range []Gaussian{{Clip: 1 << 20, Sigma: 1}, {Clip: 1, Sigma: 1 << 20}} {
 		for _, dim := range []float64{1, 1e6, 1 << 30} {
 			shift := gridBits(g, int(dim))
@@ -188,7 +187,7 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 	}
 }
 
-// A NaN or an infinity anywhere makes the update the zero vector: what is left is the noise alone.
+// A NaN or an infinity anywhere makes the update the zero vector: only the noise remains.
 func TestReleaseOfNonsenseIsNoise(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2}
 	release := func(update ...float32) ([]float32, []int32) {
@@ -249,12 +248,11 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 }
 
-// zeros reports whether nothing is left in s.
 func zeros[T int32 | int64 | float32](s []T) bool {
 	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
 }
 
-// Neither the noise, which takes the mask off a release, nor the update stays in memory.
+// Neither the noise, which would unmask a release, nor the update stays in memory.
 func TestNothingIsLeftBehind(t *testing.T) {
 	m := newMechanism(t, 50, 5)
 	s := make([]float32, 50)
@@ -267,8 +265,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A source that fails, at once or in the middle of what is asked for, ends in an error and zeros: never in a release
-// with too little noise.
+// A source that fails, immediately or midway, yields an error and zeros, never a release with too little noise.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
 	for _, good := range []int64{0, 1, 31} {
@@ -292,7 +289,7 @@ func TestSourceFailure(t *testing.T) {
 	}
 }
 
-// failing reads good bytes of r, then fails.
+// failing reads valid bytes of r, then fails.
 type failing struct {
 	r    io.Reader
 	good int64

@@ -7,17 +7,17 @@ import (
 )
 
 // normal draws round(2^M * Z), Z standard normal, exactly: with the fast sampler of cells.go or, under the build tag
-// isochronous, with that of isochronous.go.
+// isochronous, that of isochronous.go.
 type normal struct {
 	random io.Reader
-	steady bool // draws with the isochronous sampler in every build
+	steady bool // use the isochronous sampler in every build
 	key    [32]byte
 	chacha rand.ChaCha8
-	buf    [32]uint64 // of chacha's words, the last left ones are still to be used; a key comes with 32 of them
+	buf    [32]uint64 // words of chacha, the last left of them unused; a key comes with 32 words
 	left   int
 }
 
-// fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads exactly 32 bytes of
+// fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads 32 bytes from
 // n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) of all words of this call. If the source
 // fails, dst is zero.
 func (n *normal) fill(dst []int64, shift int) error {
@@ -30,7 +30,7 @@ func (n *normal) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// expand draws with the words of n.key and leaves neither key nor words in memory.
+// expand draws with the words of n.key and then erases the key and the words.
 func (n *normal) expand(dst []int64, shift int) {
 	n.chacha.Seed(n.key)
 	n.left = 0
@@ -44,7 +44,6 @@ func (n *normal) expand(dst []int64, shift int) {
 	n.chacha, n.left = rand.ChaCha8{}, 0
 }
 
-// word returns the next 64 bits of the stream.
 func (n *normal) word() uint64 {
 	if n.left == 0 {
 		for i := range n.buf {
@@ -57,8 +56,8 @@ func (n *normal) word() uint64 {
 	return w
 }
 
-// round returns round(2^shift |Z|), negated if negative is 1, for |Z| with the digits x up to the 52nd after the binary
-// point. A tie has probability 0. |Z| >= 2^12, with a probability below exp(-2^23), does not fit x.
+// round returns round(2^shift |Z|), negated if negative is 1. x holds the digits of |Z| up to the 52nd after the
+// binary point. A tie has probability 0. |Z| >= 2^12, with a probability below exp(-2^23), does not fit x.
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

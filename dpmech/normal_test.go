@@ -25,8 +25,8 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	return h
 }
 
-// The committed tables to the last bit; the weights are 2^63 together, and the tail has at least what it needs for its
-// proposal to cover the density. With the next larger peak it has not.
+// The committed tables are exact to the last bit; the weights sum to 2^63, and the tail's weight suffices for its
+// proposal to cover the density. The next larger peak would not.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -40,7 +40,7 @@ func TestHeights(t *testing.T) {
 		heights []uint64
 		tail    int64
 		bits    uint
-		need    int64 // of the tail, in units of the density at its beginning: twice the cells of a block
+		need    int64 // of the tail, in units of the density at its start: twice the cells of a block
 	}{
 		{"cells", heights[:], cellsTail, cellBits, 8},
 		{"isochronous", isoHeights[:], isoTail, isoCellBits, 2},
@@ -62,7 +62,7 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// What belongs to a number in all columns together is its weight, exactly.
+// The parts of a number in all columns sum exactly to its weight.
 func TestColumns(t *testing.T) {
 	var got, want [256]uint64
 	for i, c := range columns {
@@ -97,7 +97,7 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow draws as the samplers do, from the same words, by their description and with big numbers.
+// slow draws like the samplers, from the same words, by their description and with big numbers.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -153,7 +153,7 @@ func slow(name string, next func() uint64, shift int) int64 {
 // below decides the trial t, whose numbers begin with the digits u and y.
 func below(t trial, u, y []uint64, next func() uint64) bool {
 	for {
-		// The most or the least that the numbers can be.
+		// The least or greatest value of a number with these digits.
 		side := func(digits []uint64, more uint64) *big.Float {
 			return bigFraction(append(slices.Clone(digits), more, more)...)
 		}
@@ -173,7 +173,7 @@ func below(t trial, u, y []uint64, next func() uint64) bool {
 	}
 }
 
-// Whole streams of words, drawn fast and slowly.
+// Whole streams of words yield the same fast and slow draws.
 func TestSameDrawsFromTheSameWords(t *testing.T) {
 	for _, s := range samplers {
 		for _, shift := range []int{0, 3, 28, 50} {
@@ -202,15 +202,15 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// Every way through the samplers, by words that lead there. How many are used tells that they did: two for a point
-// under a rectangle, three for one that is tried, and two more each time that a comparison asks for more digits.
+// Every path through the samplers, with words that lead there. The number of words used confirms the path: two for a
+// point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
 	iso := trial{peak: isoHeights[0], bits: isoCellBits, k: 5, span: isoHeights[5] + 1}
 	second := trial{peak: heights[0], bits: 2, k: 32, span: cellsTail, down: 4}
 	isoSecond := trial{peak: isoHeights[0], bits: 2, k: 35, span: isoTail, down: 2}
-	near := func(tr trial, distance uint64) uint64 { // as tie, but decided, in the band
+	near := func(tr trial, distance uint64) uint64 { // like tie, but decided, within the band
 		return tie(tr, middle) + distance*uint64((1<<63)/(tr.span/2))
 	}
 	inCell := func(j int) uint64 { return isoSteps[j].last << 1 }
@@ -286,7 +286,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// Each grid from the same digits: the nearest number, of either sign.
+// The same digits on each grid: the nearest number, of either sign.
 func TestRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for shift := range 51 {
@@ -304,8 +304,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// A release takes 32 bytes from its source, whatever happens, leaves none of them in memory, and draws with the sampler
-// that the build is said to have.
+// A release always reads 32 bytes from its source, leaves none of them in memory, and draws with the sampler that the
+// build names.
 func TestFill(t *testing.T) {
 	source := make([]byte, 64)
 	_, _ = stream(15).Read(source)
@@ -349,8 +349,8 @@ func TestFillFails(t *testing.T) {
 	}
 }
 
-// The same words give the same noise, on every processor and from release to release: the first 64 draws as they are,
-// and a hash of 100000.
+// The same words give the same noise, on every processor and from release to release: the first 64 draws, and a hash of
+// 100000.
 func TestNormalGolden(t *testing.T) {
 	var key [32]byte
 	for i := range key {

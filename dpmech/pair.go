@@ -6,25 +6,25 @@ import (
 	"math"
 )
 
-// Shared is noise that cancels in the network (Allouah et al., "The privacy power of correlated noise in decentralized
-// learning", arXiv 2405.01031): for each neighbor, or each of some other members, a Gaussian vector w that only the two
-// know, which one adds and the other subtracts.
+// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated noise
+// in decentralized learning", arXiv 2405.01031): for each partner a Gaussian vector w that only the two know; one adds
+// it and the other subtracts it.
 type Shared struct {
-	// Sigma is the standard deviation of w in each coordinate: the client's own sigma times a power of two, so that w
-	// is an integer vector on the same grid and cancels exactly.
+	// Sigma is the standard deviation of w in each coordinate: the local sigma times a power of two, so that w lies on
+	// the same grid and cancels exactly.
 	Sigma float64 `json:"sigma"`
-	// Effective is the standard deviation of the noise left against an adversary who sees all releases and knows what
-	// Colluders members know: sigma times the root of the graph's least conductance, rounded down.
+	// Effective is the standard deviation of the noise that remains against an adversary who sees all releases and
+	// knows what Colluders members know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
-	// Absent is how many members may vanish while the others keep sharing noise, 0 or more. Effective excludes the
-	// noise of Colluders and Absent members and holds if no more vanish, see PROOF.md, part 3.
+	// Absent is how many members may drop out while the others keep adding pairwise noise, 0 or more. Effective
+	// excludes the noise of Colluders and Absent members, see PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
-	// Partners, if not 0, is how many other members each shares noise with, neighbors or not.
+	// Partners, if not 0, is each member's number of partners, neighbors or not.
 	Partners int `json:"partners,omitempty"`
 }
 
-// Adversary names the adversary of [Gaussian.Rho], [Everybody] without shared noise.
+// Adversary names the adversary of [Gaussian.Rho], [Everybody] without pairwise noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
 func (s Shared) adversary() adversary {
@@ -34,7 +34,7 @@ func (s Shared) adversary() adversary {
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
-// with names the members that share noise with one.
+// with describes the partners of a member.
 func (s Shared) with() string {
 	if s.Partners > 0 {
 		return fmt.Sprintf("each of %d members", s.Partners)
@@ -42,7 +42,7 @@ func (s Shared) with() string {
 	return "each neighbor"
 }
 
-// Bounds of the shared sigma over the client's own, as powers of two.
+// Bounds of the pairwise sigma divided by the local sigma, as powers of two.
 const (
 	leastShared = -4
 	mostShared  = 10
@@ -71,8 +71,8 @@ func (s Shared) validate(g Gaussian) error {
 	return errors.Join(errs...)
 }
 
-// Alone returns the noise of a release that shares none in a run whose other releases do: the first sigma*2^n not below
-// Shared.Effective, so that it lies on the same grids and costs no more.
+// Alone returns the parameters of a release without pairwise noise in a run whose other releases have it. Its sigma is
+// the first sigma*2^n not below Shared.Effective, so it lies on the same grids and costs no more.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {
@@ -81,9 +81,9 @@ func (g Gaussian) Alone() Gaussian {
 	return alone
 }
 
-// Pair is the noise that a client shares with one neighbor in one round.
+// Pair is the noise that a client shares with one partner in one round.
 type Pair struct {
-	// Key is known to the two ends alone and used in one round of one run: a second use reveals the difference of two
+	// Key is known only to the two ends and used in one round of one run: a second use reveals the difference of two
 	// updates.
 	Key      [32]byte
 	Subtract bool // one end adds the vector, the other one subtracts it

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// shared is a release that costs an eighth against those whom a fleet names of what it costs against all.
+// shared is a release that costs, against the adversary that a fleet names, an eighth of what it costs against all
+// others.
 var shared = Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16, Colluders: 1}}
 
-// A limit holds against the named adversary, and a second one against all others together.
+// One limit holds against the named adversary, another against all others together.
 func TestFilterHasTwoLimits(t *testing.T) {
 	total := shared.Total(10)
 	both := Limit{
@@ -40,7 +41,7 @@ func TestFilterHasTwoLimits(t *testing.T) {
 	}
 }
 
-// Another adversary is another release: a round that is reserved for one cannot be made for the other.
+// A different adversary is a different release: a round reserved for one cannot be made for the other.
 func TestFilterTellsAdversariesApart(t *testing.T) {
 	f := mustFilter(t, nil)
 	if err := f.Reserve(1, shared); err != nil {
@@ -54,7 +55,7 @@ func TestFilterTellsAdversariesApart(t *testing.T) {
 	}
 }
 
-// A certificate of shared noise names its adversary and states both costs, and no word of that can be changed.
+// A certificate of pairwise noise names its adversary and states both costs, and Verify detects any change of that.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	f := mustFilter(t, nil)
 	for round := 1; round <= 5; round++ {
@@ -120,8 +121,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of releases that protect against different adversaries names the weakest of them, and a limit against
-// all others together holds for what it states.
+// A certificate of releases against different adversaries names the weakest, and a limit against all others together
+// holds for the stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
@@ -150,8 +151,8 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	}
 }
 
-// The figures of a lifetime hold against the weakest adversary of all its runs, whatever their order, and against all
-// other members together; its limit bounds the second, and a certificate states both with their adversaries.
+// The figures of a lifetime hold against the weakest adversary of all its runs, in any order, and against all other
+// members together. Its limit bounds the second, and a certificate states both with their adversaries.
 func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	outsiders, own := shared, Gaussian{Clip: 1, Sigma: 32}
 	outsiders.Shared.Colluders, outsiders.Shared.Absent = 0, 2
@@ -203,8 +204,8 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	}
 }
 
-// What a limit leaves is never less against the named adversary than against all others, and a total without a known
-// adversary claims none.
+// A limit never leaves less against the named adversary than against all others, and a total without a known adversary
+// names none.
 func TestLeft(t *testing.T) {
 	l := &Limit{Epsilon: 8, Delta: 1e-5}
 	spent := shared.Total(5)

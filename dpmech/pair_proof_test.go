@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// What section 5 of part 3 of PROOF.md says of rounded shared noise: with a Gaussian of deviation t added, it is as
-// good as noise that was never rounded, but for a uniform number. The bound is seen where s and t are small; in a
-// release they are 2^24 and 2^10 at least.
+// Section 5 of part 3 of PROOF.md on rounded pairwise noise: with an added Gaussian of deviation t, it is as good as
+// noise that was never rounded, except for a uniform number. The bound is visible where s and t are small; in a release
+// they are at least 2^24 and 2^10.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the cell around x
@@ -40,8 +40,8 @@ func TestRoundingVanishes(t *testing.T) {
 	}
 }
 
-// Section 2 there: what raises a conductance and what lowers it, and that an edge whose ends do not agree, or both
-// add, is as good as one that cancels; but none is not.
+// Section 2 of part 3: what raises and what lowers a conductance. An edge whose ends disagree, or both add, is as good
+// as one that cancels; a missing edge is not.
 func TestConductanceOnlyGrows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 200 {
@@ -67,7 +67,7 @@ func TestConductanceOnlyGrows(t *testing.T) {
 		}
 		e := edges[out]
 		for name, change := range map[string][4]float64{"both add": {1, 1, 1, 1}, "keys differ": {1, 0, 0, 1}} {
-			// The covariance is I + ratio^2 (L without the edge, and change on its two ends).
+			// The covariance is I + ratio^2 (L without the edge, plus change on its two ends).
 			m := make([][]float64, n)
 			for v := range m {
 				m[v] = make([]float64, n+1)

@@ -39,8 +39,8 @@ func ring(n int) (edges [][2]int) {
 	return edges
 }
 
-// What neighbors share is gone from the sum of all releases, in integers: on the fine grid the sum is that of the
-// clipped updates and of everybody's own noise.
+// Pairwise noise cancels in the sum of all releases, in integers: on the fine grid the sum is that of the clipped
+// updates and of all local noise.
 func TestSharedNoiseCancels(t *testing.T) {
 	const n, dim = 7, 50
 	for _, exponent := range []int{leastShared, -1, 0, 3, mostShared} {
@@ -80,7 +80,7 @@ func TestSharedNoiseCancels(t *testing.T) {
 	}
 }
 
-// One end that subtracts what it should add, a key of another round, a neighbor left out: each leaves noise in the sum.
+// A wrong sign at one end, a key of another round and a missing neighbor each leave noise in the sum.
 func TestSharedNoiseMustMatch(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 1, Shared: Shared{Sigma: 4, Effective: 2}}
 	for name, spoil := range map[string]func(p []Pair) []Pair{
@@ -110,7 +110,7 @@ func TestSharedNoiseMustMatch(t *testing.T) {
 	}
 }
 
-// Both ends draw the same vector with either sampler of their own noise; its draws are the isochronous ones.
+// Both ends draw the same vector, with either sampler for their local noise; pairwise draws are the isochronous ones.
 func TestSharedNoiseIsTheSameInEveryBuild(t *testing.T) {
 	m := newMechanism(t, 3, 1)
 	g := Gaussian{Clip: 1, Sigma: 1, Shared: Shared{Sigma: 2, Effective: 1}}
@@ -156,7 +156,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A shared release costs what its effective sigma costs, and against all others what its own does.
+// A release with pairwise noise costs as much as its effective sigma does, and against all others as much as its local
+// sigma does.
 func TestSharedCost(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2, Shared: Shared{Sigma: 8, Effective: 6, Colluders: 1}}
 	if got, want := g.Rho(), (Gaussian{Clip: 1, Sigma: 6}).Rho(); got != want {

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// digits is how many binary digits the reference needs for a spend: two tails of nearly the same size are subtracted.
+// digits is the number of binary digits that the reference needs for a spend: it subtracts two tails of nearly the same
+// size.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
-// checkEpsilon compares an epsilon with the reference: delta falls with epsilon, so the two comparisons bracket the
+// checkEpsilon compares an epsilon with the reference: delta decreases with epsilon, so the two comparisons bracket the
 // truth.
 func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack float64) {
 	t.Helper()
@@ -63,7 +64,7 @@ func TestAccountingAgainstReference(t *testing.T) {
 	}
 }
 
-// Where formulas give way: the ends of the ranges, spends that delta all but covers, and beyond.
+// Where formulas break down: the ends of the ranges and beyond, and spends that delta nearly covers.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some spends take two thousand digits")
@@ -94,7 +95,7 @@ func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	}
 }
 
-// A delta above one half is of no use to anybody, but an epsilon at it is a bound all the same.
+// A delta above one half is useless, but an epsilon at it must still be a bound.
 func TestEpsilonAtLargeDelta(t *testing.T) {
 	for _, rho := range []float64{1e-3, 0.5, 8, 50, 100, 1e3, 1e5} {
 		r := newReference(digits(rho))
@@ -106,7 +107,7 @@ func TestEpsilonAtLargeDelta(t *testing.T) {
 	}
 }
 
-// The tails by themselves, with the errors that their comments promise.
+// The tails alone, with the errors that their comments state.
 func TestMillsAgainstReference(t *testing.T) {
 	r := newReference(384)
 	off := func(got float64, want *big.Float) float64 {
@@ -138,8 +139,8 @@ func TestMillsAgainstReference(t *testing.T) {
 	}
 }
 
-// What epsilonGDP rests on: where delta is at most one half, logDelta falls with t at a rate of t at least and never
-// below 0.6, and ever faster.
+// The premise of epsilonGDP: where delta is at most one half, logDelta decreases in t at a rate of at least max(t,
+// 0.6), and ever faster.
 func TestLogDeltaFall(t *testing.T) {
 	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
 		before := 0.0

@@ -2,5 +2,5 @@
 
 package dpmech
 
-// raceDetector makes everything ten times slower and more: statistics are cut short under it.
+// raceDetector slows everything down by a factor of ten or more, so statistics use fewer draws.
 const raceDetector = true

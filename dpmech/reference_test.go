@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// reference evaluates the three conversions from their definitions, with prec binary digits to spare and nothing in
-// common with the code under test: tails by a power series or a continued fraction, exponentials and logarithms by
-// power series and Newton's method.
+// reference evaluates the three conversions from their definitions, with prec spare binary digits and nothing in common
+// with the code under test: tails by a power series or a continued fraction, exponentials and logarithms by power
+// series and Newton's method.
 type reference struct {
 	prec    uint
 	ln2, pi *big.Float
@@ -26,7 +26,7 @@ func (r *reference) num(x float64) *big.Float { return r.zero().SetFloat64(x) }
 
 func (r *reference) zero() *big.Float { return new(big.Float).SetPrec(r.prec) }
 
-// small reports whether x, next to a number of the size of one, is lost in the rounding.
+// small reports whether x vanishes in the rounding of a number of size one.
 func (r *reference) small(x *big.Float) bool { return x.Sign() == 0 || x.MantExp(nil) < -int(r.prec) }
 
 // atanInverse is times*atan(1/n), or times*artanh(1/n) if the signs do not alternate.
@@ -44,8 +44,7 @@ func (r *reference) atanInverse(n float64, alternate bool, times float64) *big.F
 	return sum
 }
 
-// exp is e**x: x = k*ln2 + y, and e**y = (e**(y/2^16))**(2^16). It is zero below
-// x = -1e9, where exponents end.
+// exp is e**x: x = k*ln2 + y, and e**y = (e**(y/2^16))**(2^16). It is zero below x = -1e9, where exponents end.
 func (r *reference) exp(x *big.Float) *big.Float {
 	if x.Cmp(r.num(-1e9)) < 0 {
 		return r.zero()
@@ -64,7 +63,7 @@ func (r *reference) exp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(k))
 }
 
-// log is the root y of e**y = x > 0, by Halley's method from a float64 guess; each step trebles its digits.
+// log is the root y of e**y = x > 0, by Halley's method from a float64 guess; each step triples its digits.
 func (r *reference) log(x *big.Float) *big.Float {
 	m := new(big.Float)
 	k := x.MantExp(m)
@@ -86,7 +85,6 @@ func (r *reference) density(x *big.Float) *big.Float {
 	return square.Quo(r.exp(square.Neg(square.SetMantExp(square, -1))), root.Sqrt(root))
 }
 
-// tail is the standard normal upper tail Q(x).
 func (r *reference) tail(x *big.Float) *big.Float {
 	f, _ := x.Float64()
 	if f < -6 {
@@ -100,7 +98,7 @@ func (r *reference) tail(x *big.Float) *big.Float {
 		}
 		return sum.Sub(r.num(0.5), sum.Mul(sum, r.density(x)))
 	}
-	// Laplace's continued fraction; the remainder falls with exp(-2x*sqrt(2 terms)).
+	// Laplace's continued fraction; the remainder decreases with exp(-2x*sqrt(2 terms)).
 	c := r.zero().Set(x)
 	depth := float64(r.prec) / f
 	for k := math.Floor(50 + 0.2*depth*depth); k >= 1; k-- {
@@ -134,8 +132,8 @@ func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 }
 
 // deltaZCDP is the least value over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha. It
-// looks for the order on float64 by the derivative's sign; two steps of Newton's method then square its error twice,
-// and what remains is squared once more in the value.
+// locates the order in float64 by the derivative's sign; two Newton steps then square the error twice, and the value
+// squares it once more.
 func (r *reference) deltaZCDP(rho, epsilon float64) *big.Float {
 	lo, hi := -400.0, 400.0 // ln(alpha - 1)
 	for range 100 {

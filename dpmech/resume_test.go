@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// The rule for every small case, from the order of duties itself: what a crash can leave, of disks that keep what they
-// confirm, is fine, and so is the loss of one file where nothing was sent that the others do not know of.
+// The rule for every small case, derived from the order of duties: a crash on disks that keep confirmed writes may
+// resume, and so may the loss of one file if nothing was sent that the others do not know.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
-	history := []disk{{}} // after each duty, and what has been sent by then is the mark
+	history := []disk{{}} // after each duty; the mark counts as sent
 	for round := 1; round <= 3; round++ {
 		d := history[len(history)-1]
 		d.reserved = round
@@ -24,18 +24,18 @@ func TestCheckResume(t *testing.T) {
 			t.Errorf("after a crash, %+v: %v", d, err)
 		}
 		for _, old := range history[:now] {
-			// The state was set back. Going on draws release old.saved+1, which is fine only if that one was never
+			// The state was rolled back. Continuing draws release old.saved+1, which is allowed only if it was never
 			// sent.
 			if err := CheckResume(old.saved, d.reserved, d.marked); (err == nil) != (d.marked <= old.saved) {
 				t.Errorf("state %d beside %+v: %v", old.saved, d, err)
 			}
-			// The mark was set back. The state is there.
+			// The mark was rolled back. The state is intact.
 			if err := CheckResume(d.saved, d.reserved, old.marked); err != nil {
 				t.Errorf("mark %d beside %+v: %v", old.marked, d, err)
 			}
 		}
 	}
-	// cool-down rounds; a ledger that comes later
+	// cool-down rounds; a ledger added later
 	for _, d := range []disk{{saved: 9, reserved: 6, marked: 6}, {saved: 3}} {
 		if err := CheckResume(d.saved, d.reserved, d.marked); err != nil {
 			t.Errorf("%+v: %v", d, err)

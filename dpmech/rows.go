@@ -7,23 +7,24 @@ import (
 )
 
 // Rows are a client's contributions to a round that protects each record: a row of d numbers for each record, where d
-// is the mechanism's length. A row may depend only on its own unit's records and on released values, so that replacing
-// one unit replaces one clipped row of the sum, see part 4 of PROOF.md.
+// is the mechanism's length. A row may depend only on its own unit's records and on released values, so replacing one
+// unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
-	Values []float32 // the rows, one after the other, those of a unit together; not changed
-	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 if the unit is a record,
-	// more if it is a person; 0 means 1. The rows of a unit are added in order, in float32, and clipped together.
+	Values []float32 // the rows in sequence, those of a unit adjacent; read only
+	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 or 0 if the unit is a
+	// record, more if it is a person. The rows of a unit are added in order, in float32, and their sum is clipped.
 	Places int
-	// Factor multiplies each unit's row before it is clipped: -eta/m_bar, or 1. It is public and of size 1e-100..1e100.
+	// Factor multiplies each unit's row before clipping: -eta/m_bar, or 1. It is public, with an absolute value in
+	// 1e-100..1e100.
 	Factor float64
 	// Most is the largest number of units of any member (m_max). It is public and bounds the integers of the sum.
 	Most int
 }
 
-const mostSum = 1 << 61 // of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
+const mostSum = 1 << 61 // bound of the sum of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
 
-// CheckRows returns an error if releases of dim numbers with the parameters of g cannot hold the sum of most clipped
-// rows exactly: most*g.Clip is at most 2^61 steps of the fine grid. All arguments are public, and so is the answer.
+// CheckRows returns an error if releases of dim numbers with the parameters g cannot hold the exact sum of most clipped
+// rows: most*g.Clip must be at most 2^61 steps of the fine grid. Arguments and result are public.
 func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
 		return err
@@ -45,10 +46,10 @@ func CheckRows(g Gaussian, dim, most int) error {
 // ReleaseRows sets dst, of the mechanism's length, to the exact sum of the clipped rows plus noise: the data-dependent
 // part of the one release of a round that protects each record.
 //
-// Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and put on the fine
-// grid. A row that is not finite counts as zero. The integers are added exactly, so the sum does not depend on the
-// order, and replacing one unit moves it by at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are
-// those of [Mechanism.Release]; the noise is drawn before a row is read.
+// Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and rounded to the fine
+// grid. A row that is not finite counts as zero. The integers are added exactly, so replacing one unit moves the sum by
+// at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are those of [Mechanism.Release]; the noise is
+// drawn before a row is read.
 //
 // ReleaseRows fails if a length differs, g, Places, Factor or Most is out of range or the source of randomness fails;
 // dst is then zero and must not be used.
@@ -70,7 +71,7 @@ func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step f
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// checkRows reports why rows cannot be summed. It depends on public numbers only.
+// checkRows returns an error if rows cannot be summed. The result depends on public numbers only.
 func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	if err := CheckRows(g, len(m.noise), rows.Most); err != nil {
 		return err
@@ -123,16 +124,15 @@ func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, e
 	return gamma, nil
 }
 
-// rowSum clips the rows of one release. It is scratch of a [Mechanism] and holds nothing between releases.
+// rowSum clips the rows of one release. It holds nothing between releases.
 type rowSum struct {
 	whole []int64   // one clipped row, in units of gamma
 	unit  []float32 // the sum of one unit's rows
 	ball
-	narrow                bool // squares of integers in the ball fit 64 bits, d of them together
+	narrow                bool // the sum of d squares of integers in the ball fits 64 bits
 	radius, gamma, factor float64
 }
 
-// together returns the sum of a unit's rows.
 func (s *rowSum) together(rows []float32) []float32 {
 	copy(s.unit, rows)
 	for rows = rows[len(s.unit):]; len(rows) > 0; rows = rows[len(s.unit):] {
@@ -143,8 +143,8 @@ func (s *rowSum) together(rows []float32) []float32 {
 	return s.unit
 }
 
-// clip sets whole to the projection of factor*row onto the ball and reports whether that is not zero. It tries the two
-// scales of the function clip, whose error bound leaves room for the rounding by factor.
+// clip sets whole to the projection of factor*row onto the ball and reports whether it is not zero. It tries the two
+// scales of the function clip, whose error bound covers the rounding by factor.
 func (s *rowSum) clip(row []float32) bool {
 	sum := squares(row)
 	if !(sum <= math.MaxFloat64) || sum == 0 {
@@ -160,7 +160,7 @@ func (s *rowSum) clip(row []float32) bool {
 	return s.fits(row, scale*(1-0x1p-53*float64(len(row)+16)))
 }
 
-// squares returns the sum of squares: four interleaved sums in order, then their sum.
+// squares returns the sum of squares of row: four interleaved sums, added in order.
 func squares(row []float32) float64 {
 	var a, b, c, d float64
 	for ; len(row) >= 4; row = row[4:] {
@@ -175,7 +175,7 @@ func squares(row []float32) float64 {
 	return (a + b) + (c + d)
 }
 
-// fits sets whole to onGrid(row, scale) and reports, by integer arithmetic, whether that is in the ball.
+// fits sets whole to onGrid(row, scale) and reports, by integer arithmetic, whether the result is in the ball.
 func (s *rowSum) fits(row []float32, scale float64) bool {
 	if !s.narrow {
 		for i, x := range row {
@@ -192,7 +192,7 @@ func (s *rowSum) fits(row []float32, scale float64) bool {
 		most |= abs
 		sum += abs * abs
 	}
-	// No square was cut off if all numbers are within the radius or below the power of two that follows it.
+	// No square overflowed if all numbers are within the radius or below the next power of two.
 	if most > s.ball.radius {
 		return s.ball.holds(row, scale)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// rowsOf returns hostile rows of every kind, some of them not finite.
 func rowsOf(units, places, d int, random *rng.Stream) []float32 {
 	values := make([]float32, units*places*d)
 	for h := range units * places {
@@ -47,8 +46,8 @@ func integers(m *Mechanism, rows Rows, g Gaussian) (each [][]int64, sum []int64)
 	return each, sum
 }
 
-// Replacing the rows of one unit changes that unit's clipped row and no other, every clipped row is in the ball by exact
-// arithmetic, and what is released is the noise, which does not depend on the rows, and the sum of the integers.
+// Replacing the rows of one unit changes only that unit's clipped row, every clipped row is in the ball by exact
+// arithmetic, and the release is the sum of the integers and the noise, which does not depend on the rows.
 func TestRowsOfOthersStay(t *testing.T) {
 	random := stream(341)
 	for range 300 {
@@ -87,8 +86,8 @@ func squareOf(row []int64) *big.Int {
 	return sum
 }
 
-// checkSum compares a release with the noise of the same random bytes and a sum of integers, also of the units in another
-// order.
+// checkSum compares a release with the noise of the same random bytes plus a sum of integers, and repeats this with the
+// units in another order.
 func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	t.Helper()
 	noise := make([]int64, d)
@@ -134,7 +133,7 @@ func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	}
 }
 
-// A single row is released as Release releases it.
+// A single row is released exactly as by Release.
 func TestOneRowIsAnUpdate(t *testing.T) {
 	random := stream(342)
 	for range 200 {
@@ -201,7 +200,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Bytes a second of the sum of clipped rows, beside those of reading the same memory.
+// Bytes a second of the sum of clipped rows, next to those of reading the same memory.
 func BenchmarkRows(b *testing.B) {
 	const d, units = 40, 20000
 	values := make([]float32, d*units)

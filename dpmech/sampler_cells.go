@@ -2,6 +2,6 @@
 
 package dpmech
 
-// Sampler names the noise sampler of this build: "cells", the fast one, or, with the build tag isochronous,
-// "isochronous", whose running time reveals nothing about the draws. Both are exact.
+// Sampler names the exact noise sampler of this build: "cells", which is fast, or, with the build tag isochronous,
+// "isochronous", whose running time reveals nothing about the draws.
 const Sampler = "cells"

@@ -9,14 +9,14 @@ import (
 const (
 	// maxRound bounds round numbers, so that they fit an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend bounds a total in zCDP. A larger one protects nothing, and its epsilon cannot be computed.
+	// maxSpend bounds a total in zCDP. A larger total protects nothing, and its epsilon cannot be computed.
 	maxSpend = 1e6
 )
 
 // Spend is a number of releases in consecutive rounds with the same parameters.
 type Spend struct {
-	First  int     `json:"first"`  // the round of the first of them, at least 1
-	Rounds int     `json:"rounds"` // how many, at least 1
+	First  int     `json:"first"`  // the first round, at least 1
+	Rounds int     `json:"rounds"` // the number of releases, at least 1
 	Clip   float64 `json:"clip"`   // R, see [Gaussian]
 	Sigma  float64 `json:"sigma"`
 	Shared Shared  `json:"shared,omitzero"`
@@ -35,7 +35,6 @@ func spendOf(first, rounds int, g Gaussian) Spend {
 	return Spend{First: first, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared, Unit: g.Unit}
 }
 
-// last returns the round of the last release.
 func (s Spend) last() int { return s.First + s.Rounds - 1 }
 
 func (s Spend) validate() error {
@@ -51,7 +50,6 @@ func (s Spend) validate() error {
 	return bounded(s.Total().All)
 }
 
-// bounded returns an error if a total exceeds maxSpend.
 func bounded(rho float64) error {
 	if rho <= maxSpend {
 		return nil
@@ -60,8 +58,8 @@ func bounded(rho float64) error {
 		rho, float64(maxSpend))
 }
 
-// validateSpends reports why list is not the count of a [Filter]: in order of rounds, with a new spend only where
-// parameters change or rounds are skipped.
+// validateSpends returns an error unless list is in order of rounds, with a new spend only where parameters change or
+// rounds are skipped, as a [Filter] counts.
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {
@@ -84,7 +82,6 @@ func validateSpends(list []Spend) error {
 	return bounded(sumSpends(list).All)
 }
 
-// sumSpends returns the cost of valid spends, rounded up.
 func sumSpends(list []Spend) (sum Total) {
 	for _, s := range list {
 		sum = sum.plus(s.Total())
@@ -96,7 +93,7 @@ func sumSpends(list []Spend) (sum Total) {
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a
-	if rest := (a - (s - t)) + (b - t); rest > 0 { // what the rounding lost (Knuth's two-sum)
+	if rest := (a - (s - t)) + (b - t); rest > 0 { // the rounding error (Knuth's two-sum)
 		return math.Nextafter(s, math.Inf(1))
 	}
 	return s

@@ -29,7 +29,7 @@ func ReadJSON(data []byte, v any) error {
 			at = min(int(syntax.Offset), len(data))
 		}
 		column := at - 1 - bytes.LastIndexByte(data[:at], '\n')
-		if !bytes.Contains(data, []byte("\n")) { // the caller knows which line it is
+		if !bytes.Contains(data, []byte("\n")) { // the caller adds the line number
 			return fmt.Errorf("column %d: %w", column, err)
 		}
 		return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(data[:at], []byte("\n")), column, err)
@@ -59,7 +59,7 @@ func jsonPlace(field string) string {
 	return cmp.Or(strings.Join(names, "."), "the file")
 }
 
-// jsonWords returns the JSON name of a Go kind.
+// jsonWords describes the JSON values of a Go kind.
 func jsonWords(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Bool:
@@ -76,10 +76,10 @@ func jsonWords(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-// uniqueNames refuses an object, at any depth of a valid JSON value, with a duplicate field or a name of other than
-// small letters, digits and underscores: package json ignores case.
+// uniqueNames returns an error if an object, at any depth of a valid JSON value, has a duplicate field or a name with
+// characters other than a-z, 0-9 and _: package json ignores case.
 func uniqueNames(data []byte) error {
-	var open []map[string]bool // the names so far of each object around this place; nil for an array
+	var open []map[string]bool // the names so far of each enclosing object; nil for an array
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '{':
@@ -97,7 +97,7 @@ func uniqueNames(data []byte) error {
 			}
 			after := bytes.TrimLeft(data[i+1:], " \t\r\n")
 			if len(after) == 0 || after[0] != ':' {
-				continue // a value
+				continue // a value, not a name
 			}
 			name, known := string(data[start+1:i]), open[len(open)-1]
 			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
@@ -112,8 +112,8 @@ func uniqueNames(data []byte) error {
 	return nil
 }
 
-// sameNames reports each field that only one of two decoded JSON values has. path is the place of both, empty for a
-// whole file.
+// sameNames reports each field that only one of two decoded JSON values has. path is the location of both, empty for
+// a whole file.
 func (f *faults) sameNames(path string, have, want any) {
 	switch want := want.(type) {
 	case []any:
@@ -140,17 +140,16 @@ func (f *faults) sameNames(path string, have, want any) {
 // faults are the errors of a value.
 type faults []error
 
-// want adds an error unless ok.
 func (f *faults) want(ok bool, format string, args ...any) {
 	if !ok {
 		*f = append(*f, fmt.Errorf("dpmech: "+format, args...))
 	}
 }
 
-// at adds the errors in err with their place.
+// at adds the errors in err with their location.
 func (f *faults) at(where string, err error) { *f = append(*f, within(where, err)) }
 
-// within puts the place before each error in err: "dpmech: where: error".
+// within puts a location before each error in err: "dpmech: where: error".
 func within(where string, err error) error {
 	if err == nil {
 		return nil
@@ -162,10 +161,10 @@ func within(where string, err error) error {
 	return errors.Join(errs...)
 }
 
-// names are a type and the names of its values 0, 1, ...
+// names are a type, followed by the names of its values 0, 1, ...
 type names []string
 
-// of returns the name of a value, or type and number if it has none.
+// of returns the name of a value, or the type and the number if it has none.
 func (n names) of(value int) string {
 	if value < 0 || value >= len(n)-1 {
 		return fmt.Sprintf("%s(%d)", n[0], value)
@@ -173,13 +172,12 @@ func (n names) of(value int) string {
 	return n[value+1]
 }
 
-// text returns the name of a value, or an error if it has none.
 func (n names) text(value int) ([]byte, error) {
 	name := []byte(n.of(value))
 	return name, n.parse(&value, name)
 }
 
-// parse sets value to that of a name; no name means 0.
+// parse sets value to the one with the given name; an empty name means 0.
 func (n names) parse(value *int, name []byte) error {
 	i := slices.Index(n[1:], cmp.Or(string(name), n[1]))
 	if i < 0 {
@@ -190,10 +188,10 @@ func (n names) parse(value *int, name []byte) error {
 	return nil
 }
 
-// validName reports why s cannot name a run, a member or a data set.
+// validName returns an error if s is not a valid name of a run, a member or a data set.
 func validName(what, s string) error { return validText(what, s, 200) }
 
-// validText reports why s is not 1 to most bytes of text on one line, safe to show on a terminal.
+// validText returns an error unless s is 1 to most bytes of text on one line, safe for a terminal.
 func validText(what, s string, most int) error {
 	switch {
 	case s == "" || len(s) > most:
@@ -204,7 +202,6 @@ func validText(what, s string, most int) error {
 	return nil
 }
 
-// validHex reports why s is not size bytes in lower-case hexadecimal digits.
 func validHex(what, s string, size int) error {
 	if b, err := hex.DecodeString(s); err != nil || len(b) != size || hex.EncodeToString(b) != s {
 		return fmt.Errorf("dpmech: %s is %q, want %d hexadecimal digits", what, s, 2*size)
@@ -212,7 +209,6 @@ func validHex(what, s string, size int) error {
 	return nil
 }
 
-// validTime reports why s is not a time in the form of RFC 3339.
 func validTime(what, s string) error {
 	if _, err := time.Parse(time.RFC3339, s); err != nil {
 		return fmt.Errorf("dpmech: %s is %q, want a time such as 2006-01-02T15:04:05Z", what, s)

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// decimals of an epsilon in a text.
 const decimals = 3
 
-// Text returns the certificate as a page for readers without knowledge of the field. It does not verify.
+// Text returns the certificate, unverified, as a page for readers who do not know the field.
 func (c *Certificate) Text() string {
 	p := new(page)
 	p.WriteString("PRIVACY CERTIFICATE\n\n")
@@ -74,7 +73,7 @@ func (c *Certificate) Text() string {
 	return p.String()
 }
 
-// signedText describes the signatures, which are not checked here.
+// signedText describes the signatures without verifying them.
 func (c *Certificate) signedText() string {
 	if c.Signature == "" {
 		return "NO: anybody can have written this"
@@ -107,7 +106,7 @@ func (c *Certificate) freeText() string {
 	return strings.Join(free, "; ")
 }
 
-// page is text with names on the left and wrapped values beside them.
+// page is text with names on the left and wrapped values on the right.
 type page struct{ strings.Builder }
 
 const (
@@ -115,7 +114,6 @@ const (
 	pageWidth  = 80
 )
 
-// item writes a value beside its name.
 func (p *page) item(name, format string, args ...any) {
 	line := fmt.Sprintf("%-*s", pageIndent-1, name)
 	empty := true
@@ -131,7 +129,7 @@ func (p *page) item(name, format string, args ...any) {
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// visible replaces control characters: a foreign certificate may be shown before it is verified.
+// visible replaces control characters: a certificate of unknown origin may be shown before it is verified.
 func visible(r rune) rune {
 	if strconv.IsPrint(r) {
 		return r
@@ -139,7 +137,6 @@ func visible(r rune) rune {
 	return '?'
 }
 
-// cost writes the other forms of a cost.
 func (p *page) cost(c Cost, unit Unit) {
 	named := ""
 	if c.AgainstAll != nil {
@@ -152,7 +149,8 @@ func (p *page) cost(c Cost, unit Unit) {
 		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
-// persons states epsilon for a person with r records: r steps of the same adjacency, over which the mu of GDP adds up.
+// persons states epsilon for a person with r records: r steps of the same adjacency, over which the mu of GDP adds
+// up.
 func (p *page) persons(c Cost) {
 	var list []string
 	for r := 2; r <= 10; r++ {
@@ -173,7 +171,7 @@ func (p *page) limit(name string, l *Limit) {
 	p.item(name, "%v; a release beyond it is refused", l)
 }
 
-// list writes values, one a line.
+// list writes one value per line.
 func (p *page) list(name string, values []string) {
 	if len(values) == 0 {
 		p.item(name, "nothing")
@@ -184,7 +182,6 @@ func (p *page) list(name string, values []string) {
 	}
 }
 
-// spends writes releases as a table.
 func (p *page) spends(list []Spend) {
 	for _, s := range list {
 		rounds := fmt.Sprintf("round %d", s.First)

@@ -2,28 +2,27 @@ package dpmech
 
 import "fmt"
 
-// Names of adversaries in a [Figure].
 const (
-	// Everybody is the adversary of a cost that holds whoever colludes.
+	// Everybody is the adversary of a cost that holds for any set of colluders.
 	Everybody = "everybody else together"
-	// AllOthers is the stronger adversary of releases that share noise: the other members know that noise.
+	// AllOthers is the stronger adversary of releases with pairwise noise: the other members, who know that noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the weaker adversary if the runs, and so their adversaries, are not known.
+	// WeakestNamed is the weaker adversary if the runs, and thus their adversaries, are not known.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
-// Total is the cost of releases in zCDP, rounded up, against two adversaries; without shared noise the costs are equal.
-// Totals of several runs add up, against the weakest of their adversaries.
+// Total is the cost of releases in zCDP, rounded up, against two adversaries; without pairwise noise the costs are
+// equal. Totals of several runs add up, against the weakest of their adversaries.
 type Total struct {
-	Rho float64 // outsiders, with at most as many members as the least Shared.Colluders of all releases
-	All float64 // all other members together
+	Rho float64 // against outsiders with up to the least Shared.Colluders of all releases colluding
+	All float64 // against all other members together
 
 	weakest adversary
 }
 
-// Figure is a cost and the adversary that it holds against.
+// Figure is a cost and its adversary.
 type Figure struct {
-	Adversary string  // names it for people
+	Adversary string  // a name for display
 	Rho       float64 // zCDP, rounded up
 }
 
@@ -40,7 +39,7 @@ func (t Total) Figures() []Figure {
 	return []Figure{named, {AllOthers, t.All}}
 }
 
-// plus returns the cost of both, rounded up.
+// plus returns the sum, rounded up.
 func (t Total) plus(u Total) Total {
 	return Total{Rho: sumUp(t.Rho, u.Rho), All: sumUp(t.All, u.All), weakest: t.weakest.or(u.weakest)}
 }
@@ -52,12 +51,12 @@ func (g Gaussian) Total(n int) Total {
 
 // adversary sees all releases and knows what colluders members know. The zero value is everybody else.
 type adversary struct {
-	shared            bool // the releases share noise
+	shared            bool // the releases have pairwise noise
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the adversary of the sum of two costs: the fewest colluders, and the fewest absent members where these
-// count.
+// or returns the adversary of the sum of two costs: the fewest colluders, and the fewest absent members among those
+// that have any.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:
@@ -86,7 +85,7 @@ func (a adversary) String() string {
 	return text + vanishing(a.absent)
 }
 
-// vanishing ends a statement that holds only while at most absent members vanish.
+// vanishing returns the condition that at most absent members drop out, as the end of a statement.
 func vanishing(absent int) string {
 	switch absent {
 	case 0:

@@ -6,24 +6,24 @@ import (
 )
 
 // trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0,
-// 1); u and y are their first 64 digits, the others are yet to be drawn.
+// 1); u and y are their first 64 digits, the others are not yet drawn.
 type trial struct {
 	peak, base, span uint64
 	k, u, y          uint64
 	down, bits       uint
 }
 
-// height returns the left side for down = 0, rounded down. With the undrawn digits it is less than two units more.
+// height returns the left side for down = 0, rounded down. The undrawn digits add less than two units.
 func (t *trial) height() uint64 {
 	h, _ := bits.Mul64(t.y, t.span)
 	return t.base + h
 }
 
-// band is how far apart the two computed sides must be for a certain comparison, see PROOF.md.
+// band is the least distance of the two computed sides for a certain comparison, see PROOF.md.
 const band = 8
 
 // compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if they are closer
-// than band; otherwise the left side is above. Both are below 2^62. Its running time is constant.
+// than band. If both are 0, the left side is above. Both sides are below 2^62. The running time is constant.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)
 	_, notAbove := bits.Sub64(left, right+band, 0)
@@ -40,7 +40,7 @@ var taylor = func() (c [17]uint64) {
 }()
 
 // expNeg returns 2^63*exp(-z/2^64) for z below 0.53*2^64, with an error below 3: the even and odd terms of the Taylor
-// polynomial of degree 16. Its running time is constant.
+// polynomial of degree 16. The running time is constant.
 func expNeg(z uint64) uint64 {
 	square, _ := bits.Mul64(z, z)
 	even, odd := taylor[16], taylor[15]
@@ -68,7 +68,7 @@ func (t *trial) exact(word func() uint64) bool {
 		digits.Lsh(digits, 64).Or(digits, new(big.Int).SetUint64(word()))
 	}
 	for p := uint(64); ; p += 64 {
-		// Everything in units of 2^-(p+down).
+		// All numbers are in units of 2^-(p+down).
 		low := new(big.Int).SetUint64(t.base)
 		low.Lsh(low, p+t.down).Add(low, new(big.Int).Mul(y, span))
 		high := new(big.Int).Add(low, span)

@@ -22,7 +22,7 @@ func bigFraction(digits ...uint64) *big.Float {
 	return x
 }
 
-// bigExp is exp(-v) with an error of some 600 bits below it: the reciprocal of the exponential series of v/2^32, whose
+// bigExp is exp(-v) with an error about 600 bits smaller: the reciprocal of the exponential series of v/2^32, whose
 // terms are all positive, squared 32 times.
 func bigExp(v *big.Float) *big.Float {
 	const halved = 32
@@ -46,13 +46,12 @@ func bigDensity(peak, k uint64, bits uint, fraction *big.Float) *big.Float {
 	return x.Mul(bigInt(peak), bigExp(x.SetMantExp(x, -1)))
 }
 
-// minus is a-b as a float64.
 func minus(a, b *big.Float) float64 {
 	d, _ := new(big.Float).Sub(a, b).Float64()
 	return d
 }
 
-// corner returns now a random number, now one with nearly all bits alike.
+// corner returns a random number, or one with nearly all bits equal.
 func corner(r *rand.Rand) uint64 {
 	switch r.IntN(4) {
 	case 0:
@@ -63,7 +62,7 @@ func corner(r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-// trials is how many times something is tried: most with SPADE_LONG, otherwise a quarter.
+// trials is the number of repetitions: most with SPADE_LONG, otherwise a quarter.
 func trials(t *testing.T, most int) int {
 	t.Helper()
 	switch {
@@ -92,8 +91,8 @@ func TestExpNeg(t *testing.T) {
 	}
 }
 
-// The two densities keep to the errors that PROOF.md derives, for the least and for the largest number that
-// begins with the digits u.
+// The two densities stay within the errors that PROOF.md derives, for the least and the greatest number that begins
+// with the digits u.
 func TestDensities(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range trials(t, 5000) {
@@ -134,7 +133,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly returns trials of both samplers, most of them close to the boundary or on it, and the densities there.
+// nearly returns trials of both samplers, most of them on or near the boundary, and the densities there.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)
@@ -158,7 +157,7 @@ func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	}
 }
 
-// What compare calls certain is true of all numbers that begin with the 64 digits known.
+// A decision that compare calls certain holds for all numbers that begin with the 64 known digits.
 func TestCompareIsCertain(t *testing.T) {
 	var accepted, rejected, undecided int
 	nearly(rand.New(rand.NewPCG(3, 3)), trials(t, 10000), func(tr trial, density uint64) {
@@ -188,8 +187,8 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// The exact decision against 640 bits of both numbers, among them pairs that agree in 64, 128 and 192 digits and more:
-// it takes more digits, as many as needed, and then is right.
+// The exact decision against 640 bits of both numbers, including pairs that agree in 64, 128, 192 digits and more: it
+// draws as many digits as needed, and then is right.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}

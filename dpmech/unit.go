@@ -1,10 +1,11 @@
 package dpmech
 
-// Unit is what a guarantee protects: which change of the data it compares.
+// Unit is what a guarantee protects: the change of the data under which outputs are compared.
 type Unit int
 
 const (
-	// Client protects the whole data set of a client, the unit of the paper. Its cost bounds that of each record.
+	// Client protects the whole data set of a client, the unit of the paper. Its cost also bounds the cost for each
+	// record.
 	Client Unit = iota
 	// Record protects each record of a client, or each person if a unit of [Rows] is a person, but not the whole data
 	// set. The numbers of records are public.
@@ -13,19 +14,19 @@ const (
 
 var units = names{"Unit", "client", "record"}
 
-// String returns the name in files: client or record.
+// String returns the name used in files: client or record.
 func (u Unit) String() string { return units.of(int(u)) }
 
-// MarshalText returns the name, and an error if u is unknown.
+// MarshalText returns the name. It fails if u is unknown.
 func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
 
-// UnmarshalText sets u to the unit of a name; no name means Client.
+// UnmarshalText sets u to the unit with the given name; an empty name means Client.
 func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), name) }
 
-// Each ends a statement of a cost: "for each client", "for each record".
+// Each returns the phrase for a cost statement: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase is Each after a space, or nothing for the unit of the paper, whose texts name the client.
+// phrase is Each after a space, and empty for Client, whose texts name the client.
 func (u Unit) phrase() string {
 	if u == Client {
 		return ""
@@ -41,7 +42,7 @@ func (u Unit) protected() string {
 	return "one client's whole data set"
 }
 
-// adjacency is the change that a certificate's guarantee compares.
+// adjacency is the change of data that a certificate's guarantee covers.
 func (u Unit) adjacency() string {
 	if u == Record {
 		return "the record is replaced by any other, and the numbers of records stay"
@@ -49,7 +50,7 @@ func (u Unit) adjacency() string {
 	return "the data set is replaced by any other"
 }
 
-// Conditions returns the assumptions of the unit that every certificate of it lists under conditional_on; none for
+// Conditions returns the assumptions that every certificate for this unit lists under conditional_on; none for
 // Client.
 func (u Unit) Conditions() []string {
 	if u != Record {
@@ -66,7 +67,7 @@ func (u Unit) Conditions() []string {
 // notCoveredRecord extends notCovered for releases that protect each record.
 const notCoveredRecord = "a client's whole data set: what is stated holds for one record"
 
-// unitOf returns what the cost of spends protects: each record if any of them does.
+// unitOf returns what the cost of spends protects: Record if any of them protects only records.
 func unitOf(spends []Spend) (u Unit) {
 	for _, s := range spends {
 		u = max(u, s.Unit)

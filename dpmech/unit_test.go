@@ -9,7 +9,7 @@ import (
 
 const unitTime = "2026-01-02T03:04:05Z"
 
-// A limit for each record bounds releases of both units, one for each client only those of its own.
+// A limit for each record accepts releases of both units, one for each client only its own.
 func TestLimitsOfUnits(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	record := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
@@ -87,7 +87,7 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 }
 
-// r records of one person are r steps: epsilon(r mu), as the certificate's table has it.
+// r records of one person are r steps: epsilon(r mu), as in the certificate's table.
 func TestSeveralRecords(t *testing.T) {
 	rho, err := GDP.MaxRho(1, 1e-5)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// An address that cannot be meant is refused, and none is taken for another one.
+// ParseAddress refuses invalid addresses, and never confuses one address with another.
 func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"wss://wss://host:7443/": "want one scheme",

@@ -12,16 +12,16 @@ import (
 
 const keyPrefix = "ed25519:"
 
-// keyText is strict, so that a key has only one text form.
+// keyText is strict, so that each key has exactly one text form.
 var keyText = base64.RawStdEncoding.Strict()
 
-// FormatKey returns the text form of a public key: "ed25519:" and its 32 bytes in unpadded base64 (RFC 4648, section
-// 4). It is short enough to serve as the key's fingerprint.
+// FormatKey returns the text form of a public key, also its fingerprint: "ed25519:" and its 32 bytes in unpadded base64
+// (RFC 4648, section 4).
 func FormatKey(key ed25519.PublicKey) string {
 	return keyPrefix + keyText.EncodeToString(key)
 }
 
-// ParseKey reads the form of [FormatKey]. It refuses keys under which anybody could sign, such as all zeros.
+// ParseKey parses the form of [FormatKey]. It refuses keys under which anyone could sign, such as all zeros.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b64, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
@@ -52,8 +52,8 @@ var smallOrder = []string{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// CheckKey returns why a public key must not be pinned, nil if it may be. It refuses points of small order: anybody can
-// sign under them, so that such a pin would admit everybody.
+// CheckKey returns an error if a public key must not be pinned: anyone can sign under a point of small order, so such a
+// pin would admit everyone.
 func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)

@@ -41,8 +41,8 @@ func TestParseKeyErrors(t *testing.T) {
 	}
 }
 
-// For every key that is refused as of small order, a signature can be had without a secret: with R the neutral element
-// and S = 0 it verifies whenever the hash, which anybody can vary through the message, is a multiple of the order.
+// For every key refused as of small order, anyone can compute a signature without a secret: with R the neutral element
+// and S = 0 it verifies whenever the hash, which anyone can vary through the message, is a multiple of the order.
 func TestSmallOrderKeysCanBeForged(t *testing.T) {
 	sig := make([]byte, ed25519.SignatureSize)
 	sig[0] = 1

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Printable returns text of another machine in a form that is safe in a line for people: characters that could steer a
-// terminal or start a line are escaped as in Go strings, and invalid UTF-8 becomes a question mark.
+// Printable makes text from another machine safe for a line of output: it escapes characters that could control a
+// terminal or start a line as in Go strings, and replaces invalid UTF-8 by a question mark.
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "?") {
@@ -26,11 +26,11 @@ func Printable(s string) string {
 // Limits of [Limited] for lines with the same message about the same peer.
 const (
 	logBurst = 100              // lines at once
-	logEvery = 30 * time.Second // after them, one line in this time
-	logKinds = 1 << 10          // beyond that many kinds of lines the peer is not looked at
+	logEvery = 30 * time.Second // then one line per interval
+	logKinds = 1 << 10          // beyond this number of kinds, lines are counted by message alone
 )
 
-// Limited returns a handler for the logs of a node and its transport, so that other members cannot fill a disk. Of
+// Limited returns a handler for the logs of a node and its transport that keeps other members from filling a disk. Of
 // lines with the same message about the same peer it passes a hundred at once to h (not nil), and then one every 30
 // seconds with the number of dropped lines as "left_out". It passes all lines of level Debug.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
@@ -46,7 +46,7 @@ type lines struct {
 	kinds map[string]*allowance
 }
 
-// allowance is how many more lines of a kind may be logged.
+// allowance determines how many more lines of a kind may be logged.
 type allowance struct {
 	used    int       // of logBurst
 	since   time.Time // when used was last lowered

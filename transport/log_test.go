@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// What a peer can do to a terminal with its text is escaped, and nothing else.
+// Printable escapes whatever could control a terminal, and nothing else.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"it is of another fleet: found \"a\", wanted 'b' … ä": "it is of another fleet: found \"a\", wanted 'b' … ä",
@@ -27,8 +27,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// A peer that causes a line every twentieth of a second for an hour gets a hundred of them and one in half a minute after that, and
-// the number of those left out; lines about others, and of other kinds, have a share of their own.
+// A peer causes a line every twentieth of a second for an hour. The log shows a hundred, then one every half minute
+// with the number of those left out; lines about others, and of other kinds, have their own limits.
 func TestLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// Silence knows how long nothing has come of each neighbor, and when that is worth a line. Its methods may be called from any
-// goroutine.
+// Silence tracks how long each neighbor has been silent, and when to report that. It is safe for concurrent use.
 type Silence struct {
 	mu         sync.Mutex
-	since, due map[string]time.Time // the last sign of life, and when silence is reported next
+	since, due map[string]time.Time // the time of the last message, and of the next report of silence
 }
 
-// NewSilence begins with neighbors of which nothing has come. Their silence is due after some time.
+// NewSilence tracks neighbors that have not sent anything. Their silence is due for a report after the given time.
 func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
 	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
@@ -24,7 +23,7 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear notes that something has come of a neighbor, whose silence is now due after some time.
+// Hear records that a neighbor has sent something. Its silence is now due after the given time.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +47,8 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	return names, longest
 }
 
-// Ways says in one line what a transport that has Peers knows of the ways to members: `"lab" (not connected: connection
-// refused)`. Others have names only.
+// Ways describes members' connections in one line, if the transport has a Peers method: `"lab" (not connected:
+// connection refused)`. Otherwise it lists the names only.
 func Ways(t Transport, names []string) string {
 	var peers []PeerStatus
 	if has, ok := t.(interface{ Peers() []PeerStatus }); ok {
@@ -68,7 +67,7 @@ func Ways(t Transport, names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// State says in a few words how the way to the peer stands: "not connected: connection refused".
+// State summarizes the connection to the peer: "not connected: connection refused".
 func (p *PeerStatus) State() string {
 	state := map[bool]string{true: "connected", false: "not connected"}[p.Connected]
 	if !p.Heard.IsZero() {

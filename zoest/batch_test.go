@@ -55,7 +55,7 @@ func TestBatchDependsOnItsAddressAlone(t *testing.T) {
 	}
 }
 
-// A batch of everything is in ascending order whatever the stream: nothing is drawn from it.
+// A batch of all items is in ascending order for any stream and draws nothing from it.
 func TestFullBatch(t *testing.T) {
 	b := newBatch(7, 7)
 	for step := range 3 {
@@ -66,7 +66,7 @@ func TestFullBatch(t *testing.T) {
 }
 
 // Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 orders in which they are drawn. A
-// shuffle that may take back what it has drawn is shown to fail.
+// shuffle that may draw an item twice fails the test.
 func TestBatchUniform(t *testing.T) {
 	const draws = 120000
 	count := func(next func(step int) []int) (subsets, orders float64) {

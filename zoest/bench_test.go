@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// One local step of the estimator, queries answered at once so that the loss costs nothing, and beside it plain copies
-// of the same bytes: what the step moves in the table is copied from row to row of the table, the rest from vector to
-// vector. The ratio of the two is reported.
+// One local step of the estimator, with queries answered immediately so that the loss costs nothing, compared with
+// plain copies of the same bytes: table data is copied between rows of the table, the rest between vectors. The
+// benchmark reports the ratio.
 //
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {
@@ -29,9 +29,9 @@ func BenchmarkLocalStep(b *testing.B) {
 			one := func(Query) float64 { return 1 }
 			e.Fill(0, x, 0.1)
 			drive(b, e, one)
-			// Vectors moved: for each query x and the point (2), the fresh row written and read (2), the table's row read and
-			// written (2), v and abar read and written (4); for the step abar and v (2). A copy moves two.
-			// The tracking kind reads the table's row once more, and has no fresh one.
+			// Vectors moved: for each query x and the point (2), the fresh row written and read (2), the table's row
+			// read and written (2), v and abar read and written (4); for the step abar and v (2). A copy moves two. The
+			// tracking kind reads the table's row once more and has no fresh row.
 			rows, vectors := batch, (batch*8+2)/2
 			if c.kind == Tracking {
 				vectors = (batch*7 + 2) / 2

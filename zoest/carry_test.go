@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// What is carried over is the weighted mean of all updates, of every kind, and over a restart.
+// The carried update is the weighted mean of all updates, for every kind, and across a restart.
 func TestCarryAgainstSum(t *testing.T) {
 	const b = 0.8
 	for _, kind := range []Kind{Paper, Centered, Tracking} {
@@ -60,7 +60,7 @@ func TestCarryLeavesEstimates(t *testing.T) {
 	})
 }
 
-// Where the model rests, the variance of what is carried over is (1-b)/(1+b) of that of an estimate.
+// For a stationary model, the variance of the carried update is (1-b)/(1+b) of that of an estimate.
 func TestCarryShrinksNoise(t *testing.T) {
 	const b, rounds = 0.8, 4000
 	cfg := Config{Dim: 8, Samples: 3, Seed: 5, Momentum: b}
@@ -82,7 +82,8 @@ func TestCarryShrinksNoise(t *testing.T) {
 	}
 }
 
-// What no run that learns makes is handed out, to be refused or clipped, and not remembered: the memory can be stored.
+// Values larger than in any useful run are returned, so that callers can refuse or clip them, but not remembered: the
+// memory can be stored.
 func TestCarryForgetsWhatIsTooLarge(t *testing.T) {
 	e := newTest(t, Config{Dim: 4, Samples: 2, Momentum: 0.5})
 	s := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e30, 2}

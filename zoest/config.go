@@ -10,34 +10,34 @@ import (
 
 // Config is the fixed configuration of an [Estimator].
 type Config struct {
-	Dim        int          // d, the length of the parameter vector; at least 1
-	Samples    int          // m, how many samples the oracle has; at least 1
-	Batch      int          // b, queries a local step, 1..m; 0 means m
-	Directions Distribution // of the query directions
-	Kind       Kind         // what is remembered of a component
+	Dim        int // d, the length of the parameter vector; at least 1
+	Samples    int // m, the number of samples of the oracle; at least 1
+	Batch      int // b, queries per local step, 1..m; 0 means m
+	Directions Distribution
+	Kind       Kind // what the estimator remembers of each component
 
-	// Seeded stores of each table row only what it takes to compute it again, 8 bytes (12 with Walsh directions)
-	// instead of 4d: the same bits, for one more drawn direction a query. Not with Tracking, whose rows are sums over
-	// all queries.
+	// Seeded stores 8 bytes (12 with Walsh directions) for each table row instead of 4d, from which the row is
+	// recomputed. The results have the same bits; each query costs one more drawn direction. Seeded excludes Tracking,
+	// whose rows are sums over all queries.
 	Seeded bool
 
-	// Records keeps records apart, for releases that protect each of them: all queries of a round are asked at the
-	// released model, which Step gets, and [Estimator.Rows] replaces Estimate. Not with Seeded, Momentum or a Batch
-	// other than all.
+	// Records keeps records apart, for releases that protect each record. All queries of a round are made at the
+	// released model, which the driver passes to Step, and [Estimator.Rows] replaces Estimate. Records excludes Seeded,
+	// Momentum and a Batch other than all samples.
 	Records bool
 
-	// Momentum, from 0 to less than 1, is the share of earlier rounds in the result of [Estimator.Carry].
+	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
-	// Window is how many queries of a stage may be open at once, 0 for one. Each costs 2d numbers. It changes no
-	// result.
+	// Window is the number of queries of a stage that may be open at once; 0 means one. Each costs 2d numbers. Results
+	// do not depend on it.
 	Window int
 
 	Seed   uint64 // public seed of all draws
 	Client uint32 // the client's number in its network; no two clients share draws
 }
 
-// maxTable bounds the numbers in a table: an int must count its bytes, and a 64-bit address space must hold it.
+// maxTable bounds the numbers in a table: their size in bytes must fit an int and a 64-bit address space.
 const maxTable = min(math.MaxInt/8, 1<<44)
 
 // Validate reports all errors of the configuration together.

@@ -12,25 +12,25 @@ type Distribution int
 const (
 	// Rademacher directions have independent coordinates +1 or -1 with equal probability.
 	Rademacher Distribution = iota
-	// Walsh directions of a stage are one random vector of signs times rows of a Hadamard matrix, in random order, each
-	// row once with either sign before one repeats. Each is a Rademacher direction. Together they cover all axes alike,
-	// and the common part of a stage's losses cancels. Dim is at most 2^30.
+	// Walsh directions of a stage are one random vector of signs times rows of a Hadamard matrix, in random order; each
+	// row occurs once with either sign before any repeats. Each is a Rademacher direction. Together they cover all axes
+	// evenly, and the common part of a stage's losses cancels. Dim is at most 2^30.
 	Walsh
 )
 
 var distributions = setting.Choice{Of: "zoest: directions", Names: []string{"rademacher", "walsh"}}
 
-// String returns the name in files: rademacher or walsh.
+// String returns the name used in files: rademacher or walsh.
 func (d Distribution) String() string { return distributions.Name(int(d)) }
 
-// MarshalText returns the name of a known distribution.
+// MarshalText returns the name. It fails if d is unknown.
 func (d Distribution) MarshalText() ([]byte, error) { return distributions.Text(int(d)) }
 
-// UnmarshalText reads a name; no name means Rademacher.
+// UnmarshalText parses a name; an empty name means Rademacher.
 func (d *Distribution) UnmarshalText(name []byte) error { return distributions.Parse((*int)(d), name) }
 
 // direction is a vector u of d coordinates +1 or -1, as packed signs.
 type direction []uint64
 
-// add adds a*u to y, whose first coordinate has the number from, a multiple of 64.
+// add adds a*u to y, whose first coordinate has index from, a multiple of 64.
 func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }

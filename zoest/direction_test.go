@@ -16,13 +16,12 @@ func newDirection(d int) direction { return make(direction, vec.SignWords(d)) }
 // draw replaces u by the draw at the start of a stream.
 func (u direction) draw(s rng.Stream) { s.Fill(u) }
 
-// scale sets y = a*u.
 func (u direction) scale(y []float32, a float32) { vec.SignScale(y, a, u) }
 
 // sampler draws the i-th direction into u.
 type sampler func(u []float32, i int)
 
-// drawn is the sampler of the package: one direction an address.
+// drawn is the sampler of the package: one direction for each address.
 func drawn(d int) sampler {
 	dir := newDirection(d)
 	return func(u []float32, i int) {
@@ -46,7 +45,7 @@ func TestDirectionLength(t *testing.T) {
 	}
 }
 
-// isotropyFault tests E u = 0 and E uu' = I on n directions, by two sums over squared deviations of the sample moments
+// isotropyFault tests E u = 0 and E uu' = I on n directions, with two sums of squared deviations of the sample moments
 // from theirs, each divided by its variance 1/n: of the d means, and of the d(d-1)/2 products of two coordinates. Each
 // follows a chi-square law. The squares of signs are 1.
 func isotropyFault(next sampler, d, n int) error {
@@ -83,8 +82,8 @@ func isotropyFault(next sampler, d, n int) error {
 }
 
 // With d = 70 (more than one word of signs) and 30000 directions, 2.1e6 coordinates: signs that are +1 with probability
-// 0.505 have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. That, a
-// coordinate that repeats another, and one that is 5 % too large are shown to fail.
+// 0.505 have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. Such signs, a
+// repeated coordinate, and a coordinate that is 5 % too large fail the test.
 func TestDirectionIsotropy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two million coordinates twice are left out in short mode")
@@ -118,8 +117,8 @@ func TestDirectionIsotropy(t *testing.T) {
 	}
 }
 
-// Directions at addresses that differ in one field are unrelated: the product of two has mean 0 and variance d, and
-// five standard deviations are the limit. The same address gives the same direction.
+// Directions at addresses that differ in one field are uncorrelated: the product of two has mean 0 and variance d; the
+// limit is five standard deviations. The same address gives the same direction.
 func TestDirectionsApart(t *testing.T) {
 	const d = 4000
 	base := rng.Address{Purpose: rng.Table, Client: 1, Round: 2, Step: 3, Component: 4}

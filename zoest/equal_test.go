@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// brief asks for fewer draws than SPADE_LONG has; each test still fails with its planted errors.
+// brief selects fewer draws than with SPADE_LONG; each test still fails with its mutations.
 func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
 
 // logit is m samples of two classes with d features: f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s.
@@ -27,7 +27,7 @@ func newLogit(d, m int) logit {
 			row[i] = float32(s.Normal() / math.Sqrt(float64(d)))
 		}
 		row[0], p.y[h] = 1, float64(h%2)
-		for i := range min(d, 5) { // what tells the classes apart
+		for i := range min(d, 5) { // the features that separate the classes
 			row[i] += float32(1.5 * (p.y[h] - 0.5))
 		}
 		p.a = append(p.a, row)
@@ -51,12 +51,12 @@ func (p logit) gradient(x []float32) []float64 {
 	return g
 }
 
-// equal gives the estimates of mu times the gradient along a path of points, a step at each, with all samples.
+// equal returns the estimates of mu times the gradient along a path of points, one step at each, with all samples.
 type equal func(round int, path [][]float32) [][]float32
 
-// relativeError is the squared distance of the mean estimate of a round from mu times the mean gradient, as a multiple
-// of the latter's squared length, in the rounds asked for and averaged over paths. The path is that of gradient
-// descent, the same for all.
+// relativeError is the squared distance of a round's mean estimate from mu times the mean gradient, divided by the
+// latter's squared length, in the given rounds and averaged over paths. The path is that of gradient descent, the same
+// for all.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
 	paths := min(12, 8000/d)
@@ -102,9 +102,9 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 	return out
 }
 
-// What four queries a sample and round are worth: the relative squared error of v, summed over the round's steps, of
-// each kind and law, and of symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u, which are not
-// single-point. By the 40th round tracking is ahead of them.
+// The error with four queries per sample and round: the relative squared error of v, summed over the round's steps, of
+// each kind and law, and of symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u, which are not single-point.
+// By the 40th round tracking has a smaller error than these.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

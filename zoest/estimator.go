@@ -8,48 +8,48 @@ import (
 )
 
 // Estimator is the component-memory single-point estimator of one client. A round is [Estimator.Fill] followed by local
-// steps, each begun by [Estimator.Step]. Both are stages: the driver takes queries from [Estimator.Next] and gives
-// their losses to [Estimator.Answer] until Next returns none.
+// steps, each started by [Estimator.Step]. Both start a stage: the driver takes queries from [Estimator.Next] and
+// passes their losses to [Estimator.Answer] until Next returns none.
 //
 // It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with momentum, and
-// up to 2d for each further query of the window. [NewEstimator] allocates them; nothing is allocated afterwards. It is
-// not safe for concurrent use.
+// up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe for concurrent
+// use.
 //
-// The table's mean is updated row by row. To bound its rounding error, it is summed again with each Fill, and at the
-// start of a step once max(8m, 16384) rows have been replaced since.
+// The table's mean is updated row by row. To bound its rounding error, it is recomputed at each Fill, and at the start
+// of a step once max(8m, 16384) rows have been replaced.
 type Estimator struct {
 	cfg     Config
 	table   table
 	model   model     // tracking: of each component's loss
 	walsh   *walsh    // Walsh directions only
 	last    []float32 // centered: the last loss of each component
-	carry   []float32 // with momentum: what Carry made last
-	whole   []float32 // all memory: last or that of model, then carry
+	carry   []float32 // with momentum: the last result of Carry
+	whole   []float32 // all persistent memory: last or that of model, then carry
 	batch   batch
-	open    []Query     // queries without an answer, in room whose points are there for good
-	room    []float32   // these points, one after the other
-	held    []float32   // the coefficients of answers that are not in the table yet: the fresh row is coefficient*u
-	bends   []float32   // tracking: of held, slope*u is added to the model
-	dirs    []direction // of held, then of open, then of the components that come next: drawn of them in all
-	signs   []uint64    // the signs of dirs, one after the other
+	open    []Query     // queries without an answer; their points are permanent parts of room
+	room    []float32   // the points of the open queries, adjacent
+	held    []float32   // coefficients of answers not yet in the table: the fresh row is coefficient*u
+	bends   []float32   // tracking: for each of held, slope*u is added to the model
+	dirs    []direction // directions of held, then of open, then of the next components: drawn in all
+	signs   []uint64    // the signs of dirs, adjacent
 	rows    []uint32    // Walsh directions only: the numbers of dirs
 	drawn   int
 	records *records  // nil unless Config.Records
 	abar    []float32 // mean of the table's rows
 	v       []float32 // the estimate
-	piece   int       // how many coordinates are worked on at a time
+	piece   int       // the number of coordinates processed at a time
 
 	fills, steps, batches rng.Family
 
 	round   uint32
 	step    uint32
 	mu      float32
-	at      []float32 // x_i while filling, phi during a step; the caller's
+	at      []float32 // x_i while filling, phi during a step; owned by the caller
 	filling bool
 	todo    []int // the components of this stage, in order
 	count   int   // components answered in this stage
-	stale   int   // rows replaced since abar was summed
-	renew   int   // at so many it is summed again
+	stale   int   // rows replaced since abar was recomputed
+	renew   int   // the number of stale rows at which abar is recomputed
 }
 
 // NewEstimator allocates an estimator.
@@ -109,8 +109,8 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	return e, nil
 }
 
-// piece is how many coordinates are processed at a time: three vectors of them fill half of a 48 KiB cache. It is a
-// multiple of 64, the coordinates of a word of signs.
+// piece is the number of coordinates processed at a time: three vectors of them fill half of a 48 KiB cache. It is a
+// multiple of 64, the coordinates in a word of signs.
 const piece = 2048
 
 // stage returns the number of the current stage: 0 fills the table, t+1 is local step t.
@@ -122,8 +122,8 @@ func (e *Estimator) stage() uint32 {
 }
 
 // Fill begins a round at the released model x with smoothing radius mu: every row of the table gets a new query, eq.
-// (4) (memory-initialization), m in all. It abandons an unfinished stage. x has length d and is read until the stage is
-// complete. The memory of the tracking kind lasts: it asks nothing, and the stage is complete at once.
+// (4) (memory-initialization), m in all. It abandons an unfinished stage. The estimator reads x, of length d, until the
+// stage is complete. With tracking, Fill issues no queries, and the stage is complete at once.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
 	if e.records != nil {
@@ -141,9 +141,9 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	clear(e.abar)
 }
 
-// Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its components gets
-// one query, b in all. The stage before must be complete, since answers go into the table at once. phi has length d and
-// is read until the stage is complete; then [Estimator.Estimate] holds v.
+// Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its b components
+// gets one query. The previous stage must be complete. The estimator reads phi, of length d, until the stage is
+// complete; then [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	if e.records != nil {
 		e.begin(phi, false, e.batch.all())
@@ -166,13 +166,13 @@ func (e *Estimator) Step(phi []float32) {
 func (e *Estimator) begin(at []float32, filling bool, todo []int) {
 	e.at, e.filling, e.todo = at[:e.cfg.Dim:len(at)], filling, todo
 	e.count, e.drawn, e.open, e.held = 0, 0, e.open[:0], e.held[:0]
-	if e.walsh != nil && (filling || e.records == nil) { // a record's directions of a round belong together
+	if e.walsh != nil && (filling || e.records == nil) { // a record's directions belong to the whole round
 		e.walsh.begin(e.round, e.stage())
 	}
 }
 
-// Next returns the next queries, at most Window of them, and none when the stage is complete. It returns the same ones
-// until they are answered. The estimator owns the slice.
+// Next returns the next queries, at most Window of them, and none when the stage is complete. It returns the same
+// queries until they are answered. The estimator owns the slice.
 func (e *Estimator) Next() []Query {
 	if len(e.open) > 0 || e.count == len(e.todo) {
 		return e.open
@@ -190,13 +190,12 @@ func (e *Estimator) Next() []Query {
 	return e.open
 }
 
-// signsOf returns the signs of some directions, with the spare words between them.
 func (e *Estimator) signsOf(from, n int) []uint64 {
 	words := len(e.signs) / len(e.dirs)
 	return e.signs[from*words:][:n*words]
 }
 
-// draw draws the directions of the next components, as many as there is room for.
+// draw draws directions for the next components, as many as dirs can hold.
 func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
@@ -220,8 +219,8 @@ func (e *Estimator) draw() {
 	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
-// Answer takes the losses of all queries of [Estimator.Next], in their order. If one is not [Usable], or their number
-// is wrong, it refuses all, and the queries stay open.
+// Answer accepts the losses of all queries of [Estimator.Next], in their order. If one is not [Usable] or their number
+// is wrong, it refuses all of them, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
@@ -265,8 +264,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply puts the collected answers into the table, abar and v, piece by piece, so that a piece of v and abar stays in
-// the nearest cache for all of them. Each number takes the answers in the order of the stage.
+// apply applies the collected answers to the table, abar and v, piece by piece to stay in the L1 cache. Each number
+// receives the answers in the order of the stage.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	rows := e.todo[e.count-len(e.held) : e.count]
@@ -321,10 +320,10 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Carry replaces a round's update s, of length d, by b times its result of the round before (0 at first) plus 1-b times
-// s, where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor (1-b)/(1+b);
-// in return the updates are b/(1-b) rounds old on average. This is not in the paper. NaN and numbers of size 1e30 or
-// more are returned and not remembered.
+// Carry replaces a round's update s, of length d, by b times its previous result (0 at first) plus 1-b times s, where b
+// is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor (1-b)/(1+b); in return
+// the updates are b/(1-b) rounds old on average. This is not in the paper. Carry returns NaN and numbers of size 1e30
+// or more but does not remember them.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return
@@ -339,15 +338,15 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns what lasts over rounds, [Config.Memory] finite numbers: the last loss of each component (Centered) or
-// the model of each (Tracking), then the last result of [Estimator.Carry]. The estimator owns the slice. Copied between
-// two rounds into a new estimator, it survives a restart.
+// Memory returns the memory that persists across rounds, [Config.Memory] finite numbers: the last loss of each
+// component (Centered) or the model of each (Tracking), then the last result of [Estimator.Carry]. The estimator owns
+// the slice. To survive a restart, copy it between two rounds into that of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.
 type batch struct {
 	items []int // a permutation of 0..m-1
-	swaps []int // how far the i-th step of the shuffle reached; as many as the batch has items
+	swaps []int // the target of the i-th swap of the shuffle; its length is the batch size
 }
 
 func newBatch(m, size int) batch {
@@ -358,10 +357,10 @@ func newBatch(m, size int) batch {
 	return b
 }
 
-// whole reports whether a batch is everything. It is then never shuffled.
+// whole reports whether a batch has all items. It is then never shuffled.
 func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
 
-// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends on its address alone. The slice
+// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends only on its address. The slice
 // is valid until the next draw.
 func (b *batch) all() []int {
 	if b.whole() {
@@ -374,8 +373,8 @@ func (b *batch) all() []int {
 	return b.items
 }
 
-// draw returns the batch at the start of a stream, in the order drawn. A batch of everything is in ascending order and
-// draws nothing. The slice is valid until the next draw.
+// draw returns the batch at the start of a stream, in the order drawn. A batch of all items is in ascending order and
+// uses no draws. The slice is valid until the next draw.
 func (b *batch) draw(s *rng.Stream) []int {
 	if b.all(); b.whole() {
 		return b.items

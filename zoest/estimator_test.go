@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// newTest is an estimator that is known to be valid.
 func newTest(t testing.TB, cfg Config) *Estimator {
 	t.Helper()
 	e, err := NewEstimator(cfg)
@@ -26,7 +25,6 @@ func next(e *Estimator) (Query, bool) {
 	return Query{}, false
 }
 
-// drive answers every query of the stage.
 func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 	t.Helper()
 	for {
@@ -40,17 +38,16 @@ func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 	}
 }
 
-// unit is half an ulp of 1: one rounding moves a number of size B by unit*B at most.
+// unit is half an ulp of 1: one rounding moves a number of size B by at most unit*B.
 const unit = 0x1p-24
 
-// shadow drives an estimator and the reference side by side over several rounds and steps. The losses are drawn at
-// random: whatever the black box answers, the equations have to hold. It returns the first difference beyond what
-// rounding explains.
+// shadow runs an estimator and the reference in parallel over several rounds and steps. The losses are random: the
+// equations must hold for any answers of the black box. It returns the first difference beyond what rounding explains.
 //
-// With B the largest magnitude of a loss, rounding explains unit*B times, for abar: m from the
-// sum over the table (each of its m partial sums is at most m*B, divided by m in the end) and 8 for each row replaced
-// since (a difference of at most 2B, rounded, times 1/m, rounded twice, added); for v: in addition 3b + 6 for the b
-// terms of the batch. The rows themselves are exact but for one rounding.
+// With B the largest magnitude of a loss, rounding explains a multiple of unit*B. The factor for abar is m from the sum
+// over the table (each of its m partial sums is at most m*B, finally divided by m) and 8 for each row replaced since (a
+// difference of at most 2B, rounded, times 1/m, rounded twice, added). For v it is higher by 3b + 6 for the b terms of
+// the batch. The rows themselves are exact except for one rounding.
 func shadow(t *testing.T, cfg Config, planted fault) error {
 	t.Helper()
 	const rounds, steps = 4, 5
@@ -64,7 +61,8 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 	const size = 2.0 // losses are drawn from [-2, 2)
 	x := make([]float32, cfg.Dim)
 
-	// The reference asks first; the estimator must then ask the same things in the same order, and gets the same answers.
+	// The reference asks first; the estimator must then ask the same queries in the same order, and gets the same
+	// answers.
 	type asked struct {
 		point []float64
 		h     int
@@ -144,7 +142,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 					return fmt.Errorf("round %d, step %d: %w", k, s, err)
 				}
 			}
-			// The table's mean: as carried along, against its own rows, and against the reference's.
+			// The table's mean: as updated, against its own rows, and against the reference's.
 			if err := compare("abar", e.abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
 				return fmt.Errorf("round %d, step %d: %w", k, s, err)
 			}
@@ -170,7 +168,7 @@ func TestEstimatorAgainstReference(t *testing.T) {
 	}
 }
 
-// The comparison sees every planted error, also those that no statistic of v could.
+// The comparison detects every mutation, including those that no statistic of v could.
 func TestReferenceFaultsAreSeen(t *testing.T) {
 	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
 	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {
@@ -180,7 +178,7 @@ func TestReferenceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// Clients with the same seed and the same losses draw other directions and other batches.
+// Clients with the same seed and the same losses draw different directions and batches.
 func TestClientsDrawApart(t *testing.T) {
 	x := make([]float32, 200)
 	var points [][]float32
@@ -202,7 +200,7 @@ func TestClientsDrawApart(t *testing.T) {
 	}
 }
 
-// Once allocated, an estimator allocates nothing: a full round with its table and steps, batches and directions.
+// After construction, an estimator allocates nothing: a full round with its table and steps, batches and directions.
 func TestRoundAllocatesNothing(t *testing.T) {
 	for n := range 6 {
 		dist, kind := Distribution(n%2), Kind(n/2)

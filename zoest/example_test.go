@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// A line through three points, found without a gradient. The oracle says how far a line is off at one of them, and
-// nothing else; the driver carries the estimator's questions to it, and the answers back.
+// Fit a line through three points without a gradient. The oracle returns only the error of a line at one of the points;
+// the driver passes the estimator's queries to it, and the answers back.
 func Example() {
 	ctx := context.Background()
 	var oracle zoest.Oracle = zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
@@ -44,7 +44,7 @@ func Example() {
 	const mu, eta = 0.1, 0.2
 	x := []float32{0, 0} // slope and height of the line
 	for round := range 100 {
-		est.Fill(round, x, mu) // one query a sample
+		est.Fill(round, x, mu) // one query for each sample
 		if err := ask(); err != nil {
 			fmt.Println(err)
 			return

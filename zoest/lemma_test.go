@@ -9,22 +9,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Lemma 1 of the paper, on a problem where everything in it is known.
+// Lemma 1 of the paper, on a problem with known constants.
 
 // problem is f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s and 0 <= y_h <= 1: bounded (values in [0,1]) and
 // smooth. With the derivatives s1 and s2 of s, where |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3), the second derivative of
-// (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so that the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3)) * max
+// (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3)) * max
 // |a_h|^2.
 type problem struct {
 	a [][]float64
 	y []float64
-	// The points of the table and of steps 0 to 3, known in advance: so the mean over all draws is the conditional mean
-	// too.
+	// The points of the table and of steps 0 to 3 are fixed in advance, so the mean over all draws is also the
+	// conditional mean.
 	x   []float32
 	phi [4][]float32
 }
 
-// At x and at phi^0 and phi^3 the gradient is about 0.2 long; at phi^1 and phi^2 the logistic function is flat.
+// At x and at phi^0 and phi^3 the gradient has length about 0.2; at phi^1 and phi^2 the logistic function is flat.
 var logistic = problem{
 	a:   [][]float64{{1, 0, 0}, {0.8, 0.6, 0}, {0.8, 0, -0.6}, {0.8, -0.36, 0.48}},
 	y:   []float64{0.05, 0.1, 0.05, 0.15},
@@ -35,7 +35,6 @@ var logistic = problem{
 // lipschitz is L_f: all |a_h| are 1.
 const lipschitz = 0.318
 
-// value is s(a_h.x).
 func value[F float32 | float64](p problem, x []F, h int) float64 {
 	var z float64
 	for j, a := range p.a[h] {
@@ -61,7 +60,7 @@ func (p problem) gradient(x []float32) []float64 {
 	return g
 }
 
-// smoothed is E[u f(x + mu*u)] for signs, without any chance in it: the mean over all 2^d of them.
+// smoothed is the exact E[u f(x + mu*u)] for signs: the mean over all 2^d of them.
 func (p problem) smoothed(x []float32, mu float64) []float64 {
 	d := len(x)
 	sum, u, y := make([]float64, d), make([]float64, d), make([]float64, d)
@@ -79,7 +78,7 @@ func (p problem) smoothed(x []float32, mu float64) []float64 {
 	return sum
 }
 
-// run makes a round and gives its estimates at steps 0 and 3.
+// run executes a round and returns its estimates at steps 0 and 3.
 type run func(round int) (first, last []float64)
 
 func (p problem) config(dist Distribution, b int) Config {
@@ -123,14 +122,13 @@ func (p problem) planted(f fault, dist Distribution, b int, mu float64) run {
 	}
 }
 
-// moments are the mean of a vector over many rounds, the standard error of each coordinate of it, and the mean squared
-// length with its own.
+// moments are the mean of a vector over many rounds, the standard error of each coordinate, and the mean squared length
+// with its standard error.
 type moments struct {
 	mean, se     []float64
 	square, seSq float64
 }
 
-// measure runs n rounds.
 func measure(r run, d, n int) (first, last moments) {
 	type sums struct {
 		x, xx  []float64
@@ -169,7 +167,7 @@ func measure(r run, d, n int) (first, last moments) {
 	return acc[0].result, acc[1].result
 }
 
-// meanFault compares a measured mean with the exact one, coordinate by coordinate: five standard errors are the limit.
+// meanFault compares a measured mean with the exact one, coordinate by coordinate; the limit is five standard errors.
 func meanFault(m moments, want []float64) error {
 	for j := range want {
 		if math.Abs(m.mean[j]-want[j]) > 5*m.se[j] {
@@ -180,11 +178,11 @@ func meanFault(m moments, want []float64) error {
 }
 
 // The conditional mean for signs, against the exact mean over all 8 of them, with a large radius: 30000 rounds give a
-// standard error of about 0.002, where mu times the gradient is about 0.1. Planted errors are caught as far as they
-// change the mean. An estimate divided by mu, or of the wrong sign, does so from the first step on. A sum over the
-// batch, and a table mean that is not recomputed, do so once rows have been replaced at points with another gradient. A
-// table that is never refreshed does not: the rows of a table cancel against their own mean whatever they are. Only the
-// comparison with the reference catches that (TestReferenceFaultsAreSeen).
+// standard error of about 0.002, where mu times the gradient is about 0.1. The test detects mutations that change the
+// mean. An estimate divided by mu, or of the wrong sign, changes it from the first step on. A sum over the batch, and a
+// table mean that is not recomputed, change it once rows have been replaced at points with another gradient. A table
+// that is never refreshed does not: its rows cancel against their own mean. Only the comparison with the reference
+// detects that (TestReferenceFaultsAreSeen).
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -223,9 +221,8 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	}
 }
 
-// bound holds a measured mean to Lemma 1 (ii): the distance of E v from mu*grad f is at most c_r*mu^2, with c_r =
-// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1. Four standard errors of the whole vector come on top. signal is
-// |mu*grad f|.
+// bound checks a measured mean against Lemma 1 (ii): the distance of E v from mu*grad f is at most c_r*mu^2, with c_r =
+// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1, plus four standard errors of the whole vector. signal is |mu*grad f|.
 func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
 	var variance float64
 	for j, g := range gradient {
@@ -237,8 +234,8 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
 }
 
-// The paper's own bound with a radius small enough for it to mean something: the tolerance has to be
-// below half of what is estimated. Division by mu and a wrong sign are shown to break it.
+// The paper's own bound with a radius small enough to be meaningful: the tolerance must be below half of the estimated
+// value. Division by mu and a wrong sign violate it.
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
@@ -272,7 +269,7 @@ func TestConditionalMeanBound(t *testing.T) {
 	}
 }
 
-// The remainder's bound itself, without chance: for signs, and radii over four orders of magnitude.
+// The bound of the remainder itself, computed exactly: for signs, and radii over four orders of magnitude.
 func TestRemainderBound(t *testing.T) {
 	p := logistic
 	cr := lipschitz * math.Pow(3, 1.5) / 2
@@ -291,9 +288,9 @@ func TestRemainderBound(t *testing.T) {
 }
 
 // E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. Where the loss is 1 everywhere, M_2 = 1, every row has squared
-// length d, and what v has is known: d/b from the fresh queries, d*(1/b - 1/m) from the sampled rows against the
-// table's mean, at any step. A sum over the batch in place of its mean, with b = m = 8, breaks the bound of 9 (it has 8
-// + 8*(1-1/8)^2 = 14.1).
+// length d, and E|v|^2 is known: d/b from the fresh queries, d*(1/b - 1/m) from the sampled rows against the table's
+// mean, at any step. A sum over the batch in place of its mean, with b = m = 8, violates the bound of 9 (it has 8 +
+// 8*(1-1/8)^2 = 14.1).
 func TestSecondMoment(t *testing.T) {
 	n := 10000
 	if brief() {
@@ -339,7 +336,7 @@ func TestSecondMoment(t *testing.T) {
 		}
 	}
 
-	// And where the loss varies: M_2 = 1 bounds it, and so does the largest mean square of a component near the points.
+	// Where the loss varies, M_2 = 1 bounds it, and so does the largest mean square of a component near the points.
 	p := logistic
 	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
 	var m2 float64
@@ -363,10 +360,10 @@ func TestSecondMoment(t *testing.T) {
 	}
 }
 
-// Lemma 1 with what the oracle adds of its own: losses that come with noise of mean zero and variance 1/4, drawn anew
-// for each query. The conditional mean stays that of the noiseless loss, the table's rows keep to (1/m) sum E|a_h|^2 <=
-// Q^2, and the estimate to E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. A noise of mean 4 leaves the mean
-// alone too (E u = 0) but not the second moments, and the test sees it there.
+// Lemma 1 with measurement noise of the oracle: mean zero and variance 1/4, drawn anew for each query. The conditional
+// mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the estimate E|v|^2 <=
+// 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean unchanged (E u = 0) but not the
+// second moments, where the test detects it.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

@@ -8,15 +8,14 @@ import (
 	"slices"
 )
 
-// Oracle is the black box: the loss of one sample at one point.
+// Oracle is the black box that returns the loss of one sample at one point.
 type Oracle interface {
 	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement
-	// is noisy: a repeated call may then give another value. x belongs to the caller and is valid during the call only.
-	// Loss should return early when ctx ends.
+	// is noisy. The caller owns x, which is valid only during the call. Loss should return early when ctx ends.
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
 
-// OracleFunc makes a function an [Oracle].
+// OracleFunc is a function as an [Oracle].
 type OracleFunc func(ctx context.Context, x []float32, sample int) (float64, error)
 
 // Loss calls f.
@@ -27,9 +26,9 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 // BatchOracle is an [Oracle] that answers several queries at once: an external program, a GPU, several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i]; both have the same length. A loss that cannot be computed
-	// becomes NaN; an error holds for all of them. Results must not depend on how queries are grouped. The points
-	// belong to the caller and are valid during the call only.
+	// Losses stores the loss of queries[i] in losses[i], of the same length, or NaN if it cannot be computed. After an
+	// error no loss is usable. Results must not depend on how queries are grouped. The caller owns the points, which
+	// are valid only during the call.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 
@@ -39,7 +38,6 @@ type Query struct {
 	Sample int       // the component h, 0 <= h < m
 }
 
-// fault returns the error of a query without a usable answer.
 func (q Query) fault(err error) error {
 	point, dots := q.Point, ""
 	if len(point) > 6 {
@@ -48,19 +46,19 @@ func (q Query) fault(err error) error {
 	return fmt.Errorf("zoest: loss of sample %d at %v%s: %w", q.Sample, point, dots, err)
 }
 
-// Usable reports whether a loss can answer a query: a number of size at most 1e30, so that sums over a hundred million
-// rows stay finite in float32.
+// Usable reports whether a loss can answer a query: its absolute value is at most 1e30, so that sums over a hundred
+// million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// Ask puts queries to an oracle, all at once if it is a [BatchOracle], and stores the losses in losses, of the same
-// length. It repeats a query that fails or whose loss is not [Usable] by itself, up to retries times. If a batch fails
-// as a whole, it asks each query by itself. A query without an answer gets NaN, and Ask returns the error of the first.
-// If ctx ends, it returns that error, and losses must not be used. A panic of the oracle becomes an error: a crash on
-// some data would reveal something about the data.
+// Ask sends queries to an oracle, all at once if it is a [BatchOracle], and stores the results in losses, of the same
+// length. It retries each query that fails or whose loss is not [Usable], alone and up to retries times. If a batch
+// fails as a whole, it sends each query alone. A query without an answer gets NaN, and Ask returns the first such
+// query's error. If ctx ends, Ask returns that error, and losses must not be used. A panic of the oracle becomes an
+// error: a crash on some data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1
-	var failed, first error // of the whole batch; of a query
+	var failed, first error // of the whole batch; of a single query
 	if many {
 		failed = askAll(ctx, batch, queries, losses)
 		if failed == nil && !slices.ContainsFunc(losses, func(f float64) bool { return !Usable(f) }) {
@@ -104,7 +102,6 @@ func askAll(ctx context.Context, o BatchOracle, queries []Query, losses []float6
 	return o.Losses(ctx, queries, losses)
 }
 
-// rescue turns a panic into an error.
 func rescue(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the oracle has panicked: %v\n%s", p, debug.Stack())

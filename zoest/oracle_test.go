@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Whatever the window, the estimates are the same to the bit: answers are taken in the order of the stage.
+// The estimates have the same bits for any window: answers are applied in the order of the stage.
 func TestWindowChangesNothing(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		cfg.Kind = Centered
@@ -55,7 +55,7 @@ func TestWindowChangesNothing(t *testing.T) {
 	})
 }
 
-// One bad loss in a window: all are refused, the sample is named, and the same queries stay open.
+// One unusable loss in a window: all are refused, the error names the sample, and the same queries stay open.
 func TestWindowRefusesAsOne(t *testing.T) {
 	e := newTest(t, Config{Dim: 2, Samples: 5, Seed: 1, Window: 3})
 	e.Fill(0, []float32{1, 2}, 0.5)
@@ -73,7 +73,7 @@ func TestWindowRefusesAsOne(t *testing.T) {
 	}
 }
 
-// script is an oracle that reads its answers from a list, batch by batch or one by one, and counts.
+// script is an oracle that takes its answers from a function, in batches or one by one, and counts calls.
 type script struct {
 	single, batched int
 	answer          func(call, sample int) (float64, error)
@@ -85,7 +85,7 @@ func (s *script) Loss(_ context.Context, _ []float32, sample int) (float64, erro
 	return s.answer(s.single, sample)
 }
 
-// batchScript adds the batch to it.
+// batchScript adds the batch method.
 type batchScript struct{ script }
 
 func (s *batchScript) Losses(_ context.Context, queries []Query, losses []float64) error {
@@ -104,7 +104,7 @@ func questions(n int) []Query {
 	return qs
 }
 
-// Ask retries what failed with the same query, and only that; what stays without an answer is NaN and named.
+// Ask retries only failed queries, unchanged; a query that stays without an answer is NaN, and the error names it.
 func TestAsk(t *testing.T) {
 	down := errors.New("scorer is down")
 	losses := make([]float64, 4)
@@ -136,7 +136,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch: one call for all, then one by one what it left open; all of it if the call itself failed.
+	// A batch: one call for all, then single calls for its missing answers; single calls for all if the call itself
+	// failed.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil
@@ -151,7 +152,7 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
 		t.Errorf("failed batch: %v after %d single calls", err, half.single)
 	}
-	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // as if it had not been asked
+	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // as if never asked
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
 
@@ -162,8 +163,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful answers the n-th time that a sample is asked by itself or in a batch that succeeds as a rule of both says. A batch
-// with the sample that it cannot take fails as a whole.
+// forgetful returns NaN the first few times that a sample is asked, alone or in a batch. A batch with the sample cannot
+// fails as a whole.
 type forgetful struct {
 	cannot int
 	asked  map[int]int
@@ -191,7 +192,7 @@ func (f *forgetful) Losses(ctx context.Context, queries []Query, losses []float6
 	return nil
 }
 
-// A sample that makes batches fail leaves all others the tries that they have without it.
+// A sample that makes batches fail does not reduce the retries of other samples.
 func TestFailedBatchTakesNoTries(t *testing.T) {
 	for retries := range 6 {
 		var found [2][]float64
@@ -209,7 +210,7 @@ func TestFailedBatchTakesNoTries(t *testing.T) {
 	}
 }
 
-// A panic of the oracle is an error of its query, and the others have their answers.
+// A panic of the oracle is an error of its query; the other queries get their answers.
 func TestAskSurvivesPanics(t *testing.T) {
 	o := OracleFunc(func(_ context.Context, _ []float32, sample int) (float64, error) {
 		if sample == 1 {

@@ -69,14 +69,13 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
-// protocolConfig leaves no special case: b < m, more than one sign word.
+// protocolConfig avoids special cases: b < m, more than one sign word.
 var protocolConfig = Config{Dim: 70, Samples: 6, Batch: 3, Seed: 4}
 
-// loss is a black box for tests of the protocol.
 func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sample) }
 
-// state is everything an estimator will ever use again, in comparable form. The outstanding query's point and direction
-// are part of it only while it is open.
+// state is everything that an estimator will ever use again, in comparable form. It includes the outstanding query's
+// point and direction only while that query is open.
 func state(e *Estimator) string {
 	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.open), e.todo, e.table.flat, e.abar, e.v)
 	if len(e.open) > 0 {
@@ -85,7 +84,7 @@ func state(e *Estimator) string {
 	return s
 }
 
-// play runs two rounds of three steps and returns all estimates. visit is called before every answer.
+// play runs two rounds of three steps and returns all estimates. It calls visit before every answer.
 func play(t *testing.T, e *Estimator, visit func(e *Estimator, stage, query int)) [][]float32 {
 	t.Helper()
 	x := make([]float32, e.cfg.Dim)
@@ -174,7 +173,7 @@ func TestNextBetweenStages(t *testing.T) {
 	}
 }
 
-// An answer needs a question: none has been asked before the first Next, twice in a row, or after the end of a stage.
+// An answer needs an open query: there is none before the first Next, for a second answer, or after the end of a stage.
 func TestAnswerWithoutQuery(t *testing.T) {
 	refused := func(e *Estimator, when string) {
 		before := state(e)
@@ -207,7 +206,7 @@ func TestAnswerWithoutQuery(t *testing.T) {
 	refused(e, "step complete")
 }
 
-// unusable are losses that are no number, or so large that a sum over a table could overflow.
+// unusable are losses that are NaN, or so large that a sum over a table could overflow.
 var unusable = []float64{
 	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.MaxFloat32, math.Nextafter(1e30,
 		math.Inf(1)),
@@ -226,8 +225,8 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// A loss that is no number is refused, the query stays open and nothing has changed: with the true loss the run goes on
-// to the same bits.
+// An unusable loss is refused, the query stays open and nothing changes: with the true loss the run continues to the
+// same bits.
 func TestUnusableLossIsRefused(t *testing.T) {
 	refused := 0
 	sameEstimates(t, func(e *Estimator, stage, query int) {
@@ -253,14 +252,13 @@ func TestUnusableLossIsRefused(t *testing.T) {
 	}
 }
 
-// Fill begins its round anew wherever the estimator stands: in the middle of a table or a step, with a query open or
-// not.
+// Fill restarts its round in any state: in the middle of a table or a step, with or without an open query.
 func TestFillRestarts(t *testing.T) {
 	x := make([]float32, protocolConfig.Dim)
 	for i := range x {
 		x[i] = float32(i) / 10
 	}
-	run := func(e *Estimator) string { // a table and two steps, from wherever e stands
+	run := func(e *Estimator) string { // a table and two steps, from any state of e
 		e.Fill(5, x, 0.5)
 		for range 2 {
 			drive(t, e, loss)
@@ -280,7 +278,7 @@ func TestFillRestarts(t *testing.T) {
 					e.Step(x)
 					q, _ = next(e)
 				}
-				if err := e.Answer(100 * loss(q)); err != nil { // other losses, so that what is left of them shows
+				if err := e.Answer(100 * loss(q)); err != nil { // other losses, to expose remains of them
 					t.Fatal(err)
 				}
 			}
@@ -294,8 +292,8 @@ func TestFillRestarts(t *testing.T) {
 	}
 }
 
-// A step that is begun anew before its first answer asks the same things, at its new point. (Once it has answers their
-// rows are in the table: only Fill undoes that.)
+// A step that is restarted before its first answer asks the same queries at its new point. (After an answer, its row is
+// in the table: only Fill undoes that.)
 func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
 	for i := range y {
@@ -323,7 +321,7 @@ func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	}
 }
 
-// The estimator keeps no copy of the point it is asked about: a query is made at what x is at the time.
+// The estimator does not copy its point: a query uses the value of x at the time.
 func TestPointIsRead(t *testing.T) {
 	e := newTest(t, Config{Dim: 3, Samples: 2})
 	x := []float32{1, 2, 3}

@@ -6,27 +6,27 @@ import (
 
 // records is the memory of [Config.Records] besides the table. No number in it depends on more than one record.
 //
-// In a round all queries are asked at the released model x. With t the number of the query of the round, 1..tau:
+// In a round all queries are made at the released model x. With t the number of the query of the round, 1..tau:
 //
-//	paper      row = sum_t u_t f(x + mu u_t), begun anew in each round
-//	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's loss before, over rounds, 0 before the first
-//	tracking   row = g and a level c, over rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
+//	paper      row = sum_t u_t f(x + mu u_t), restarted in each round
+//	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's previous loss, across rounds, 0 before the first
+//	tracking   row = g and a level c, across rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
 //
 // Multiplied by the factor of [Estimator.Rows], 1/tau or mu, a row is an estimate of mu*grad f_h(x). The first two have
-// that mean up to O(mu^2), as the sign of each query is drawn by itself. The third lags behind while the model moves,
-// and its error falls with each query to that of a linear fit. Unlike in the client's form, its level has no range and
-// its slope no trust: both would depend on all records.
+// that mean up to O(mu^2), as the sign of each query is drawn independently. The third lags behind while the model
+// moves, and its error falls with each query to that of a linear fit. Unlike [Tracking] without records, its level has
+// no range and its slope no trust: both would depend on all records.
 type records struct {
-	levels []float32 // the last loss (centered), or c (tracking); 0 before the first
-	grown  []float32 // tracking: the sum of all changes, of each record, which bounds its numbers; see mostGrown
+	levels []float32 // the previous loss (centered), or c (tracking); 0 before the first
+	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
 	flips  []uint64  // Walsh directions: the sign of each record's direction in this stage
 	asked  int       // queries of each record in this round
 }
 
-// The shares of a residual that slope and level take.
+// The fractions of a residual that slope and level absorb.
 const recordKappa, recordOmega = 0.5, 0.25
 
-// newRecords lays out the memory.
+// newRecords allocates and lays out the memory.
 func (e *Estimator) newRecords() {
 	m, d := e.cfg.Samples, e.cfg.Dim
 	e.records = new(records)
@@ -43,7 +43,7 @@ func (e *Estimator) newRecords() {
 	}
 }
 
-// fill begins a round. What lasts over rounds stays, except for records whose numbers have grown too large.
+// fill begins a round. Persistent memory stays, except for records whose numbers have grown too large.
 func (r *records) fill(e *Estimator) {
 	r.asked = 0
 	if e.cfg.Kind != Tracking {
@@ -58,7 +58,6 @@ func (r *records) fill(e *Estimator) {
 	}
 }
 
-// step begins a stage that asks each record once.
 func (r *records) step(e *Estimator) {
 	if e.walsh != nil {
 		s := e.walsh.family.At(e.round, e.step, 2)
@@ -66,8 +65,8 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers sets numbers to those of the directions of records from h on: each row of the Hadamard matrix once in as many
-// queries of a record as it has rows.
+// numbers sets numbers to the numbers of the directions of records from h on. A record gets each row of the Hadamard
+// matrix once in as many queries as the matrix has rows.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
 	for i := range numbers {
@@ -76,7 +75,8 @@ func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	}
 }
 
-// take takes the loss of record h at x + mu*u, moves its level, and returns how many u its row must move.
+// take processes the loss of record h at x + mu*u: it updates the level and returns the coefficient of u to add to the
+// row.
 func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
 	switch e.cfg.Kind {
 	case Paper:
@@ -86,14 +86,14 @@ func (r *records) take(e *Estimator, h int, u direction, loss float32) (move flo
 		return move
 	}
 	level := r.levels[h]
-	if level != 0 { // or it is the first time
+	if level != 0 { // else the record's first query
 		along := float64(float64(e.mu) * vec.SignDot(e.row(h), u))
 		off := float64(loss) - float64(level) - along
 		move = float32(recordKappa * off / (float64(e.cfg.Dim) * float64(e.mu)))
 		loss = float32(float64(level) + float64(recordOmega*off))
 	}
 	most := r.grown[h] + max(abs(move), abs(loss-level))
-	if !(most < mostGrown) { // or not a number
+	if !(most < mostGrown) { // also true for NaN
 		r.grown[h] = mostGrown
 		return 0
 	}
@@ -101,7 +101,6 @@ func (r *records) take(e *Estimator, h int, u direction, loss float32) (move flo
 	return move
 }
 
-// apply adds the collected answers to their rows.
 func (r *records) apply(e *Estimator, todo []int) {
 	for i, move := range e.held {
 		e.dirs[i].add(e.row(todo[i]), 0, move)
@@ -110,9 +109,9 @@ func (r *records) apply(e *Estimator, todo []int) {
 }
 
 // Rows returns the rows of all samples, of Dim numbers each, after a complete stage of an estimator with
-// Config.Records. Times factor, which depends only on the number of queries and mu, each row is an estimate of mu times
-// the gradient of its sample's loss at the model of the round. The slice is the estimator's, must not be changed, and
-// is valid until the next call of Fill or Step.
+// Config.Records. Each row times factor, which depends only on the number of queries and mu, is an estimate of mu times
+// the gradient of its sample's loss at the model of the round. The estimator owns the slice, which must not be changed
+// and is valid until the next call of Fill or Step.
 func (e *Estimator) Rows() (rows []float32, factor float64) {
 	if e.cfg.Kind == Tracking {
 		return e.table.flat, float64(e.mu)

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// recordKinds are the forms that keep records apart.
+// recordKinds are the configurations that keep records separate.
 func recordKinds(d, m int) (list []Config) {
 	for kind := Paper; kind <= Tracking; kind++ {
 		for _, directions := range []Distribution{Rademacher, Walsh} {
@@ -25,7 +25,7 @@ func recordKinds(d, m int) (list []Config) {
 
 func recordName(cfg Config) string { return fmt.Sprintf("%v %v", cfg.Kind, cfg.Directions) }
 
-// askRound makes a round of tau queries a record at x.
+// askRound executes a round of tau queries for each record at x.
 func askRound(t testing.TB, e *Estimator, round, tau int, x []float32, mu float64, loss func(x []float32, h int) float64) {
 	t.Helper()
 	losses := make([]float64, 0, 16)
@@ -44,7 +44,6 @@ func askRound(t testing.TB, e *Estimator, round, tau int, x []float32, mu float6
 	}
 }
 
-// bentLoss is a bounded loss of one record.
 func bentLoss(x []float32, h int) float64 {
 	sum := 0.3 * float64(h)
 	for i, v := range x {
@@ -53,8 +52,8 @@ func bentLoss(x []float32, h int) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// Whatever one record answers, with hostile losses over several rounds, every other record keeps its row, its memory and
-// its queries to the bit.
+// For any answers of one record, with hostile losses over several rounds, every other record keeps its row, its memory
+// and its queries bit for bit.
 func TestRecordsStayApart(t *testing.T) {
 	const d, m, tau, replaced = 7, 12, 5, 4
 	for _, cfg := range recordKinds(d, m) {
@@ -100,7 +99,7 @@ func TestRecordsStayApart(t *testing.T) {
 	}
 }
 
-// checkApart compares what is kept of all records but one, and that all of it is finite.
+// checkApart compares the memory of all records but one, and checks that all of it is finite.
 func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	t.Helper()
 	if len(a) != cfg.Memory() {
@@ -122,7 +121,7 @@ func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	}
 }
 
-// Where losses are linear, the paper's and the centered rows have mu*slope as their mean, and the tracking rows go to it.
+// For linear losses the paper's and the centered rows have mean mu*slope, and the tracking rows converge to it.
 func TestRecordRowsEstimate(t *testing.T) {
 	const d, m, mu, rounds = 5, 3, 0.2, 4000
 	x := []float32{0.5, -1, 0.25, 0, 2}
@@ -162,7 +161,7 @@ func TestRecordRowsEstimate(t *testing.T) {
 	}
 }
 
-// The Walsh directions of one record cover every row of the Hadamard matrix once in n queries of a round, whatever m.
+// The Walsh directions of one record cover every row of the Hadamard matrix once in n queries of a round, for any m.
 func TestRecordDirectionsCover(t *testing.T) {
 	const d, m, n = 13, 37, 16
 	cfg := Config{Dim: d, Samples: m, Directions: Walsh, Records: true, Seed: 9}
@@ -204,7 +203,8 @@ func TestRecordsRefuse(t *testing.T) {
 	}
 }
 
-// What is kept of a record whose numbers have run away begins anew; its memory carries over a restart to the bit.
+// The memory of a record whose numbers have grown too large restarts; memory survives a restart of the process bit for
+// bit.
 func TestRecordsRestart(t *testing.T) {
 	const d, m = 4, 6
 	for _, cfg := range recordKinds(d, m) {
@@ -257,7 +257,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Golden steps: the rows of each form after three rounds, on every processor.
+// The rows of each form after three rounds, the same on every processor.
 func TestRecordsGolden(t *testing.T) {
 	for _, cfg := range recordKinds(9, 5) {
 		e := newTest(t, cfg)

@@ -4,7 +4,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fault is an error planted into the reference, to show that a test would have seen it.
+// fault is a mutation of the reference, to show that a test would detect it.
 type fault int
 
 const (
@@ -12,11 +12,11 @@ const (
 	dividesByMu       // the estimate of other papers
 	wrongSign
 	sumsBatch // the mean over the batch without its 1/b
-	keepsRows // no row is ever replaced, and so the mean stays too
+	keepsRows // no row is ever replaced, so the mean stays too
 	keepsMean // rows are replaced, their mean is not recomputed
 )
 
-// reference is the estimator as the paper writes it, in float64, with its own draws at the documented addresses.
+// reference is the estimator as in the paper, in float64, with its own draws at the documented addresses.
 type reference struct {
 	cfg   Config
 	fault fault
@@ -24,14 +24,14 @@ type reference struct {
 	round, t int
 	place    int // of the next direction in its stage
 	mu       float64
-	a        [][]float64 // the memory table
+	a        [][]float64
 	abar     []float64
 }
 
 // ask is a black box for the reference: the loss of sample h at a point.
 type ask func(point []float64, h int) float64
 
-// direction is the u at an address: coordinate i is minus one if bit i%64 of the (i/64)-th Uint64 is set.
+// direction is the u at an address: coordinate i is -1 if bit i%64 of the (i/64)-th Uint64 is set.
 func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	s := rng.New(r.cfg.Seed, rng.Address{
 		Purpose: p, Client: r.cfg.Client, Round: uint32(r.round), Step: uint32(r.t), Component: uint32(h),
@@ -50,8 +50,9 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	return u
 }
 
-// walsh is the k-th direction of the stage in progress: the stage's signs times a row of the Hadamard matrix of twice
-// the order, cut to the columns of its second half. Which row is the code's own affair, see TestWalshOrder.
+// walsh is the k-th direction of the current stage: the stage's signs times a row of the Hadamard matrix of twice the
+// order, restricted to the columns of its second half. It takes the choice of the row from the code, see
+// TestWalshOrder.
 func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	stage := uint32(0)
 	if p == rng.Step {
@@ -164,7 +165,6 @@ func (r *reference) step(phi []float64, f ask) []float64 {
 	return v
 }
 
-// mean is the mean of rows.
 func mean(rows [][]float64) []float64 {
 	sum := make([]float64, len(rows[0]))
 	for _, row := range rows {
@@ -178,7 +178,6 @@ func mean(rows [][]float64) []float64 {
 	return sum
 }
 
-// wide is a vector in float64.
 func wide(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i := range x {

@@ -3,17 +3,17 @@ package zoest
 import "github.com/spade-dfl/spade-edge/zoest/vec"
 
 // table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
-// rows; a seeded one holds what it takes to compute them again. Both give the same bits.
+// rows; a seeded table recomputes them, with the same bits.
 type table struct {
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
 
 	seeds []seededRow // seeded
-	rows  []uint32    // and with Walsh directions the numbers of their rows
-	row   []float32   // room for one row
-	dir   direction   // and for its direction
+	rows  []uint32    // seeded, Walsh directions: the numbers of the rows' directions
+	row   []float32   // seeded: buffer for one row
+	dir   direction   // seeded: buffer for one direction
 }
 
-// seededRow names a row's direction by the stage that drew it.
+// seededRow identifies a row's direction by the stage that drew it.
 type seededRow struct {
 	stage       uint32 // 0: the table was filled; t+1: local step t
 	coefficient float32
@@ -27,13 +27,13 @@ func newTable(cfg Config) (t table) {
 		if cfg.Directions == Walsh {
 			t.rows = make([]uint32, cfg.Samples)
 		}
-	case cfg.Kind != Tracking: // whose rows are the model's
+	case cfg.Kind != Tracking: // its rows belong to the model
 		t.flat = make([]float32, cfg.Samples*cfg.Dim)
 	}
 	return t
 }
 
-// row returns row h of the table, a copy that is valid until the next call if the table is seeded.
+// row returns row h of the table. If the table is seeded, the row is a copy that is valid until the next call.
 func (e *Estimator) row(h int) []float32 {
 	t, d := &e.table, e.cfg.Dim
 	if t.seeds == nil {

@@ -7,33 +7,32 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Kind is what an [Estimator] remembers of a component. The estimate has the same conditional mean for each kind.
+// Kind is what an [Estimator] remembers of a component. The estimate has the same conditional mean for every kind.
 type Kind int
 
 const (
-	// Paper is the estimator of the paper: the latest row of each component, filled anew in each round.
+	// Paper is the estimator of the paper: the latest row of each component, refilled in each round.
 	Paper Kind = iota
-	// Centered subtracts from each loss the last one of the same component, 0 before the first. That number is known
-	// before the query and E u = 0, so the conditional mean of the estimate stays, but nearly all of its variance is
-	// gone. The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in
-	// [-B, B].
+	// Centered subtracts from each loss the previous loss of the same component, 0 before the first. That number is
+	// known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance is gone.
+	// The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in [-B, B].
 	Centered
-	// Tracking keeps a linear model of each component's loss over rounds and fills no table. See model.
+	// Tracking keeps a linear model of each component's loss across rounds and fills no table. See model.
 	Tracking
 )
 
 var kinds = setting.Choice{Of: "zoest: estimator", Names: []string{"paper", "centered", "tracking"}}
 
-// String returns the name in files: paper, centered or tracking.
+// String returns the name used in files: paper, centered or tracking.
 func (k Kind) String() string { return kinds.Name(int(k)) }
 
-// MarshalText returns the name of a known kind.
+// MarshalText returns the name. It fails if k is unknown.
 func (k Kind) MarshalText() ([]byte, error) { return kinds.Text(int(k)) }
 
-// UnmarshalText reads a name; no name means Paper.
+// UnmarshalText parses a name; an empty name means Paper.
 func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), name) }
 
-// Memory returns how many numbers last over rounds, see [Estimator.Memory].
+// Memory returns how many numbers persist across rounds, see [Estimator.Memory].
 func (c Config) Memory() int {
 	n := 0
 	switch {
@@ -50,8 +49,8 @@ func (c Config) Memory() int {
 	return n
 }
 
-// model is the memory of the tracking kind: of each component h a level c_h and a slope g_h, a row of the table, such
-// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, b the level cut to the range of the
+// model is the memory of the tracking kind: for each component h a level c_h and a slope g_h, a row of the table, such
+// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, b the level clipped to the range of the
 // losses of earlier stages (and 0), and a trust t in [0, 1], a query at phi + mu*u has
 //
 //	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
@@ -60,34 +59,34 @@ func (c Config) Memory() int {
 //	update     G_h = G_h + kappa*e*u/d, c_h = b + omega*e
 //
 // The first query of a component sets its level to the loss and leaves its slope at 0. The trust is the coefficient of
-// the regression of f - b on <G, u> over earlier stages: bad slopes, since the loss bends or has changed faster than d
-// queries can follow, do no harm.
+// the regression of f - b on <G, u> over earlier stages. It makes bad slopes harmless: slopes are bad where the loss
+// curves or has changed faster than d queries can follow.
 //
-// All but u is known before the query, E u = 0 and E uu' = I: q_h has the mean of eq. (3), and v that of Lemma 1 (ii).
-// Where f_h is linear and phi rests, r falls to 0, and with it the variance of v.
+// Everything except u is known before the query, E u = 0 and E uu' = I: q_h has the mean of eq. (3), and v that of
+// Lemma 1 (ii). Where f_h is linear and phi is stationary, r falls to 0, and with it the variance of v.
 //
-// Lemma 1 (iii) holds too, over all draws. Let B^2 bound E(f_h - b)^2: the squared length of the range does. As |u|^2
-// = d, the root mean square g of |G_h| obeys g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2 kappa(1-kappa)/d B g + kappa^2/d
-// B^2, for kappa of 0 to 1, and so stays at B or below; then that of r is at most 2B, and E|v|^2 <= (B + 2 sqrt(d)
-// B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B] this is the paper's bound with M_2 = B^2, and so the theorem
-// holds as it is; for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h with it,
-// and the bound for a while.
+// Lemma 1 (iii) holds too, over all draws. Let B^2 bound E(f_h - b)^2: the squared length of the range does. As |u|^2 =
+// d, the root mean square g of |G_h| obeys g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2 kappa(1-kappa)/d B g + kappa^2/d B^2,
+// for kappa of 0 to 1, and so stays at B or below; then that of r is at most 2B, and E|v|^2 <= (B + 2 sqrt(d) B)^2 <= 9
+// Q^2 with Q^2 = d B^2. For losses in [0, B] this is the paper's bound with M_2 = B^2, so the theorem holds unchanged;
+// for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h, and temporarily the
+// bound, with it.
 type model struct {
-	memory []float32       // all that follows
+	memory []float32       // all slices below
 	slopes []float32       // g, m rows of d
 	levels []float32       // c
-	tail   *[tails]float32 // what the components have in common, see below
+	tail   *[tails]float32 // numbers common to all components, see below
 
 	// of the stage
-	low, high  float64 // the range when it began
+	low, high  float64 // the range at the start of the stage
 	trust      float64
 	both, self float64 // sums of (f-b)*<G,u> and of <G,u>^2
 
-	d, keep float64 // keep is the share of the earlier sums that a stage leaves
+	d, keep float64 // keep is the fraction of the earlier sums that a stage keeps
 }
 
-// The places in model.tail. No coordinate of a slope and no level exceeds grown, the sum of all changes. It stays below
-// mostGrown, so that the memory is finite whatever the losses are, and can be stored.
+// The indices of model.tail. No coordinate of a slope and no level exceeds grown, the sum of all changes, which stays
+// below mostGrown: the memory is finite for any losses and can be stored.
 const (
 	lowest = iota // the range of the losses and 0
 	highest
@@ -99,8 +98,8 @@ const (
 	mostGrown = 1e30
 )
 
-// The shares of a residual that slope and level take, and the share of the trust's sums that a visit of all components
-// replaces.
+// kappa and omega are the fractions of a residual that slope and level absorb; renewed is the fraction of the trust's
+// sums that queries of all components replace.
 const kappa, omega, renewed = 0.25, 0.25, 0.25
 
 func newModel(cfg Config, memory []float32) model {
@@ -112,15 +111,14 @@ func newModel(cfg Config, memory []float32) model {
 	return m
 }
 
-// round begins a round. A memory that has grown too far starts again at zero.
+// round begins a round. It resets a memory that has grown too far to zero.
 func (m *model) round() {
 	if m.tail[grown] >= mostGrown {
 		clear(m.memory)
 	}
 }
 
-// begin begins a stage. Range and trust are fixed for the stage: losses of the stage in them would depend on its
-// directions.
+// begin begins a stage. Range and trust are fixed for the stage, so that they do not depend on its directions.
 func (m *model) begin() {
 	m.low, m.high = float64(m.tail[lowest]), float64(m.tail[highest])
 	m.trust, m.both, m.self = 0, 0, 0
@@ -129,7 +127,6 @@ func (m *model) begin() {
 	}
 }
 
-// end ends a stage.
 func (m *model) end() {
 	both := float64(m.keep*float64(m.tail[sumBoth])) + m.both
 	self := float64(m.keep*float64(m.tail[sumSelf])) + m.self
@@ -142,8 +139,8 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take takes the loss of component h at phi + mu*u, moves its level, and returns the residual and how many u its slope,
-// the row, must move.
+// take processes the loss of component h at phi + mu*u: it updates the level and returns the residual and the
+// coefficient of u to add to the slope, which is the row.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
 	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))
@@ -151,14 +148,14 @@ func (m *model) take(h int, row []float32, u direction, mu, loss float32) (resid
 	m.both += float64(off * along)
 	m.self += float64(along * along)
 	level := loss
-	if m.levels[h] != 0 { // or it is the first time
+	if m.levels[h] != 0 { // else the component's first query
 		e := off - along
 		slope = float32(kappa * e / (m.d * float64(mu)))
 		level = loss - float32(off-float64(omega*e))
 	}
 	residual = float32(off - float64(m.trust*along))
 	most := m.tail[grown] + max(abs(slope), abs(level-m.levels[h]))
-	if !(most < mostGrown) { // or not a number
+	if !(most < mostGrown) { // also true for NaN
 		m.tail[grown] = mostGrown
 		return residual, 0
 	}

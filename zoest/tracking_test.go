@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// tracked is the tracking estimator in float64, as its equations are.
+// tracked is the tracking estimator in float64, directly from its equations.
 type tracked struct {
 	reference
 	level, asked         []float64
@@ -43,7 +43,7 @@ func (r *tracked) begin(round int, mu float64) {
 func (r *tracked) step(phi []float64, f ask) []float64 {
 	d, chosen, v := len(phi), r.batch(), mean(r.a)
 	low, high, trust, both, self := r.low, r.high, 0.0, 0.0, 0.0
-	if r.sumSelf > 1e-12 { // or it is what rounding leaves
+	if r.sumSelf > 1e-12 { // otherwise only rounding error
 		trust = max(0, min(1, r.sumBoth/r.sumSelf))
 	}
 	for i := range v {
@@ -94,8 +94,8 @@ func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// Five rounds with falling and rising radius and wild moves, with losses of any sign: the estimates are the reference's
-// to a few parts in 10^5 of the largest number in the sum.
+// Five rounds with decreasing and increasing radius and large moves, with losses of any sign: the estimates equal the
+// reference's to a few parts in 10^5 of the largest number in the sum.
 func TestTrackingAgainstReference(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		e, ref := newTest(t, cfg), newTracked(cfg)
@@ -137,7 +137,7 @@ func TestTrackingAgainstReference(t *testing.T) {
 }
 
 // Lemma 1 for the tracking kind, on losses in [0, 1]: the exact conditional mean, E|v|^2 <= 9 Q^2 = 9d, and E|G_h|^2 <=
-// 1, which the proof rests on. The memory is carried from round to round, back and forth between points far apart.
+// 1, the premise of the proof. The memory persists from round to round, back and forth between distant points.
 func TestTrackingLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {
@@ -176,7 +176,7 @@ func TestTrackingLemma(t *testing.T) {
 	}
 }
 
-// The bounds hold where losses are as bad as they can be: 0 or 1 by chance, whatever is asked.
+// The bounds hold for the worst losses: randomly 0 or 1, independent of the query.
 func TestTrackingSecondMoment(t *testing.T) {
 	const d, m, mu = 5, 6, 0.3
 	for _, dist := range []Distribution{Rademacher, Walsh} {
@@ -200,8 +200,7 @@ func TestTrackingSecondMoment(t *testing.T) {
 	}
 }
 
-// Losses that are linear are learned where the point rests: after some visits of each axis nothing is left of the
-// noise.
+// Linear losses are learned at a stationary point: after some visits of each axis no noise remains.
 func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 	const d, m, mu = 10, 12, 0.25
 	for _, dist := range []Distribution{Rademacher, Walsh} {
@@ -235,8 +234,7 @@ func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 	}
 }
 
-// The memory is all that lasts: copied into a new estimator after any round, it gives the same bits, whatever the
-// window.
+// The memory is all that persists: copied into a new estimator after any round, it gives the same bits, for any window.
 func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		run := func(window int, restart bool) (vs [][]float32) {
@@ -277,8 +275,8 @@ func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	})
 }
 
-// Whatever the losses are, the memory can be stored: its numbers are finite after every stage. What has grown too far
-// starts again with the next round.
+// For any losses the memory can be stored: its numbers are finite after every stage. A memory that has grown too far
+// restarts with the next round.
 func TestTrackingMemoryIsFinite(t *testing.T) {
 	for _, mu := range []float64{0x1p-126, 0.1, 1e30} {
 		e := newTest(t, Config{Dim: 3, Samples: 2, Batch: 1, Seed: 14, Kind: Tracking})

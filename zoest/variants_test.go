@@ -11,14 +11,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// wild is a loss without any pattern that depends on where and for whom it is asked.
+// wild is a patternless loss that depends on the point and the sample.
 func wild(q Query) float64 {
 	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]),
 		Step: math.Float32bits(q.Point[len(q.Point)-1])})
 	return 4*s.Float64() - 1
 }
 
-// estimates drives an estimator through three rounds of five steps and returns every v, with all the rows at the end.
+// estimates runs an estimator through three rounds of five steps and returns every v, and all rows at the end.
 func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float32) {
 	t.Helper()
 	e := newTest(t, cfg)
@@ -80,8 +80,8 @@ func TestSeededMatchesDense(t *testing.T) {
 	})
 }
 
-// A centered estimator is the paper's estimator with another loss: the one asked for, less the last one of the same
-// component, as float32. Across rounds too, and to the bit.
+// A centered estimator is the paper's estimator with another loss: the loss minus the previous one of the same
+// component, as float32. This holds bit for bit, also across rounds.
 func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		last := make([]float32, cfg.Samples)
@@ -104,7 +104,7 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 }
 
 // Lemma 1 for the centered estimator: the same exact conditional mean, and the second moment of losses in [0, 1] below
-// the paper's 9 Q^2 = 9d. A constant loss shows what it is for: but for the first round all of the variance is gone.
+// the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {
@@ -149,9 +149,9 @@ func TestCenteredLemma(t *testing.T) {
 	}
 }
 
-// After a million replacements without a new table, the mean that is kept up to date equals the recomputed one: to 1e-6
-// of the largest entry of a row, where 16384 half ulps in the same direction would be 1e-3. Without the renewal the
-// same run is off by more, which shows that the test sees drift.
+// After a million replacements without a new table, the updated mean equals the recomputed one to 1e-6 of the largest
+// entry of a row, where 16384 half ulps in the same direction would be 1e-3. Without the recomputation the same run has
+// a larger error, which shows that the test detects drift.
 func TestMeanDoesNotDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million replacements are left out in short mode")
@@ -210,8 +210,7 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// The variance of both estimators side by side: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a
-// slope.
+// The variance of both estimators: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

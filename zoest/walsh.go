@@ -7,17 +7,17 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// walsh makes the Walsh directions of a stage. With n the lowest power of two from d on, they are the stage's signs
-// times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of r&j), cut
-// to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
+// walsh makes the Walsh directions of a stage. With n the least power of two that is at least d, they are the stage's
+// signs times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of
+// r&j), truncated to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
 //
-// As the stage's signs are uniform, so is each direction by itself. The order of the rows, a keyed permutation of the
-// numbers, only decides which rows a stage omits.
+// As the stage's signs are uniform, so is each direction. The order of the rows, a keyed permutation of the numbers,
+// only decides which rows a stage omits.
 type walsh struct {
 	family rng.Family
-	bits   int       // of a number: 2n is 1<<bits
+	bits   int       // width of a number: 2n is 1<<bits
 	common []uint64  // the stage's signs
-	keys   [6]uint32 // of the order
+	keys   [6]uint32 // of the permutation
 }
 
 func newWalsh(cfg Config) *walsh {
@@ -37,15 +37,14 @@ func (w *walsh) begin(round, stage uint32) {
 	}
 }
 
-// signs draws the signs of a stage.
 func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s := w.family.At(round, stage, 0)
 	s.Fill(dst)
 }
 
-// number sets numbers to those of the stage's directions from the i-th on, for turn 0: a Feistel network over halves of
-// i's bits permutes the numbers below 2n, for each 2n directions by another permutation. As turn rises, each direction
-// goes through all 2n numbers in an order of its own.
+// number sets numbers to those of the stage's directions from the i-th on, for turn 0. A Feistel network over the
+// halves of i's bits permutes the numbers below 2n, with another permutation for each 2n directions. As turn increases,
+// each direction passes through all 2n numbers in its own order.
 func (w *walsh) number(numbers []uint32, i, turn int) {
 	half := w.bits / 2 & 31
 	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
@@ -73,7 +72,7 @@ func scramble(x uint32) uint32 {
 // sylvester is the Hadamard matrix of order 64.
 var sylvester = func() (rows [64]uint64) {
 	periods := [...]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
-		0xffff0000ffff0000, 0xffffffff00000000} // the rows 1, 2, 4 to 32
+		0xffff0000ffff0000, 0xffffffff00000000} // rows 1, 2, 4 to 32
 	for i, period := range periods {
 		for r := range rows[:1<<i] {
 			rows[1<<i+r] = rows[r] ^ period
@@ -82,7 +81,7 @@ var sylvester = func() (rows [64]uint64) {
 	return rows
 }()
 
-// hadamard multiplies signs by the row of a number of width bits.
+// hadamard multiplies signs by the matrix row, with its sign, of a number of width bits.
 func hadamard(dst, signs []uint64, row uint32, width int) {
 	sign := row >> ((width - 1) & 31)
 	row ^= sign << ((width - 1) & 31)

@@ -14,7 +14,7 @@ func rowOf(w *walsh, i int) uint32 {
 	return number[0]
 }
 
-// stage returns the first n directions of a stage as numbers.
+// walshStage returns the first n directions of a stage as numbers.
 func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	w.begin(round, 3)
 	us := make([][]float64, n)
@@ -27,7 +27,7 @@ func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	return us
 }
 
-// In 2n directions each row comes once with either sign: their sum is 0, and that of uu' is 2n times the identity.
+// In 2n directions each row occurs once with either sign: their sum is 0, and that of uu' is 2n times the identity.
 func TestWalshCoversAllAxes(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 10, 39, 64, 65, 130} {
 		w := newWalsh(Config{Dim: d, Seed: 5})
@@ -59,8 +59,9 @@ func TestWalshCoversAllAxes(t *testing.T) {
 }
 
 // A part of a stage is as good as a draw without replacement: the mean of m of N directions has the mean square
-// d/m*(N-m)/(N-1), and that of m matrices uu' off the diagonal 1/m*(n-m)/(n-1) or a little more for pairs of opposites,
-// 1/m*(N-m)/(N-1)*(1+1/N) or so. And each direction by itself is fair: coordinates and their products have mean 0.
+// d/m*(N-m)/(N-1), and that of m matrices uu' off the diagonal 1/m*(n-m)/(n-1), or slightly more for pairs of
+// opposites, about 1/m*(N-m)/(N-1)*(1+1/N). Each direction by itself is fair: coordinates and their products have mean
+// 0.
 func TestWalshOrder(t *testing.T) {
 	const rounds = 4000
 	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {

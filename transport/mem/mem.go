@@ -20,7 +20,7 @@ type Net struct {
 
 	mu     sync.Mutex
 	nodes  map[string]*node           // nil for a member that is not open
-	missed map[string]map[string]bool // of a member that is not open: those whose frames it has lost
+	missed map[string]map[string]bool // for a member that is not open: the senders whose frames it lost
 }
 
 var (
@@ -37,9 +37,9 @@ func New(members ...string) *Net {
 	return n
 }
 
-// Node opens a member's end of the network. A member can be open once at a time; after Close it may be opened again and
-// starts with nothing received. Frames sent to a member that is not open are lost; the sender, as a
-// [transport.Notifier], reports when it opens. Node fails for an unknown name, an open member and a negative MaxFrame.
+// Node opens a member's end of the network. A member can be open once at a time; after Close it can be opened again
+// with an empty inbox. Frames sent to a member that is not open are lost; the sender, as a [transport.Notifier],
+// reports when that member opens. Node fails for an unknown name, an open member and a negative MaxFrame.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)
@@ -72,7 +72,7 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// miss records that frames from a sender to a member that is not open are or may be lost. The network is locked.
+// miss records that frames to a member that is not open are or may be lost. The caller holds the network's lock.
 func (n *Net) miss(to, from string) {
 	if n.missed[to] == nil {
 		n.missed[to] = make(map[string]bool)
@@ -87,7 +87,7 @@ type node struct {
 	inbox    *endpoint.Inbox // at most window frames of each sender
 	ctx      context.Context // ends with Close
 	close    context.CancelFunc
-	opened   chan string // members that have lost frames of this one, and are open now
+	opened   chan string // members that lost frames from this one and are now open
 
 	mu   sync.Mutex
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
@@ -136,7 +136,7 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 		return fmt.Errorf("mem: send from %q: %w", e.name, transport.ErrClosed)
 	case <-dst.ctx.Done():
 	}
-	if dst.ctx.Err() != nil { // it has closed meanwhile, and may be open again
+	if dst.ctx.Err() != nil { // it has closed in the meantime, and may be open again
 		e.net.mu.Lock()
 		defer e.net.mu.Unlock()
 		if e.net.nodes[to] == nil {
@@ -169,7 +169,7 @@ func (e *node) Close() error {
 		e.net.nodes[e.name] = nil
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		for from := range e.room { // what they have sent last may be lost
+		for from := range e.room { // their last frames may be lost
 			e.net.miss(e.name, from)
 		}
 	}

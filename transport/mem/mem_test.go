@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// open opens members of a network and closes them when the test is over.
+// open opens members of a network and closes them at the end of the test.
 func open(t *testing.T, n *Net, names ...string) []transport.Transport {
 	t.Helper()
 	nodes := make([]transport.Transport, len(names))
@@ -101,7 +101,7 @@ func TestNodeErrors(t *testing.T) {
 	}
 }
 
-// A receiver that is behind holds up only those who send to it, and those only once their own queue is full.
+// A slow receiver delays only its own senders, and only once their queue is full.
 func TestBackPressureIsPerPair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, New("a", "b", "c"), "a", "b", "c")
@@ -174,7 +174,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	})
 }
 
-// A member that dies takes with it what it had not received, and a Send that waits for it returns.
+// When a member dies, the frames that it had not received are lost, and a Send that waits for it returns.
 func TestMemberReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New("a", "b")
@@ -196,7 +196,7 @@ func TestMemberReturns(t *testing.T) {
 	})
 }
 
-// Everybody sends to everybody while several goroutines receive: nothing is lost, nothing is doubled.
+// All members send to all others while several goroutines receive: no frame is lost or duplicated.
 func TestManyAtOnce(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	const each = 200
@@ -245,7 +245,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// A sender hears of a member that opens after it has lost frames, for the first time or again; others do not.
+// A sender is informed when a member opens after losing its frames, for the first time or again; others are not.
 func TestOpened(t *testing.T) {
 	n := New("a", "b", "c")
 	e := open(t, n, "a", "c")
@@ -273,11 +273,11 @@ func TestOpened(t *testing.T) {
 	opened(e[0], "b")
 	b.Close()
 	b = open(t, n, "b")[0]
-	opened(e[0]) // it had sent nothing that could be lost
+	opened(e[0]) // nothing of it could be lost
 	opened(b)
 }
 
-// A member that closes and opens while another sends loses no frame of which the sender does not hear.
+// If a member closes and opens while another sends, the sender is informed of any lost frame.
 func TestOpenedWhileSending(t *testing.T) {
 	for range 200 {
 		n := New("a", "b")

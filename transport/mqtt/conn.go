@@ -12,59 +12,58 @@ import (
 )
 
 const (
-	chunk     = 16 << 10 // bytes that have to leave within the time that the broker has for an answer
-	slowest   = 1 << 10  // bytes a second of a line that is still worth something
+	chunk     = 16 << 10 // bytes that must be written within timing.answer
+	slowest   = 1 << 10  // bytes a second of the slowest link that is still useful
 	inFlight  = 8        // messages that the broker may send before one is confirmed
-	maxSlots  = 64       // messages to the broker that are not confirmed yet, if it allows as many
-	maxHeader = 128      // bytes of a PUBLISH beside its payload
+	maxSlots  = 64       // unconfirmed messages to the broker, if it allows as many
+	maxHeader = 128      // bytes of a PUBLISH in addition to its payload
 )
 
-// errLeft is the end of a connection that this node has ended.
 var errLeft = errors.New("this node has ended the connection")
 
 var errSilent = errors.New("the broker has not answered in time")
 
-// conn is one connection with a broker, which has let this node in.
+// conn is one connection to a broker, which has admitted this node.
 type conn struct {
 	net    net.Conn
 	timing *timing
 	take   func(topic string, payload []byte) // called by the reader
 
-	session   bool // the broker had one for this node
-	maxPacket int  // bytes of the longest packet for the broker
+	session   bool // the broker had a session for this node
+	maxPacket int  // bytes of the longest packet that the broker accepts
 	keepAlive time.Duration
 
-	writing  sync.Mutex // held to write; guards what follows
+	writing  sync.Mutex // held to write; guards the fields below
 	aliases  map[string]uint16
 	maxAlias uint16
 	wrote    time.Time
 
-	slots chan struct{} // holds a token for each message that the broker has not confirmed
+	slots chan struct{} // holds a token for each unconfirmed message to the broker
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	waiting map[uint16]waiting
-	bytes   int    // in the messages that wait
-	last    uint16 // packet identifier
-	err     error  // why the connection has ended
+	bytes   int // total size of the waiting messages
+	last    uint16
+	err     error
 
 	over  context.Context // ends with the connection
 	cut   context.CancelFunc
-	ended chan struct{} // closed when nothing is at work any more
+	ended chan struct{} // closed when all goroutines have ended
 }
 
-// waiting is a packet that the broker has to answer.
+// waiting is a packet that the broker must answer.
 type waiting struct {
 	answer chan reply
-	bytes  int // 0 for what takes no slot
+	bytes  int // 0 for a packet without a slot
 }
 
-// hello is what a client says of itself.
+// hello is how a client introduces itself.
 type hello struct {
 	client         string
-	user, password string // empty for none
+	user, password string // empty means none
 	expiry         uint32 // seconds that the broker keeps the session
-	clean          bool   // the broker has to forget an earlier session
-	peers          int    // how many topics the broker will send on
+	clean          bool   // the broker must discard an earlier session
+	peers          int    // number of topics on which the broker will send
 	maxPacket      int
 }
 
@@ -96,15 +95,16 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	return appendPacket(nil, kindConnect<<4, b, 0)
 }
 
-// connect is let in by a broker, to which c leads, within the time for that; it closes c if it is not.
+// connect opens an MQTT connection over c, which leads to a broker, within the time limit for that. It closes c on
+// failure.
 func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topic string, payload []byte)) (*conn, error) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	in := &patient{c, t.connect}
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
-	// A broker that refuses a certificate in TLS 1.3 says so when TLS has begun here, and closes: a fault of the write
-	// then matters less than what there is to read.
+	// A broker that refuses a certificate in TLS 1.3 reports this after this end's handshake, and closes: the pending
+	// input has the reason, not the error of this write.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply
@@ -148,7 +148,6 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	return n, nil
 }
 
-// end ends the connection; the first reason counts.
 func (n *conn) end(err error) {
 	n.mu.Lock()
 	if n.err == nil {
@@ -159,14 +158,12 @@ func (n *conn) end(err error) {
 	n.net.Close()
 }
 
-// why is the reason of the end.
 func (n *conn) why() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.err
 }
 
-// write sends a packet, in one part or two.
 func (n *conn) write(parts ...[]byte) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
@@ -174,7 +171,7 @@ func (n *conn) write(parts ...[]byte) error {
 }
 
 func (n *conn) writeLocked(parts ...[]byte) error {
-	if len(parts) > 1 && len(parts[1]) <= chunk { // one record of TLS, and one packet if it can be
+	if len(parts) > 1 && len(parts[1]) <= chunk { // one record of TLS, and one network packet if possible
 		parts = [][]byte{append(parts[0], parts[1]...)}
 	}
 	for _, b := range parts {
@@ -182,7 +179,7 @@ func (n *conn) writeLocked(parts ...[]byte) error {
 			_ = n.net.SetWriteDeadline(time.Now().Add(n.timing.answer))
 			m, err := n.net.Write(b[:min(len(b), chunk)])
 			if err != nil {
-				n.end(err) // a part of a packet may have left
+				n.end(err) // a part of a packet may have been sent
 				return err
 			}
 			b = b[m:]
@@ -192,7 +189,7 @@ func (n *conn) writeLocked(parts ...[]byte) error {
 	return nil
 }
 
-// patient reads with a deadline that every byte moves on: a long packet may take its time.
+// patient reads with a deadline that every byte extends: a long packet may take its time.
 type patient struct {
 	net.Conn
 	limit time.Duration
@@ -208,7 +205,7 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// read takes packets until something is wrong, and returns what.
+// read processes packets until an error occurs, and returns the error.
 func (n *conn) read(r *bufio.Reader, h hello) error {
 	topics := make(map[uint16]string)
 	for {
@@ -254,7 +251,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 	}
 }
 
-// answered passes on an answer.
+// answered delivers an answer to the waiting packet.
 func (n *conn) answered(a reply) {
 	n.mu.Lock()
 	w, known := n.waiting[a.id]
@@ -270,11 +267,11 @@ func (n *conn) answered(a reply) {
 	w.answer <- a
 }
 
-// await registers a packet that has to be answered; a message of so many bytes, or 0.
+// await registers a packet that must be answered: a message of the given size, or 0 for another packet.
 func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for taken := true; taken || n.last == 0; { // fewer than maxSlots + 1 are
+	for taken := true; taken || n.last == 0; { // terminates: at most maxSlots + 1 identifiers are in use
 		n.last++
 		_, taken = n.waiting[n.last]
 	}
@@ -284,7 +281,8 @@ func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Durati
 	return n.last, answer, n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
 }
 
-// result waits for an answer. Without one the connection ends: only then may a message be sent again.
+// result waits for an answer. Without an answer it ends the connection, because a message may be sent again only on a
+// new one.
 func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duration) (reply, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -301,8 +299,8 @@ func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duratio
 	}
 }
 
-// publish waits until the broker has confirmed a message, which it may throw away after so many seconds. The payload has
-// at least one byte.
+// publish waits until the broker has confirmed a message, which the broker may discard after expiry seconds. The
+// payload has at least one byte.
 func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload []byte) error {
 	if longest := n.maxPacket - maxHeader; len(payload) > longest {
 		return fmt.Errorf("a message of %d bytes, and the broker takes %d: %w", len(payload), longest, &refusal{code: reasonTooLarge})
@@ -322,7 +320,7 @@ func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload
 	return err
 }
 
-// writeMessage writes a PUBLISH. A topic that has an alias is not spelled out again.
+// writeMessage writes a PUBLISH. It omits a topic that already has an alias.
 func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []byte) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
@@ -343,7 +341,7 @@ func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []by
 	return n.writeLocked(appendPacket(nil, kindPublish<<4|1<<1, body, len(payload)), payload)
 }
 
-// subscribe asks for what is sent on a topic filter, at QoS 1, and for nothing that the broker has retained.
+// subscribe requests the messages on a topic filter, at QoS 1, without retained messages.
 func (n *conn) subscribe(ctx context.Context, filter string) error {
 	id, answer, limit := n.await(0)
 	body := append(binary.BigEndian.AppendUint16(nil, id), 0)
@@ -361,7 +359,6 @@ func (n *conn) subscribe(ctx context.Context, filter string) error {
 	return nil
 }
 
-// ping keeps the connection alive while there is nothing to say.
 func (n *conn) ping() {
 	for {
 		n.writing.Lock()
@@ -381,7 +378,7 @@ func (n *conn) ping() {
 	}
 }
 
-// close says good-bye. The broker keeps the session.
+// close sends DISCONNECT. The broker keeps the session.
 func (n *conn) close() {
 	_ = n.write([]byte{kindDisconnect << 4, 0})
 	n.end(errLeft)

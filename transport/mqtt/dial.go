@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// dialer makes the connections, through a proxy where there is one. TLS begins above it, at the broker.
+// dialer makes the connections, directly or through a proxy. TLS runs above it, to the broker.
 type dialer struct {
 	*proxy.Dialer
 	cfg *Config
@@ -29,13 +29,13 @@ type dialer struct {
 func newDialer(cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, cfg.direct), cfg: cfg}
 	if u, _, _ := sealed.Split(cfg.URL); u.Scheme != "wss" {
-		// HTTPS_PROXY speaks of HTTPS: a proxy seldom lets other ports through.
+		// HTTPS_PROXY is meant for HTTPS: a proxy rarely allows other ports.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
 }
 
-// dial reaches the broker, and returns the proxy through which, without credentials; empty for none.
+// dial connects to the broker, and also returns the proxy that it used, without credentials; empty if none.
 func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error) {
 	u, web, _ := sealed.Split(d.cfg.URL)
 	secure := new(tls.Config)
@@ -63,16 +63,16 @@ func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error
 	return over, via, nil
 }
 
-// upgrade reaches the broker by a websocket (MQTT 5, section 6).
+// upgrade connects to the broker by websocket (MQTT 5, section 6).
 func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (conn net.Conn, via string, err error) {
 	to := *u
-	var proxied atomic.Value // by a dial that may outlast the request
+	var proxied atomic.Value // set by a dial that may outlast the request
 	proxied.Store("")
 	defer func() { via = proxied.Load().(string) }()
 	to.Scheme = map[string]string{"wss": "https", "ws": "http"}[u.Scheme]
 	way := &http.Transport{
 		TLSClientConfig: secure,
-		IdleConnTimeout: time.Second, // of one that comes too late
+		IdleConnTimeout: time.Second, // for a connection that is established too late
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, through, err := d.Dial(ctx, network, address)
 			proxied.Store(through)
@@ -82,12 +82,12 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	defer way.CloseIdleConnections()
 	ws, resp, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // what follows may be without TLS
+			return http.ErrUseLastResponse // the target may be without TLS
 		}}, Subprotocols: []string{"mqtt"}, CompressionMode: websocket.CompressionDisabled,
 	})
 	var outer *url.Error
 	switch {
-	case errors.As(err, &outer) && outer.Err != nil: // it names the URL, which has been said
+	case errors.As(err, &outer) && outer.Err != nil: // it repeats the URL
 		err = outer.Err
 	case err != nil && resp != nil:
 		err = errors.New("it answers " + resp.Status + " and not as a websocket does")
@@ -99,11 +99,10 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 		_ = ws.CloseNow()
 		return nil, "", errors.New("the websocket does not speak mqtt")
 	}
-	ws.SetReadLimit(-1) // readPacket has its own
+	ws.SetReadLimit(-1) // readPacket has its own limit
 	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil
 }
 
-// late reports whether an attempt took too long.
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSilent)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// All faults of a configuration are told at once, and no password with them.
+// All errors of a configuration are reported together, without any password.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{URL: "mqtt://joe:hidden@x", MaxFrame: -1, MaxAge: -1, Proxy: &url.URL{Scheme: "ftp"},
 		Peers: []Peer{{Name: "a"}}})
@@ -45,13 +45,13 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// grant is a property of a CONNACK.
 func grant(id byte, bytes int, value uint32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, value)
 	return append([]byte{id}, b[4-bytes:]...)
 }
 
-// What a broker grants is kept to: the longest packet, by smaller pieces; how many messages wait for its word; aliases.
+// The node respects the broker's limits: the maximum packet, with smaller pieces; the number of unconfirmed messages;
+// aliases.
 func TestLimits(t *testing.T) {
 	const packet = 1000
 	b := newToy(t, bytes.Join([][]byte{grant(propMaxPacket, 4, packet), grant(propReceiveMax, 2, 1), grant(propAliasMax, 2, 1)},
@@ -80,7 +80,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A broker that takes nothing long enough, or that answers what is no answer, is told apart from one that is not there.
+// The probe distinguishes a broker with a small packet limit, one with invalid answers, and one that is absent.
 func TestProbe(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}, MaxFrame: 1 << 20}
 	ask := func(b *toy) *Answer {
@@ -110,7 +110,7 @@ func TestProbe(t *testing.T) {
 	if a := ask(small); a.Err != nil || a.Pieces != (1<<20+pieceSize(1000)-1)/pieceSize(1000) {
 		t.Errorf("%+v", a)
 	}
-	mute := newToy(t) // hands out nothing
+	mute := newToy(t) // delivers nothing
 	if a := ask(mute); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "hands out nothing") {
 		t.Errorf("%+v", a)
 	}
@@ -128,7 +128,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// replay is a broker that lets a node in and then says what it is told.
+// replay is a broker that admits a node and then sends the given bytes.
 func replay(t *testing.T, after ...[]byte) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -156,8 +156,8 @@ func replay(t *testing.T, after ...[]byte) string {
 	return "mqtt://" + l.Addr().String()
 }
 
-// Whatever bytes a broker sends, the node says what is wrong and tries again; it takes no memory for what is announced
-// and does not come.
+// For any bytes from a broker, the node reports the error and retries; it allocates no memory for announced data that
+// never arrives.
 func TestMalformed(t *testing.T) {
 	in := []byte{kindConnack << 4, 3, 0, 0, 0}
 	granted := []byte{kindSuback << 4, 4, 0, 1, 0, 1}
@@ -193,7 +193,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A connection on which nothing moves is ended after one and a half keepalives; one with pings is not.
+// A silent connection ends after one and a half keepalives; one with pings does not.
 func TestKeepAlive(t *testing.T) {
 	b := newToy(t, grant(propKeepAlive, 2, 1)...).honest()
 	a := open(t, b.of(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}))
@@ -211,7 +211,7 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// A broker that never confirms a message: the connection ends, and the message is sent again on another one.
+// If a broker never confirms a message, the connection ends, and the message is sent again on a new one.
 func TestUnconfirmed(t *testing.T) {
 	cfg := configure(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}, replay(t, []byte{kindConnack << 4, 3, 0, 0, 0},
 		[]byte{kindSuback << 4, 4, 0, 1, 0, 1}))
@@ -227,7 +227,7 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// FuzzPackets reads whatever a broker may send: no panic, and no memory for what is not there.
+// FuzzPackets reads any bytes from a broker: there is no panic, and no memory for absent data.
 func FuzzPackets(f *testing.F) {
 	f.Add([]byte{kindConnack << 4, 9, 0, 0, 6, propReceiveMax, 0, 1, propAliasMax, 0, 1})
 	f.Add([]byte{kindPublish<<4 | 2, 9, 0, 1, 'x', 0, 1, 3, propAlias, 0, 1, 'p'})
@@ -255,7 +255,7 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// What this package writes, it reads again; lengths at the borders of their encoding.
+// The package can read the packets that it writes, including lengths at the limits of their encoding.
 func TestPackets(t *testing.T) {
 	for _, n := range []int{0, 1, 127 - 20, 127, 128, 16383, 16384, 2097151 - 30} {
 		payload := bytes.Repeat([]byte{1}, n)
@@ -277,7 +277,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// What answers a websocket's request in another way is told, and a redirection is not followed.
+// Another answer to a websocket request is reported, and a redirection is not followed.
 func TestNoWebsocket(t *testing.T) {
 	reached := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))

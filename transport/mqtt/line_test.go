@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// line is a proxy that delays and loses what goes through it as a bad line does below TCP: each segment takes the delay,
-// and one that is lost, with everything behind it, two round trips more, which is about what TCP needs to send it again.
+// line is a proxy that delays and loses data as a bad link does below TCP: each segment takes the delay, and a lost
+// segment, with everything behind it, two additional round trips, about as long as TCP takes to retransmit.
 type line struct {
 	net.Listener
 	to          string
@@ -45,7 +45,7 @@ func newLine(t testing.TB, to string, delay time.Duration, loss float64) *line {
 			}
 			go func() {
 				defer c.Close()
-				time.Sleep(2 * delay) // until TCP is up
+				time.Sleep(2 * delay) // until TCP is connected
 				far, err := net.Dial("tcp", n.to)
 				if err != nil {
 					return
@@ -61,7 +61,7 @@ func newLine(t testing.TB, to string, delay time.Duration, loss float64) *line {
 	return n
 }
 
-// carry moves segments one way.
+// carry forwards segments in one direction.
 func (n *line) carry(to, from net.Conn) {
 	type piece struct {
 		b  []byte
@@ -102,7 +102,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// What a frame takes on the line is what plan adds for it, less what TCP and IP add, which does not show here.
+// The bytes of a frame on the network are those that plan estimates, minus the overhead of TCP and IP, which is not
+// visible here.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)
@@ -110,7 +111,7 @@ func TestMosquittoBytes(t *testing.T) {
 	a, c := brokertest.Opener(b.End).Pair(t, "bytes", "a", "c")
 	frame := make([]byte, 200)
 	brokertest.Pass(t, a, "a", c, "c", frame)
-	time.Sleep(100 * time.Millisecond) // for what was repeated
+	time.Sleep(100 * time.Millisecond) // for repeated messages
 	for len(c.Opened()) > 0 {
 		<-c.Opened()
 	}
@@ -124,7 +125,7 @@ func TestMosquittoBytes(t *testing.T) {
 			}
 		}
 	}
-	took := float64(l.bytes.Load()-before)/float64(n)/2 - float64(len(frame)) // up and down
+	took := float64(l.bytes.Load()-before)/float64(n)/2 - float64(len(frame)) // in both directions
 	want := broker.Overhead - 3*40.0
 	t.Logf("%.0f bytes beside a frame, each way", took)
 	if took < 0.9*want || took > 1.15*want {
@@ -132,9 +133,9 @@ func TestMosquittoBytes(t *testing.T) {
 	}
 }
 
-// Rounds a minute over bad lines, beside websockets: SPADE_LINE=1. Every device has a line of 500 ms there and back that
-// loses one segment in a hundred. Two devices that are connected directly have both their lines between them; with a
-// broker each has its own.
+// Rounds per minute over bad links, compared with websockets: SPADE_LINE=1. Every device has a link with a round trip
+// of 500 ms that loses one segment in a hundred. Two directly connected devices have both of their links between them;
+// with a broker each has its own.
 func TestRoundsOverBadLine(t *testing.T) {
 	if os.Getenv("SPADE_LINE") == "" {
 		t.Skip("takes two minutes: SPADE_LINE=1")

@@ -13,28 +13,27 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link is the way to the broker: one connection, which is made again whenever it ends.
+// link keeps one connection to the broker, which it reestablishes whenever the connection ends.
 type link struct {
 	*sealed.Watch
 	cfg       *Config
 	run, self string // tags
 	dialer    *dialer
 	take      func(from string, payload []byte)
-	lost      func() // called when the broker has no session that it had before
+	lost      func() // called when the broker no longer has this node's session
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the fields below
 	conn   *conn      // nil while the link is down
 	piece  int        // of the last connection
-	served bool       // there was a connection
+	served bool       // there was an earlier connection
 }
 
-// filter is what the node reads.
+// filter is the topic filter of the messages for this node.
 func (l *link) filter() string { return topic(l.run, "+", l.self) }
 
-// topic is that of an edge.
 func topic(run, from, to string) string { return "spade/" + run + "/" + from + "/" + to }
 
-// hello is what the node says of itself.
+// hello returns how the node introduces itself to the broker.
 func (l *link) hello(client string) (h hello, err error) {
 	h = hello{client: client, expiry: uint32(l.cfg.MaxAge / time.Second), peers: len(l.cfg.Peers), maxPacket: sealed.MaxPiece +
 		sealed.Overhead + maxHeader}
@@ -44,10 +43,9 @@ func (l *link) hello(client string) (h hello, err error) {
 	return h, err
 }
 
-// work keeps a connection until ctx ends.
 func (l *link) work(ctx context.Context) {
 	l.WarnIfExposed(l.cfg.URL)
-	brief := 0 // connections in a row that did not last
+	brief := 0 // successive connections that did not last
 	for attempts := 0; ctx.Err() == nil; attempts++ {
 		n, via, err := l.connect(ctx)
 		if err != nil {
@@ -67,7 +65,7 @@ func (l *link) work(ctx context.Context) {
 			if brief++; time.Since(began) >= l.cfg.timing.steady {
 				attempts, brief = 0, 0
 			}
-			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers do not say it
+			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers give no reason
 				why = fmt.Errorf("%w, soon after it was made and not for the first time: another client may use this node's client id %s "+
 					"(is there a copy of this node?), or the broker ends every connection", why, l.self)
 			}
@@ -83,7 +81,7 @@ func (l *link) backoff(attempts int) time.Duration {
 	return sealed.Backoff(l.cfg.timing.backoffMin, l.cfg.timing.backoffMax, attempts)
 }
 
-// connect makes a connection that the broker has let in, with what the node reads subscribed to.
+// connect returns a connection that the broker has admitted, subscribed to the messages for this node.
 func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.timing.connect)
 	defer cancel()
@@ -106,10 +104,10 @@ func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 	return n, via, nil
 }
 
-// explain adds to a fault what it may come from.
+// explain adds the likely cause to an error.
 func explain(err error, via string) error { return proxy.Explain(err, via, late(err)) }
 
-// receive takes a message. Its topic says from whom it is; what it says itself is checked later.
+// receive takes a message. Its topic names the sender; [sealed.End.Take] later checks the message itself.
 func (l *link) receive(at string, payload []byte) {
 	parts := strings.Split(at, "/")
 	if len(parts) == 4 && at == topic(l.run, parts[2], l.self) {
@@ -117,7 +115,6 @@ func (l *link) receive(at string, payload []byte) {
 	}
 }
 
-// enter puts a connection to use.
 func (l *link) enter(n *conn, via string) {
 	l.mu.Lock()
 	lost := l.served && !n.session
@@ -139,10 +136,9 @@ func (l *link) leave(why error) {
 	}
 }
 
-// pieceSize is how much of a frame fits into a packet.
+// pieceSize returns how much of a frame fits into a packet.
 func pieceSize(packet int) int { return min(sealed.MaxPiece, packet-sealed.Overhead-maxHeader) }
 
-// await waits for a connection.
 func (l *link) await(ctx context.Context) (*conn, error) {
 	for {
 		period, _ := l.Period()
@@ -172,7 +168,7 @@ func (l *link) Ready(ctx context.Context) (int, error) {
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	expiry := l.cfg.MaxAge
 	if m.Again > 0 {
-		// The next repeat stands for this one, so that a device that sleeps finds a frame twice, not once for each repeat.
+		// The next repeat replaces this one: a device that sleeps finds a frame twice, not once for each repeat.
 		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
 	for attempts := 0; ; attempts++ {
@@ -191,7 +187,7 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 		case errors.As(err, &no) && no.code == reasonTooLarge:
 			l.Failed(err)
 			return err
-		case n.over.Err() != nil: // the end of the connection has been noted
+		case n.over.Err() != nil: // the end of the connection is already recorded
 			l.Pause(ctx, l.backoff(0))
 			continue
 		}

@@ -22,14 +22,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// maxResident is what an idle node may take, the pages of its program's file included, as .ci/footprint has it.
+// maxResident is the memory limit of an idle node, including the pages of its program's file, as in .ci/footprint.
 const maxResident = 12 << 20
 
-// guest is where the emulator puts the 4 GiB that the program sees.
+// guest is the address where the emulator maps the program's 4 GiB.
 const guest = 0x10000000000
 
-// An idle node on linux/arm/6: a program that embeds one, emulated, over TLS, with four neighbors at d = 1,000. Three keep up, and
-// the fourth never ends its first query. What is counted is what the program has of memory, and not what the emulator has.
+// An idle node on linux/arm/6: an emulated program that embeds one, over TLS, with four neighbors at d = 1,000. Three
+// keep up, and the fourth never finishes its first query. The test counts the memory of the program, not that of the
+// emulator.
 func TestMosquittoIdleMemory(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-arm")
 	if err != nil || testing.Short() {
@@ -105,7 +106,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	}
 }
 
-// residentOf sums what is resident of what the emulated program sees.
+// residentOf sums the resident memory that the emulated program sees.
 func residentOf(t *testing.T, pid int) (sum int64) {
 	t.Helper()
 	text, err := os.Open(fmt.Sprintf("/proc/%d/smaps", pid))
@@ -128,7 +129,7 @@ func residentOf(t *testing.T, pid int) (sum int64) {
 	return sum
 }
 
-// compile builds the program with a node for linux/arm/6, and returns where it is and how long.
+// compile builds the program with a node for linux/arm/6, and returns its path and size.
 func compile(t *testing.T, dir, tags string) (path string, size int64) {
 	t.Helper()
 	path = filepath.Join(dir, "idle"+tags)

@@ -27,14 +27,14 @@ import (
 
 const secret = "s3cr3t" // a password
 
-// mosquitto is that of Debian, as a process of its own.
+// mosquitto is Debian's Mosquitto in a separate process.
 type mosquitto struct {
 	t       testing.TB
 	program string
 	dir     string
-	strict  bool   // the first listener wants certificates
-	port    int    // the websockets' is the next one
-	conf    string // beside the listeners
+	strict  bool   // the first listener requires certificates
+	port    int    // the websocket port is the next one
+	conf    string // configuration in addition to the listeners
 	tls     bool
 	web     bool
 	login   string // "user:password", or empty
@@ -44,7 +44,7 @@ type mosquitto struct {
 	before  func(cfg *Config) // changes configurations
 }
 
-// newMosquitto starts a broker with lines of configuration. If they have "tls" in the first line, its listeners do.
+// newMosquitto starts a broker with lines of configuration. If the first line has "tls", its listeners use TLS.
 func newMosquitto(t testing.TB, conf ...string) *mosquitto {
 	t.Helper()
 	b := &mosquitto{t: t, program: brokertest.Mosquitto(t), dir: t.TempDir(), said: new(brokertest.Buffer)}
@@ -81,7 +81,7 @@ func (b *mosquitto) write(name, text string) string {
 	return b.path(name)
 }
 
-// authority makes a certificate that signs for itself, certificate one that another signs for.
+// authority creates a self-signed certificate; sign creates one that another signs.
 func (b *mosquitto) authority(name string) { b.sign(name, name, time.Hour) }
 
 func (b *mosquitto) certificate(name, by string, lasts time.Duration) { b.sign(name, by, lasts) }
@@ -118,7 +118,6 @@ func (b *mosquitto) sign(name, by string, lasts time.Duration) {
 	b.write(name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 }
 
-// password writes a file of one user for mosquitto.
 func (b *mosquitto) password(user, password string) (line string) {
 	path := b.path("passwords")
 	if text, err := exec.Command("mosquitto_passwd", "-b", "-c", path, user, password).CombinedOutput(); err != nil {
@@ -153,7 +152,7 @@ func (b *mosquitto) Start() {
 	brokertest.Listens(b.t, net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)))
 }
 
-// Stop ends the process as a power cut would.
+// Stop kills the process, as a power failure would.
 func (b *mosquitto) Stop() {
 	_ = b.proc.Process.Kill()
 	_ = b.proc.Wait()
@@ -176,7 +175,7 @@ func (b *mosquitto) url() string {
 	return fmt.Sprintf("%s://%s:%d", scheme, host, port)
 }
 
-// trusting returns a configuration of TLS that trusts an authority, and shows a certificate if there is one.
+// trusting returns a TLS configuration that trusts an authority and presents a certificate if own is not empty.
 func (b *mosquitto) trusting(ca, own string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		text, err := os.ReadFile(b.path(ca + ".pem"))
@@ -209,10 +208,8 @@ func (b *mosquitto) of(s brokertest.Setup) Config {
 	return cfg
 }
 
-// End opens an end.
 func (b *mosquitto) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// open starts a member.
 func open(t testing.TB, cfg Config) *Transport {
 	t.Helper()
 	tr, err := New(cfg)
@@ -223,7 +220,7 @@ func open(t testing.TB, cfg Config) *Transport {
 	return tr
 }
 
-// says waits until a member says of its connection what is wanted.
+// says waits until the status of a member's connection contains the words.
 func says(t *testing.T, tr brokertest.End, words ...string) {
 	t.Helper()
 	var last error
@@ -252,7 +249,7 @@ func TestMosquittoConformance(t *testing.T) {
 	}
 }
 
-// Five private members, with kills of members, cut networks and brokers that are killed: with a disk, and without.
+// Five private members, with killed members, cut networks and killed brokers: with and without a disk.
 func TestMosquittoKills(t *testing.T) {
 	for name, conf := range map[string]func(dir string) string{
 		"with persistence": func(dir string) string {
@@ -268,7 +265,7 @@ func TestMosquittoKills(t *testing.T) {
 	}
 }
 
-// Websockets over TLS, through a proxy that hangs up now and then.
+// Websockets over TLS, through a proxy that sometimes hangs up.
 func TestMosquittoBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 6),
 		func(run string) *brokertest.Network { return brokertest.Ring(run, 5, true, 16) },
@@ -287,10 +284,10 @@ type behind struct {
 
 func (b behind) HangUp() { b.tunnel.HangUp() }
 
-// A way that is gone for a second.
+// The connection to the broker is cut for a second.
 func TestMosquittoLongCut(t *testing.T) { brokertest.LongCut(t, time.Second, newMosquitto(t)) }
 
-// same runs five private members over ends, and compares what they release with the quiet run.
+// same runs five private members over ends and compares their releases with the quiet run.
 func same(t *testing.T, name string, open brokertest.Opener, released func(member, round int)) {
 	t.Helper()
 	n := brokertest.Ring(name, 5, true, 16)
@@ -304,7 +301,7 @@ func same(t *testing.T, name string, open brokertest.Opener, released func(membe
 	}
 }
 
-// A broker that keeps two messages for a member that is away, and no more, loses frames; they are sent again.
+// A broker that queues only two messages for an absent member loses frames, which are sent again.
 func TestMosquittoFullQueue(t *testing.T) {
 	b := newMosquitto(t, "max_queued_messages 2", "max_inflight_messages 1")
 	var way brokertest.Way
@@ -324,7 +321,7 @@ func TestMosquittoFullQueue(t *testing.T) {
 		t.Errorf("the queue was never full:\n%s", b.said)
 	}
 
-	// Longer frames than the queue has room for, while the receiver is away.
+	// Frames longer than the queue allows, while the receiver is away.
 	c := open(t, b.of(brokertest.Setup{Run: "long", Name: "c", Peers: []string{"a"}}))
 	brokertest.Eventually(t, "c is known", func() bool { return c.Peers()[0].Connected })
 	_ = c.Close()
@@ -335,7 +332,7 @@ func TestMosquittoFullQueue(t *testing.T) {
 	brokertest.Pass(t, a, "a", c, "c", frame)
 }
 
-// What a broker does not allow is one clear error, and goes on when it is allowed.
+// A restriction of the broker yields one clear error, and the node continues once it is lifted.
 func TestMosquittoRefusals(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}
 	with := func(t *testing.T, b *mosquitto, change func(cfg *Config)) *Transport {
@@ -407,8 +404,8 @@ func TestMosquittoRefusals(t *testing.T) {
 	})
 }
 
-// Another client comes with a member's client id, again and again, and takes what waits for it: one clear error while it
-// lasts, and the bits of the quiet run.
+// Another client repeatedly connects with a member's client id and takes the messages for it: one clear error in the
+// meantime, and the bits of the quiet run.
 func TestMosquittoSameClient(t *testing.T) {
 	b := newMosquitto(t)
 	h := hello{client: ClientID("twins", "a"), expiry: 60, peers: 4, maxPacket: 1 << 20}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of packets (MQTT 5, section 2.1.2), those that a client with QoS 1 sends and gets.
+// Kinds of packets (MQTT 5, section 2.1.2) that a client with QoS 1 sends and receives.
 const (
 	kindConnect    = 1
 	kindConnack    = 2
@@ -22,7 +22,7 @@ const (
 	kindDisconnect = 14
 )
 
-// Properties (section 2.2.2.2) that are used here.
+// Properties (section 2.2.2.2).
 const (
 	propExpiry        = 0x02
 	propSessionExpiry = 0x11
@@ -35,7 +35,7 @@ const (
 	propMaxPacket     = 0x27
 )
 
-// Reason codes (section 2.4) that are treated in a way of their own.
+// Reason codes (section 2.4) that are handled individually.
 const (
 	reasonNobody        = 0x10 // no matching subscribers: nobody has a session for the message
 	reasonProtocol      = 0x82
@@ -44,18 +44,18 @@ const (
 	reasonTooLarge      = 0x95
 )
 
-// longestPacket is what four bytes of length can say.
+// longestPacket is the largest number that four bytes of length can encode.
 const longestPacket = 1<<28 - 1
 
 var errMalformed = errors.New("the broker has sent a packet that is not MQTT 5")
 
-// packet is one as it was read; nothing of its body is known to be right.
+// packet is a packet as it was read; its body is not yet checked.
 type packet struct {
 	kind, flags byte
 	body        []byte
 }
 
-// readPacket reads a packet of which the part after the length has at most so many bytes.
+// readPacket reads a packet that has at most most bytes after the length.
 func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -83,7 +83,7 @@ func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	return p, unexpected(err)
 }
 
-// unexpected is for an end in the middle of a packet.
+// unexpected converts an end in the middle of a packet.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -91,8 +91,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet whose body consists of parts; the last part may be long, and is not copied but left to
-// be written after what is returned.
+// appendPacket appends a packet whose body is body and more bytes that the caller writes afterwards, so that a long
+// payload is not copied.
 func appendPacket(b []byte, first byte, body []byte, more int) []byte {
 	b = append(b, first)
 	b = appendLength(b, len(body)+more)
@@ -112,7 +112,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
 }
 
-// cursor reads a body. After a fault it gives zeros.
+// cursor reads a body. After an error it returns zeros.
 type cursor struct {
 	b   []byte
 	bad bool
@@ -154,14 +154,14 @@ func (c *cursor) length() (n int) {
 	return 0
 }
 
-// properties are those of a packet that are numbers, and its reason string.
+// properties are the numeric properties of a packet and its reason string.
 type properties struct {
-	has    uint64 // by property
+	has    uint64 // bit set of the properties present
 	number [64]uint32
 	reason string
 }
 
-// get returns a property, or what stands for one that is absent.
+// get returns a property, or absent if the packet does not have it.
 func (p *properties) get(id byte, absent uint32) uint32 {
 	if p.has>>id&1 == 0 {
 		return absent
@@ -169,7 +169,7 @@ func (p *properties) get(id byte, absent uint32) uint32 {
 	return p.number[id]
 }
 
-// properties reads all properties, each of which may be there once, except for those of the user.
+// properties reads all properties. Each may occur once, except for user properties.
 func (c *cursor) properties() (p properties) {
 	inner := cursor{b: c.take(c.length())}
 	for len(inner.b) > 0 && !inner.bad {
@@ -207,20 +207,20 @@ func (c *cursor) properties() (p properties) {
 
 // reply is a CONNACK, PUBACK, SUBACK or DISCONNECT.
 type reply struct {
-	id      uint16 // of the packet that is answered; 0 for none
+	id      uint16 // identifier of the answered packet; 0 for none
 	session bool   // CONNACK: the broker has a session
 	code    byte
 	properties
 }
 
-// parseReply reads a packet that says how something went.
+// parseReply parses a packet that reports a result.
 func parseReply(p packet) (r reply, err error) {
 	c := cursor{b: p.body}
 	switch p.kind {
 	case kindConnack:
 		r.session = c.number(1)&1 == 1
 		r.code = byte(c.number(1))
-		if len(c.b) == 0 && r.code > 0 && !c.bad { // of MQTT 3, whose codes are others
+		if len(c.b) == 0 && r.code > 0 && !c.bad { // from MQTT 3, which has different codes
 			r.code = 0x84
 		} else {
 			r.properties = c.properties()
@@ -229,7 +229,7 @@ func parseReply(p packet) (r reply, err error) {
 		r.id = uint16(c.number(2))
 		r.properties = c.properties()
 		r.code = byte(c.number(1))
-	case kindPuback, kindDisconnect: // with no more than needed
+	case kindPuback, kindDisconnect: // these may be abbreviated
 		if p.kind == kindPuback {
 			r.id = uint16(c.number(2))
 		}
@@ -254,7 +254,7 @@ type delivery struct {
 	alias   uint16 // 0 for none
 	qos     byte
 	id      uint16
-	payload []byte // a part of the packet
+	payload []byte // aliases the packet
 }
 
 func parseDelivery(p packet) (d delivery, err error) {
@@ -274,7 +274,7 @@ func parseDelivery(p packet) (d delivery, err error) {
 // refusal is a reason code of the broker that is an error.
 type refusal struct {
 	code byte
-	text string // the broker's own words, if it has any
+	text string // the broker's own text, if any
 }
 
 func (r *refusal) Error() string {
@@ -288,7 +288,7 @@ func (r *refusal) Error() string {
 	return s
 }
 
-// reasons are the words of codes from 0x80 on that a client of this kind can get.
+// reasons are the texts of codes from 0x80 on that this client can receive.
 var reasons = map[byte]string{
 	0x80: "unspecified error", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "the broker's own error",
 	0x84: "the broker does not speak MQTT 5", 0x85: "client id not valid", 0x86: "bad user name or password",
@@ -302,7 +302,7 @@ var reasons = map[byte]string{
 	0xa0: "maximum connect time", 0xa2: "wildcard subscriptions not supported",
 }
 
-// err is nil unless the code is a refusal.
+// err returns nil unless the code is a refusal.
 func (r *reply) err() error {
 	if r.code < 0x80 {
 		return nil

@@ -11,25 +11,25 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Answer is what a broker has said, see [Probe].
+// Answer is the answer of a broker, see [Probe].
 type Answer struct {
-	Proxy   string // through which proxy, without credentials; empty for none
+	Proxy   string // the proxy, without credentials; empty if none
 	Took    time.Duration
-	Packet  int // bytes of the longest packet that the broker takes
+	Packet  int // bytes of the longest packet that the broker accepts
 	Pieces  int // messages that the longest frame needs
-	Aliases int // topic aliases that the broker takes
+	Aliases int // topic aliases that the broker accepts
 
-	// Err is why the broker could not be asked, or what it does not allow. Refused says that waiting does not help: it
-	// has answered, and does not let this node in, or is not whom the URL names.
+	// Err is the reason why the broker could not be asked, or what it does not allow. Refused means that waiting does
+	// not help: the broker does not admit this node, or is not the one that the URL names.
 	Err     error
 	Refused bool
 }
 
-// Probe asks the broker once, on a connection of its own with a client id of its own, and leaves nothing there: a node at
-// work is not disturbed. It publishes a message of the size of a piece to the node itself, on a topic that no other
-// member reads, and reads it, so that access lists and limits show; access lists that go by client id, and not by user,
-// have to know the probe's, which is the node's with "check" behind it. The error concerns cfg alone. What takes longer
-// than 20 s, or than until ctx ends, counts as absent.
+// Probe asks the broker once, on its own connection with its own client id, and leaves nothing there: it does not
+// disturb a running node. It publishes a message of the size of a piece to the node itself, on a topic that no other
+// member reads, and reads it back, to test access lists and limits. An access list by client id rather than by user
+// must include the probe's id, the node's followed by "check". The error concerns cfg alone. A broker that does not
+// answer within 20 s, or until ctx ends, counts as absent.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)
@@ -43,7 +43,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	err = t.ask(ctx, a)
 	if a.Took = time.Since(began); err != nil {
 		a.Err = explain(err, a.Proxy)
-		var told *net.OpError // as when TLS wants a certificate
+		var told *net.OpError // as when TLS requires a certificate
 		var untrusted *tls.CertificateVerificationError
 		var noTLS tls.RecordHeaderError
 		a.Refused = errors.As(err, new(*refusal)) || errors.As(err, &told) && told.Op == "remote error" ||
@@ -54,7 +54,6 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 
 var errLimit = errors.New("the broker's limits are too narrow")
 
-// ask connects, publishes and reads.
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
 	h, err := l.hello(l.self + "check")

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// A device that wakes 24 times, does a round, and sleeps: suspended, and as a new process each time. What it receives when
-// it wakes is a few frames, although its neighbors repeat theirs while it sleeps.
+// A device wakes 24 times, executes a round, and sleeps: suspended, or as a new process each time. When it wakes it
+// receives a few frames, although its neighbors repeat theirs while it sleeps.
 func TestMosquittoWakes(t *testing.T) {
 	for name, restart := range map[string]bool{"suspended": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -27,8 +27,8 @@ func TestMosquittoWakes(t *testing.T) {
 	}
 }
 
-// What a sleeping member is sent again takes the place of what was sent before: it expires when the next repeat comes. The
-// broker has the first copy as long as MaxAge, and of the rest the last.
+// A repeat for a sleeping member replaces the previous one, which expires when the next comes. The broker keeps the
+// first copy for MaxAge, and of the repeats only the last.
 func TestMosquittoRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	setup := brokertest.Setup{Run: "run", Name: "c", Peers: []string{"a"}}
@@ -54,7 +54,7 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// A session that has ended at the broker is made again, and both ends are told.
+// A session that ended at the broker is created again, and both ends are informed.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }
@@ -69,19 +69,19 @@ func TestMosquittoSessionEnds(t *testing.T) {
 	}
 	way.Set(false)
 	select {
-	case <-c.Opened(): // so that what was lost is sent at once
+	case <-c.Opened(): // so that lost frames are sent at once
 	case <-time.After(brokertest.Soon):
 		t.Error("nobody says that a is there again")
 	}
 	brokertest.Pass(t, c, "c", a, "a", []byte("two"))
 }
 
-// middle is a proxy before a broker that drops and repeats messages, and says to senders that all is well.
+// middle is a proxy before a broker that drops and repeats messages while it confirms them to senders.
 type middle struct {
 	to    string
-	mu    sync.Mutex // of what follows
-	drop  float64    // of what members send
-	twice float64    // of what they get
+	mu    sync.Mutex // guards the fields below
+	drop  float64    // fraction of the members' messages
+	twice float64    // fraction of the messages to members
 	count map[string]int
 }
 
@@ -122,7 +122,7 @@ func (m *middle) serve(member net.Conn) {
 		return
 	}
 	defer broker.Close()
-	var mu sync.Mutex // to write to the member, and of extra
+	var mu sync.Mutex // guards writes to the member, and extra
 	extra := map[string]int{}
 	go func() {
 		defer member.Close()
@@ -169,7 +169,7 @@ func (m *middle) serve(member net.Conn) {
 	}
 }
 
-// A broker that drops every tenth message, and repeats every tenth.
+// A broker drops every tenth message and repeats every tenth.
 func TestMosquittoDropsAndRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	m, url := newMiddle(t, strings.TrimPrefix(b.url(), "mqtt://"), 0.1, 0.1)

@@ -13,27 +13,27 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// quick is a timing for machines that are near.
+// quick is a timing for nearby machines.
 var quick = timing{
 	connect: 5 * time.Second, keepAlive: 5 * time.Second, answer: 5 * time.Second, steady: 100 * time.Millisecond,
 	backoffMin: 10 * time.Millisecond, backoffMax: 200 * time.Millisecond, repeatMin: 100 * time.Millisecond,
 	repeatMax: time.Second,
 }
 
-// toy is a broker in the test that does as it is told: what members publish it confirms, and hands to do.
+// toy is a broker under the control of the test: it confirms what members publish, and passes it to do.
 type toy struct {
 	t        testing.TB
 	listener net.Listener
 	grants   []byte // properties of the CONNACK
-	aliases  int    // how many it uses for what it sends
+	aliases  int    // the number of aliases it uses for sending
 	code     byte   // of a PUBACK
 
 	mu      sync.Mutex
-	clients map[string]*toyClient // by client id; with sessions of those that are away
-	all     []brokertest.Message  // whose Place is the tag of the run
+	clients map[string]*toyClient // by client id; includes sessions of absent clients
+	all     []brokertest.Message  // Place is the tag of the run
 	seen    map[string]int        // counts
 
-	doing sync.Mutex // held while do is at work, and guards it
+	doing sync.Mutex // held while do runs; guards do
 	do    func(m brokertest.Message)
 }
 
@@ -44,7 +44,7 @@ type toyClient struct {
 	aliases map[string]uint16
 	id      uint16
 	pending int // messages that the client has not confirmed
-	most    int // of pending
+	most    int // maximum of pending
 }
 
 func newToy(t testing.TB, grants ...byte) *toy {
@@ -74,7 +74,6 @@ func newToy(t testing.TB, grants ...byte) *toy {
 
 func (b *toy) url() string { return "mqtt://" + b.listener.Addr().String() }
 
-// HangUp ends all connections.
 func (b *toy) HangUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +96,6 @@ func (b *toy) counted(what string) int {
 	return b.seen[what]
 }
 
-// serve is one connection.
 func (b *toy) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReader(c)
@@ -188,7 +186,7 @@ func (b *toy) serve(c net.Conn) {
 	}
 }
 
-// Give hands a message to the member that it is for.
+// Give passes a message to its receiver.
 func (b *toy) Give(m brokertest.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,16 +241,13 @@ func (b *toy) All(see func(all []brokertest.Message)) {
 	see(b.all)
 }
 
-// honest makes the broker pass everything on.
 func (b *toy) honest() *toy { b.Set(b.Give); return b }
 
-// of is the configuration of an end.
 func (b *toy) of(s brokertest.Setup) Config { return configure(s, b.url()) }
 
-// End opens an end.
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// configure makes a configuration of what a check wants.
+// configure returns the configuration for a setup.
 func configure(s brokertest.Setup, url string) Config {
 	cfg := Config{Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run, URL: url, Fleet: s.Fleet, Hello: s.Hello,
 		CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger, timing: quick}
@@ -262,10 +257,9 @@ func configure(s brokertest.Setup, url string) Config {
 	return cfg
 }
 
-// hostile is a toy for one run.
 type hostile struct{ *toy }
 
-// End opens an end that repeats often, since so much is lost.
+// End opens an end that repeats often, because much is lost.
 func (h hostile) End(s brokertest.Setup) (brokertest.End, error) {
 	cfg := h.of(s)
 	cfg.timing.repeatMax = 200 * time.Millisecond

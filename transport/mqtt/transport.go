@@ -8,10 +8,10 @@ import (
 )
 
 // Transport is a node's end of its edges. It has the methods of [transport.Transport] and [transport.Notifier]. Peers
-// returns the state of every peer, sorted by name. Update replaces the keys of all peers, who cannot change themselves.
+// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers is fixed.
 type Transport struct {
 	*sealed.End
-	cfg  Config // with its defaults
+	cfg  Config // including defaults
 	link link
 }
 
@@ -20,8 +20,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reporting all faults at once, and starts to connect; the broker need not be there
-// yet. The slices in cfg are copied.
+// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up. It
+// copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -31,7 +31,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build makes a transport that is not at work yet.
+// build returns a transport that is not started.
 func build(cfg Config) (*Transport, error) {
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	if err := cfg.validate(); err != nil {
@@ -51,12 +51,12 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// ClientID returns the name by which the broker knows a member of a run: 16 hexadecimal digits. No two connections have
-// the same at a time.
+// ClientID returns a member's client id at the broker, 16 hexadecimal digits. No two simultaneous connections may have
+// the same.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns the topic filters for an access list: on those of publish a member of a run publishes, and no other
-// member; those of read it subscribes to.
+// Topics returns topic filters for an access list: only this member of the run publishes on publish; it subscribes to
+// read.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

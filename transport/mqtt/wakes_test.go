@@ -14,12 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// wakes is the life of a device that wakes, does its round and sleeps, in compressed time: member "a" of five private
-// ones is cut off as soon as the broker has what it sends of a round, and comes back after a while; with restart its
-// process ends meanwhile and another one begins, which may wait in vain for a last word that the one before took with it. The models are those of the quiet run. It returns how often the device
-// woke, and how many bytes it received a wake at most.
+// wakes simulates a device that wakes, executes its round and sleeps, in compressed time. Member "a" of five private
+// members is cut off as soon as the broker has its messages of a round, and returns after a while. With restart its
+// process ends in the meantime and a new one begins, which may wait in vain for a final message that the previous one
+// received. The models must equal those of the quiet run. wakes returns how often the device woke, and the maximum
+// number of bytes it received per wake.
 func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Opener) (woken int, most int64) {
-	n := brokertest.Ring("wakes", 5, true, 16) // and 8 of cool-down
+	n := brokertest.Ring("wakes", 5, true, 16) // plus 8 cool-down rounds
 	_, want := n.Quiet(t)
 	ctx, cancel := context.WithCancel(brokertest.Long(t))
 	defer cancel()
@@ -115,7 +116,7 @@ func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Open
 	return woken, most
 }
 
-// dozing is an end whose node gets nothing while mu is held: a device that has done its round.
+// dozing is an end whose node receives nothing while mu is held: a device that finished its round.
 type dozing struct {
 	brokertest.End
 	mu sync.Mutex
@@ -128,7 +129,6 @@ func (d *dozing) Recv(ctx context.Context) (from string, frame []byte, err error
 	return from, frame, err
 }
 
-// sent is how many bytes an end has sent to all peers.
 func sent(e brokertest.End) (n int64) {
 	for _, p := range e.Peers() {
 		n += p.Sent

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// defaultMaxAge is how long the broker keeps a frame unless [Config.MaxAge] says otherwise.
+	// defaultMaxAge is how long the broker keeps a frame unless [Config.MaxAge] overrides it.
 	defaultMaxAge = 7 * 24 * time.Hour
 
-	// maxPiece is the longest piece of a frame in one message, in bytes.
+	// maxPiece is the maximum length in bytes of the piece of a frame in one message.
 	maxPiece = sealed.MaxPiece
 
-	// spare is what a broker's longest message has room for around a piece.
+	// spare is the room for everything around a piece in the broker's longest message.
 	spare = 1 << 10
 )
 
-// Config describes a node, its neighbors, and the broker where they meet.
+// Config describes a node, its neighbors, and their broker.
 type Config struct {
 	// Name is the member's own name.
 	Name string
@@ -32,61 +32,59 @@ type Config struct {
 	// Key is the member's own secret key. Peers know it by its public half.
 	Key ed25519.PrivateKey
 
-	// Peers are the neighbors, in any order. There need not be any.
+	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run names the run. Members of one run meet at a broker because they have the same, and it must never be used
-	// again for another: what the broker stores of the first would be taken for the second's.
+	// Run is the name by which the members of a run find each other at the broker. It must never be used for another
+	// run, which would read the stored frames of the first.
 	Run string
 
-	// Fleet is a hash of what all members have to agree on. A frame from a peer that has another is refused.
+	// Fleet is a hash of what all members must agree on. A frame with a different hash is refused.
 	Fleet [32]byte
 
-	// URLs are servers of one broker, "tls://host:port" or "wss://host:port/path" for its websocket listener, or the same
-	// without TLS, "nats://" and "ws://", with user and password if it wants them. The port defaults to 4222, and to 443
-	// and 80 for websockets. All are websockets, with one path, or none is. No other server is connected to, even if these
-	// name some.
+	// URLs are servers of one broker, "tls://host:port" or "wss://host:port/path" for its websocket listener, or the
+	// same without TLS, "nats://" and "ws://", with user and password if required. The port defaults to 4222, and to
+	// 443 and 80 for websockets. Either all are websocket URLs, with one path, or none is. The node connects to no
+	// other server, even if these announce some.
 	URLs []string
 
-	// Proxy is through what the servers are dialed, see [transport.CheckProxy]; nil stands for HTTPS_PROXY of the
-	// environment if the URLs begin with wss, and else for none. There NO_PROXY excepts.
+	// Proxy is the proxy through which the servers are dialed, see [transport.CheckProxy]. Nil means none, or, for wss,
+	// HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy *url.URL
 
 	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must
 	// not change what happens when a connection ends.
 	Options []client.Option
 
-	// Hello returns what to tell a peer when this node starts, at most 64 KiB; nil sends an empty hello. CheckHello
-	// checks the hello of the peer. An error is shown by [Transport.Peers] and refuses nothing by itself: frames carry
-	// Fleet. Nil accepts everything. Both are called from several goroutines.
+	// Hello returns the message for a peer when this node starts, at most 64 KiB; nil sends an empty hello. CheckHello
+	// checks the hello of the peer, nil accepts every hello. [Transport.Peers] reports its error, which refuses nothing
+	// by itself: frames carry Fleet. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
-	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for
-	// 16 MiB. Neighbors should agree on it. For each peer up to four such frames are held until Recv takes them,
-	// and two that are still arriving.
+	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. Neighbors
+	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
 	MaxFrame int
 
-	// MaxAge is how long the broker keeps a frame, and MaxBytes how many bytes of a run; 0 stands for a week and no
-	// limit. They count for the member that makes the stream: one that is there is used as it is.
+	// MaxAge is how long the broker keeps a frame, and MaxBytes how many bytes of a run; 0 means a week and no limit.
+	// An existing stream is used unchanged, with the values of the member that created it.
 	MaxAge   time.Duration
 	MaxBytes int64
 
-	// Logger is told of connections to the broker and of what is refused; nil is silent.
+	// Logger receives connections to the broker and refusals; nil is silent.
 	Logger *slog.Logger
 
 	timing timing // for tests; zero means defaultTiming
 }
 
-// Peer is a neighbor. Addresses are not used: members meet at the broker.
+// Peer is a neighbor. Addresses are ignored: all members connect to the broker.
 type Peer = transport.Peer
 
-// timing collects every duration of the transport.
 type timing struct {
 	connect    time.Duration // for one attempt to reach a server
 	ping       time.Duration // between keepalives; two without an answer end a connection
-	answer     time.Duration // until the broker has confirmed something
-	backoffMin time.Duration // before a new attempt at anything
+	answer     time.Duration // until the broker confirms a request
+	backoffMin time.Duration // before any retry
 	backoffMax time.Duration
 	repeatMin  time.Duration // before the same frame is given to the broker again
 	repeatMax  time.Duration
@@ -104,7 +102,6 @@ var defaultTiming = timing{
 	heartbeat:  15 * time.Second,
 }
 
-// validate reports every fault of a configuration at once.
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "nats: config: "}
 	common := c.sealed()
@@ -129,7 +126,6 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// sealed is what the end of a node's edges needs.
 func (c *Config) sealed() sealed.Config {
 	return sealed.Config{
 		Prefix: "nats", Name: c.Name, Key: c.Key, Peers: c.Peers, Run: c.Run, Fleet: c.Fleet, Hello: c.Hello,
@@ -138,15 +134,12 @@ func (c *Config) sealed() sealed.Config {
 	}
 }
 
-// schemes are those of URLs.
 var schemes = sealed.Schemes{Prefix: "nats", Plain: "nats"}
 
-// CheckURL returns what is wrong with a URL that is meant for [Config.URLs], nil if nothing. The error contains no
-// password.
+// CheckURL returns an error if s is not valid in [Config.URLs]. The error contains no password.
 func CheckURL(s string) error { return schemes.Check(s) }
 
-// web reports whether the servers are reached by websockets.
 func (c *Config) web() bool { _, web, _ := sealed.Split(c.URLs[0]); return web }
 
-// path is where a proxy before the broker has it.
+// path is the path of the broker's websocket.
 func (c *Config) path() string { _, _, path := sealed.Split(c.URLs[0]); return path }

@@ -15,11 +15,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// dialer makes the client's connections, through a proxy where there is one. TLS begins above it, at the broker.
+// dialer makes the client's connections, directly or through a proxy. TLS runs above it, to the broker.
 type dialer struct {
 	*proxy.Dialer
 	ctx     context.Context // ends an attempt
-	timeout time.Duration   // of an attempt, until the broker has let this node in
+	timeout time.Duration   // of an attempt, until the broker has admitted this node
 	via     atomic.Value    // the last proxy, a string without credentials; empty for none
 }
 
@@ -27,7 +27,7 @@ func newDialer(ctx context.Context, cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, nil), ctx: ctx, timeout: cfg.timing.connect}
 	d.via.Store("")
 	if u, web, _ := sealed.Split(cfg.URLs[0]); !web || u.Scheme != "wss" {
-		// HTTPS_PROXY speaks of HTTPS: a proxy seldom lets other ports through.
+		// HTTPS_PROXY is meant for HTTPS: a proxy rarely allows other ports.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
@@ -42,13 +42,13 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client sets no deadline for TLS below a websocket. It ends this one when the broker has let it in.
+	// The client sets no deadline for TLS below a websocket. It removes this deadline when the broker has admitted it.
 	return &doorstep{Conn: conn}, conn.SetDeadline(time.Now().Add(d.timeout))
 }
 
-// doorstep is a connection until the broker has let this node in. One that refuses a certificate in TLS 1.3 says so when, for
-// the client, TLS has begun, and closes: what the client writes next may fail, although the reason waits to be read. So a
-// fault of a write, with which the client would give up, is left for the read that follows it.
+// doorstep is a connection that the broker may not have admitted yet. A broker that refuses a certificate in TLS 1.3
+// reports this after the client's handshake, and closes. The client would give up when its next write fails, although
+// the reason is waiting to be read. So doorstep hides the error of a write, and the following read fails.
 type doorstep struct {
 	net.Conn
 	in atomic.Bool
@@ -63,16 +63,16 @@ func (c *doorstep) Write(b []byte) (int, error) {
 	return len(b), nil // the read ends with the connection, or at the deadline of Dial
 }
 
-// SetDeadline without one is the client's word that the broker has let it in.
+// SetDeadline with a zero time is the client's signal that the broker has admitted it.
 func (c *doorstep) SetDeadline(t time.Time) error {
 	c.in.Store(t.IsZero())
 	return c.Conn.SetDeadline(t)
 }
 
-// proxyName is the proxy of the last attempt, empty if there was none.
+// proxyName returns the proxy of the last attempt, empty if none.
 func (d *dialer) proxyName() string { return d.via.Load().(string) }
 
-// explain adds to a fault of an attempt what it may come from, and the proxy if there is one.
+// explain adds the likely cause to the error of an attempt, and the proxy if there is one.
 func (d *dialer) explain(err error) error {
 	return proxy.Explain(err, d.proxyName(), errors.Is(err, client.ErrTimeout))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/nats"
 )
 
-// Two members that are never there at the same time. The server stands in for a broker somewhere.
+// Two members that are never connected at the same time. The server stands for a remote broker.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

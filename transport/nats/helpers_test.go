@@ -15,20 +15,20 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// quick is a timing for machines that are near.
+// quick is a timing for nearby machines.
 var quick = timing{
 	connect: 5 * time.Second, ping: 5 * time.Second, answer: 5 * time.Second, backoffMin: 10 * time.Millisecond,
 	backoffMax: 200 * time.Millisecond,
 	repeatMin:  100 * time.Millisecond, repeatMax: time.Second, heartbeat: time.Second,
 }
 
-// broker is a server in this process, or in one of its own if it has an estate.
+// broker is a server in this process, or in a separate one if it has an estate.
 type broker struct {
 	t       testing.TB
 	options server.Options
 	server  *server.Server
 	estate  *estate
-	tunnel  *brokertest.Tunnel // the way to its websockets, if it is set
+	tunnel  *brokertest.Tunnel // leads to its websockets, if set
 }
 
 // newBroker starts a server with JetStream on disk.
@@ -86,12 +86,10 @@ func (b *broker) url() string {
 	return fmt.Sprintf("nats://127.0.0.1:%d", b.options.Port)
 }
 
-// config is what a member of a run needs to talk to others.
 func (b *broker) config(run, name string, peers ...string) Config {
 	return b.of(brokertest.Setup{Run: run, Name: name, Peers: peers})
 }
 
-// of is the configuration of an end.
 func (b *broker) of(s brokertest.Setup) Config {
 	cfg := Config{Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run, URLs: []string{b.url()}, Fleet: s.Fleet,
 		Hello: s.Hello, CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger, timing: quick}
@@ -118,17 +116,15 @@ func (w way) Dial(network, address string) (net.Conn, error) {
 	return w.dialer.Dial(network, address)
 }
 
-// End opens an end.
 func (b *broker) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// HangUp ends the connections through the tunnel.
+// HangUp closes the connections through the tunnel.
 func (b *broker) HangUp() {
 	if b.tunnel != nil {
 		b.tunnel.HangUp()
 	}
 }
 
-// open starts a member.
 func open(t testing.TB, cfg Config) *Transport {
 	t.Helper()
 	tr, err := New(cfg)

@@ -14,19 +14,19 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// hostile is a broker that does as it likes: what members publish goes into a stream of its own, which confirms it, and
-// what it wants members to read it puts into the stream that they read.
+// hostile is a malicious broker: what members publish goes into a separate stream, which confirms it, and the broker
+// puts what members should read into the stream that they read.
 type hostile struct {
 	*broker
 	tag string
 	js  jetstream.JetStream
 
 	mu  sync.Mutex
-	all []brokertest.Message // that were ever published
+	all []brokertest.Message // all messages ever published
 	do  func(m brokertest.Message)
 }
 
-// newHostile prepares a server for a run. Until do is set nothing is passed on.
+// newHostile prepares a server for a run. It forwards nothing until do is set.
 func newHostile(t *testing.T, run string) *hostile {
 	t.Helper()
 	h := &hostile{broker: newBroker(t)}

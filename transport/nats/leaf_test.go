@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// configuration returns a server's from the README, with other words in the place of some.
+// configuration returns a server configuration from the README with some words replaced.
 func configuration(t *testing.T, name string, words ...string) *server.Options {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -46,7 +46,6 @@ func configuration(t *testing.T, name string, words ...string) *server.Options {
 	return o
 }
 
-// ports returns free ones of this machine.
 func ports(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for range n {
@@ -60,8 +59,8 @@ func ports(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// Half of a fleet is at a site whose server, a leaf node, dials out through a proxy; the other half meets it at the hub.
-// The way between the two is cut twice: the bits of the quiet run. The configurations are those of the README.
+// Half of a fleet is at a site whose server, a leaf node, dials out through a proxy; the other half connects to the
+// hub. The link between the two is cut twice: the bits of the quiet run. The configurations are those of the README.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
 	e.Stop() // only its certificate is needed
@@ -82,7 +81,7 @@ func TestLeaf(t *testing.T) {
 	for i, name := range n.Fleet.Members {
 		at := []*broker{hub, site}[i%2]
 		cfg := at.of(n.Setup(name))
-		cfg.timing.answer = time.Second // what is lost on the way is asked for again
+		cfg.timing.answer = time.Second // lost messages are requested again
 		all = append(all, open(t, cfg))
 	}
 	for _, at := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond} {
@@ -97,7 +96,7 @@ func TestLeaf(t *testing.T) {
 	}
 }
 
-// A real proxy, tinyproxy of Debian, if it is installed: a frame comes through, and where it filters the fault names it.
+// Debian's tinyproxy, if it is installed: a frame passes through, and if tinyproxy filters the host the error names it.
 func TestTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

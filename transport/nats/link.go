@@ -16,35 +16,35 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link is the connection with the broker, which is made again whenever it ends, and the stream of the run there.
+// link is the connection to the broker, which is reestablished whenever it ends, and the run's stream at the broker.
 type link struct {
 	*sealed.Watch
 	conn   *client.Conn
 	js     jetstream.JetStream
-	run    string                 // its tag
+	run    string                 // tag of the run
 	want   jetstream.StreamConfig // except for the limits of a subject, which depend on the server
-	frames func(piece int) int64  // how many messages a subject has to hold
+	frames func(piece int) int64  // how many messages a subject must hold
 	dialer *dialer
 	timing *timing
 	log    *slog.Logger
-	lost   func() // called when the stream is another one than before
+	lost   func() // called when the stream is not the one seen before
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	stream  jetstream.Stream
-	found   context.Context // the period in which the stream was
+	found   context.Context // the connection period in which the stream was found
 	created time.Time       // of the stream
 
-	making sync.Mutex // held while the stream is looked for
+	making sync.Mutex // held while looking for the stream
 }
 
-// connect starts to connect. A server that cannot be reached is no error.
+// connect starts to connect. An unreachable server is not an error.
 func (l *link) connect(cfg *Config, name string) error {
 	options := append(l.options(cfg, name),
 		client.RetryOnFailedConnect(true),
 		client.MaxReconnects(-1),
 		client.IgnoreAuthErrorAbort(),
 		client.IgnoreDiscoveredServers(),
-		client.ReconnectBufSize(-1), // what cannot be sent is an error at once, and tried again here
+		client.ReconnectBufSize(-1), // if a message cannot be sent, fail at once; link retries
 		client.CustomReconnectDelay(func(attempts int) time.Duration { return l.backoff(attempts) }),
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
@@ -63,7 +63,6 @@ func (l *link) connect(cfg *Config, name string) error {
 	return err
 }
 
-// options are those of every connection with the broker.
 func (l *link) options(cfg *Config, name string) []client.Option {
 	return append([]client.Option{
 		client.Name(name),
@@ -71,7 +70,7 @@ func (l *link) options(cfg *Config, name string) []client.Option {
 		client.PingInterval(l.timing.ping),
 		client.MaxPingsOutstanding(2),
 		client.SetCustomDialer(l.dialer),
-		client.SkipHostLookup(), // whoever dials looks names up: this host, or a proxy
+		client.SkipHostLookup(), // the dialing host resolves names: this host, or a proxy
 		client.ProxyPath(cfg.path()),
 	}, cfg.Options...)
 }
@@ -89,7 +88,6 @@ func (l *link) connected(c *client.Conn) {
 	l.Connected(where, l.dialer.proxyName())
 }
 
-// ready waits for a connection, and returns the stream.
 func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
 	for {
 		period, up := l.Period()
@@ -119,7 +117,7 @@ func (l *link) Ready(ctx context.Context) (piece int, err error) {
 // pieceSize returns how much of a frame fits into one message of the broker.
 func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
 
-// find looks for the stream of the run, and makes it if it is not there.
+// find looks up the stream of the run, and creates it if it does not exist.
 func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	l.making.Lock()
 	defer l.making.Unlock()
@@ -162,14 +160,14 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// forget makes the next request look for the stream again.
+// forget makes the next request look up the stream again.
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stream = nil
 }
 
-// Publish implements [sealed.Line]: it sends the broker a message until it confirms that it has stored it.
+// Publish implements [sealed.Line]: it sends a message to the broker until the broker confirms that it stored it.
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	subject := fmt.Sprintf("spade.%s.%s.%s.%s", l.run, m.From, m.To, m.Place)
 	for attempts := 0; ; attempts++ {
@@ -200,12 +198,13 @@ func (l *link) publishOnce(ctx context.Context, subject string, data []byte) err
 	return err
 }
 
-// request returns a context for a request to the broker. It ends with the connection, since no answer comes after that.
+// request returns a context for a request to the broker. It ends with the connection, since no answer can arrive after
+// that.
 func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
 	stop := context.AfterFunc(period, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// pause waits before another attempt, but not longer than until the connection changes.
+// pause waits before another attempt, at most until the connection changes.
 func (l *link) pause(ctx context.Context, attempts int) { l.Pause(ctx, l.backoff(attempts)) }

@@ -10,7 +10,6 @@ import (
 
 func TestSameBits(t *testing.T) { brokertest.SameBits(t, newBroker(t).End) }
 
-// ring8 is a fleet of eight.
 func ring8(run string) *brokertest.Network { return brokertest.Ring(run, 8, false, 16) }
 
 // Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them.
@@ -19,7 +18,7 @@ func TestKills(t *testing.T) {
 		func(t *testing.T) brokertest.Broker { return newBroker(t) })
 }
 
-// A member's way to the broker is gone for a second or SPADE_CUT (such as 30s).
+// A member's connection to the broker is cut for a second or SPADE_CUT (such as 30s).
 func TestLongCut(t *testing.T) {
 	length := time.Second
 	if s := os.Getenv("SPADE_CUT"); s != "" {

@@ -15,29 +15,29 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Answer is what a broker has said, see [Probe].
+// Answer is the answer of a broker, see [Probe].
 type Answer struct {
-	Where  string // the server that was connected to
-	Proxy  string // through which proxy, without credentials; empty for none
+	Where  string // the server of the connection
+	Proxy  string // the proxy, without credentials; empty if none
 	Took   time.Duration
-	Stream bool // the run has a stream: some member has been here
+	Stream bool // the run has a stream: a member has connected before
 	Peers  []PeerAnswer
 
-	// Err is why the broker could not be asked. Refused says that waiting does not help: it has answered, and does not let
-	// this node in, or is not whom the URL names.
+	// Err is the reason why the broker could not be asked. Refused means that waiting does not help: the broker does
+	// not admit this node, or is not the one that the URL names.
 	Err     error
 	Refused bool
 }
 
-// PeerAnswer is what a broker has of a peer.
+// PeerAnswer is what a broker stores of a peer.
 type PeerAnswer struct {
 	Name    string
-	Here    time.Time // when the last process of the peer began; zero if none has
-	Refused error     // why the peer and this node do not belong together; nil if they do
+	Here    time.Time // when the last process of the peer started; zero if none did
+	Refused error     // why the peer and this node do not match; nil if they do
 }
 
-// Probe asks the broker once, on a connection of its own, and changes nothing there: a node at work is not disturbed.
-// The error concerns cfg alone. What takes longer than 15 s, or than until ctx ends, counts as absent.
+// Probe asks the broker once, on its own connection, and changes nothing there: it does not disturb a running node. The
+// error concerns cfg alone. A broker that does not answer within 15 s, or until ctx ends, counts as absent.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)
@@ -50,7 +50,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	err = t.ask(ctx, a)
 	if a.Took = time.Since(began); err != nil {
 		a.Err = t.link.dialer.explain(err)
-		var told *net.OpError // as when TLS wants a certificate
+		var told *net.OpError // as when TLS requires a certificate
 		a.Refused = errors.Is(err, client.ErrAuthorization) || errors.Is(err, client.ErrTLS) ||
 			errors.As(err, &told) && told.Op == "remote error" ||
 			errors.Is(err, client.ErrSecureConnWanted) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
@@ -60,7 +60,6 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	return a, nil
 }
 
-// ask connects and reads.
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
 	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options(&t.cfg, "check"), client.NoReconnect())...)
@@ -96,7 +95,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// readHello takes the last hello of a peer, and returns when it was stored.
+// readHello reads the last hello of a peer, and returns when it was stored.
 func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer string) (at time.Time, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
@@ -121,7 +120,6 @@ func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer
 	return at, nil
 }
 
-// peer returns the state of a peer.
 func (t *Transport) peer(name string) (s transport.PeerStatus) {
 	for _, s = range t.Peers() {
 		if s.Name == name {

@@ -17,13 +17,13 @@ var (
 
 // reader is a node's position in the stream.
 type reader struct {
-	created time.Time // of the stream that the numbers refer to
-	server  string    // the process that counts
-	next    uint64    // the first message that has not been read
-	old     uint64    // the last message that was there before this node
+	created time.Time // of the stream to which the numbers refer
+	server  string    // the server process that assigned the numbers
+	next    uint64    // the first unread message
+	old     uint64    // the last message older than this node
 }
 
-// receiveAll reads what the broker has for this node until the transport is closed.
+// receiveAll reads the messages for this node until the transport is closed.
 func (t *Transport) receiveAll() {
 	var r reader
 	for attempts := 0; t.Context().Err() == nil; attempts++ {
@@ -43,9 +43,8 @@ func (t *Transport) receiveAll() {
 	}
 }
 
-// receive reads through one consumer until something goes wrong. The broker remembers nothing about a reader: messages
-// are not acknowledged and stay until others take their places, so that a node that has died before it could save what
-// a frame said finds that frame again.
+// receive reads through one consumer until an error occurs. Messages are not acknowledged and stay until others take
+// their places, so a node that died before it could save the content of a frame reads that frame again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.Context())
 	if err != nil {
@@ -61,7 +60,7 @@ func (t *Transport) receive(r *reader) error {
 		}
 	}
 	if id := t.link.conn.ConnectedServerId(); id != r.server {
-		// A server that has crashed may have lost its last messages, and gives their numbers to others.
+		// A server that crashed may have lost its last messages, and assigns their numbers to others.
 		r.server, r.next = id, 1
 	}
 	consumer, err := t.consume(period, stream, r.next)
@@ -77,7 +76,7 @@ func (t *Transport) receive(r *reader) error {
 		return fmt.Errorf("nats: reading: %w", err)
 	}
 	defer messages.Stop()
-	// A new connection, perhaps with another server, has no such consumer.
+	// A new connection, perhaps to another server, has no such consumer.
 	defer context.AfterFunc(period, messages.Stop)()
 	t.link.Worked()
 	for count := uint64(1); ; count++ {
@@ -100,7 +99,7 @@ func (t *Transport) receive(r *reader) error {
 	}
 }
 
-// consume makes the broker send from a message on.
+// consume makes the broker send messages from the number next on.
 func (t *Transport) consume(period context.Context, stream jetstream.Stream, next uint64) (jetstream.Consumer, error) {
 	ctx, cancel := t.link.request(t.Context(), period)
 	defer cancel()
@@ -118,7 +117,7 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	return consumer, nil
 }
 
-// take takes a message; live says that it was stored after this node had started.
+// take takes a message; live means that it was stored after this node started.
 func (t *Transport) take(m jetstream.Msg, live bool) {
 	if parts := strings.Split(m.Subject(), "."); len(parts) == 5 {
 		t.Take(parts[2], m.Data(), live)

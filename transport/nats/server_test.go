@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// asServer, if it is set, makes the test's binary a server: it is the folder of an estate, and its port.
+// asServer is an environment variable that turns the test binary into a server: the folder of an estate, and its port.
 const asServer = "SPADE_EDGE_NATS_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -33,23 +33,23 @@ func TestMain(m *testing.M) {
 		n, _ := strconv.Atoi(port)
 		serve(dir, n)
 	}
-	// Go reads these once. What is on loopback is dialed directly all the same.
+	// Go reads these once. Loopback addresses are dialed directly anyway.
 	os.Setenv("HTTPS_PROXY", "http://joe:"+secret+"@127.0.0.1:1")
 	os.Setenv("NO_PROXY", excepted)
 	os.Exit(m.Run())
 }
 
-// estate is a broker as operators keep one: a process of its own, behind TLS, whose operator knows an account and whose
-// account knows a user. Its files, and those that a member has of it, are in dir.
+// estate is a broker as in production: a separate process, behind TLS, whose operator knows an account and whose
+// account knows a user. Its files, and its members' files, are in dir.
 type estate struct {
 	dir  string
-	port int // the websockets' is the next one
+	port int // the websocket port is the next one
 	proc *exec.Cmd
 }
 
 func (e *estate) path(name string) string { return filepath.Join(e.dir, name) }
 
-// newEstate makes the files of a server, and the broker that stands for it.
+// newEstate creates the files of a server, and the broker that represents it.
 func newEstate(t *testing.T) *broker {
 	t.Helper()
 	e := &estate{dir: t.TempDir()}
@@ -62,7 +62,7 @@ func newEstate(t *testing.T) *broker {
 			t.Fatal(err)
 		}
 	}
-	for port := 27000 + os.Getpid()%4000; ; port++ { // outside the range that systems take ports of outgoing connections from
+	for port := 27000 + os.Getpid()%4000; ; port++ { // outside the range that systems use for outgoing connections
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue
@@ -91,7 +91,7 @@ func newEstate(t *testing.T) *broker {
 
 	operator, _ := nkeys.CreateOperator()
 	account, _ := nkeys.CreateAccount()
-	system, _ := nkeys.CreateAccount() // the server's own
+	system, _ := nkeys.CreateAccount() // the server's own account
 	user, _ := nkeys.CreateUser()
 	name := func(k nkeys.KeyPair) string { s, _ := k.PublicKey(); return s }
 	text, err := jwt.NewOperatorClaims(name(operator)).Encode(operator)
@@ -137,18 +137,17 @@ func (e *estate) start(t testing.TB) {
 	}
 }
 
-// kill ends the process as a power cut would.
+// kill kills the process, as a power failure would.
 func (e *estate) kill() {
 	_ = e.proc.Process.Kill()
 	_ = e.proc.Wait()
 }
 
-// options are what a member needs to be let in.
+// options returns the options with which a member is admitted.
 func (e *estate) options() []client.Option {
 	return []client.Option{client.RootCAs(e.path("cert.pem")), client.UserCredentials(e.path("user.creds"))}
 }
 
-// serve is the server's process.
 func serve(dir string, port int) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	must := func(err error) {
@@ -164,7 +163,7 @@ func serve(dir string, port int) {
 	operator, err := jwt.DecodeOperatorClaims(string(text))
 	must(err)
 	accounts := &server.MemAccResolver{}
-	var last string // the system's
+	var last string // the system account's
 	for _, name := range []string{"account.jwt", "system.jwt"} {
 		text, err := os.ReadFile(path(name))
 		must(err)
@@ -185,8 +184,8 @@ func serve(dir string, port int) {
 	os.Exit(0)
 }
 
-// Who shows no credentials, or trusts another authority, is not let in by such a broker; a run over it survives that
-// its process is killed, with what it has not yet written, and the nodes too: to the bits of the quiet run.
+// Such a broker does not admit a client that presents no credentials or trusts another authority. A run over it
+// survives the kill of its process, with unwritten data, and of nodes: the bits of the quiet run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

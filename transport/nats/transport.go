@@ -12,10 +12,10 @@ import (
 )
 
 // Transport is a node's end of its edges. It has the methods of [transport.Transport] and [transport.Notifier]. Peers
-// returns the state of every peer, sorted by name. Update replaces the keys of all peers, who cannot change themselves.
+// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers is fixed.
 type Transport struct {
 	*sealed.End
-	cfg  Config // with its defaults
+	cfg  Config // including defaults
 	link link
 }
 
@@ -24,8 +24,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reporting all faults at once, and starts to connect; the broker need not be there
-// yet. The slices in cfg are copied.
+// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up. It
+// copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -40,7 +40,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build makes a transport that is not at work yet.
+// build returns a transport that is not started.
 func build(cfg Config) (*Transport, error) {
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	if err := cfg.validate(); err != nil {
@@ -68,13 +68,14 @@ func build(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-" + tag }
 
-// Subjects returns the pattern of the subjects on which a member of a run publishes, and no other member.
+// Subjects returns the pattern of the subjects on which only this member of the run publishes.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
 	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)
 }
 
-// subject is where the messages of an edge are stored; place separates the frames that are stored at the same time.
+// subject returns where the messages of an edge are stored; place separates the frames that are stored at the same
+// time.
 func subject(run, from, to, place string) string {
 	ofRun, sender := sealed.Tags(run, from)
 	_, receiver := sealed.Tags(run, to)

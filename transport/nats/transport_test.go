@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) { brokertest.Conformance(t, newBroker(t).End)
 func TestCutOff(t *testing.T)      { brokertest.CutOff(t, newBroker(t).End) }
 func TestOtherFleet(t *testing.T)  { brokertest.OtherFleet(t, newBroker(t).End) }
 
-// All faults of a configuration are told at once, and no password with them.
+// All errors of a configuration are reported together, without any password.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{
 		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://",
@@ -45,8 +45,8 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// Members that are never there at the same time: a frame waits at the broker, over a restart of its server too. One who
-// has died before he could keep what a frame told him finds it again.
+// Members that are never connected at the same time: a frame waits at the broker, even across a restart of its server.
+// A member that died before it could save the content of a frame finds the frame again.
 func TestStoreAndForward(t *testing.T) {
 	b := newBroker(t)
 	early := open(t, b.config("run", "a", "b"))
@@ -68,7 +68,7 @@ func TestStoreAndForward(t *testing.T) {
 	}
 }
 
-// A frame that is repeated while the peer sleeps takes no other one's place, and is not sent each time.
+// A frame repeated while the peer sleeps displaces no other frame, and is not sent each time.
 func TestRepeats(t *testing.T) {
 	b := newBroker(t)
 	a := open(t, b.config("run", "a", "b"))
@@ -84,7 +84,7 @@ func TestRepeats(t *testing.T) {
 	if n, most := (a.Peers()[0].Sent-sent)/sent, 2+int64(took/quick.repeatMin); n > most {
 		t.Errorf("%d times in %v, want at most %d", n, took, most)
 	}
-	for range 20 { // however often, it lies in its own place
+	for range 20 { // it is stored in its own place, however often
 		a.ResendAll()
 		brokertest.Send(t, a, "b", []byte("last"))
 	}
@@ -93,8 +93,7 @@ func TestRepeats(t *testing.T) {
 	brokertest.Receive(t, late, "a", []byte("last"))
 }
 
-// The server goes, and comes back with what it had, or with nothing: the members find each other again, and are told
-// when something has been lost.
+// The server stops, and returns with its data or without: the members reconnect, and are informed if data was lost.
 func TestServerRestarts(t *testing.T) {
 	b := newBroker(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -133,7 +132,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// An old word that still lies at the broker accuses nobody.
+// An outdated message that is still stored at the broker leads to no accusation.
 func TestOldWord(t *testing.T) {
 	b := newBroker(t)
 	config := func(name, peer, fleet string) Config {
@@ -151,7 +150,7 @@ func TestOldWord(t *testing.T) {
 	}
 }
 
-// A stream that an operator has made with too little room is refused by name.
+// A stream that an operator created with too little room is refused by name.
 func TestNarrowStream(t *testing.T) {
 	b := newBroker(t)
 	nc, err := client.Connect(b.url())

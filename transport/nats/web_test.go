@@ -28,7 +28,7 @@ const (
 	nowhere = brokertest.Nowhere
 	secret  = "s3cr3t" // a password
 
-	excepted = "direct.invalid" // a name that no proxy of the environment is used for
+	excepted = "direct.invalid" // a name for which no proxy of the environment is used
 )
 
 // newFar is an estate whose websockets are reached through a proxy.
@@ -39,8 +39,8 @@ func newFar(t *testing.T) *broker {
 	return b
 }
 
-// Behind a proxy, over websockets, TLS and credentials: a frame comes through, the proxy is asked for the broker by its
-// name, and the transport says through whom it is connected.
+// Behind a proxy, over websockets, TLS and credentials: a frame passes through, the proxy is asked for the broker by
+// name, and the transport reports the proxy.
 func TestProxy(t *testing.T) {
 	b := newFar(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -63,13 +63,12 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// The crash suite over websockets, through a proxy that hangs up now and then: the bits of the quiet run.
+// The crash suite over websockets, through a proxy that sometimes hangs up: the bits of the quiet run.
 func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
-// Whatever a proxy does wrong, the node says it in one clear error, without credentials, and goes on trying until the
-// proxy is mended.
+// For any error of a proxy, the node reports one clear error, without credentials, and retries until the proxy works.
 func TestBrokenProxy(t *testing.T) {
 	b := newFar(t)
 	p := b.tunnel
@@ -81,7 +80,7 @@ func TestBrokenProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := newEstate(t) // another authority
+	own := newEstate(t) // a different authority
 	own.Stop()
 	other, err := tls.LoadX509KeyPair(own.estate.path("cert.pem"), own.estate.path("key.pem"))
 	if err != nil {
@@ -162,7 +161,7 @@ func TestBrokenProxy(t *testing.T) {
 	}
 }
 
-// HTTPS_PROXY is for wss alone, and NO_PROXY excepts from it. TestMain has set both.
+// HTTPS_PROXY is only for wss, and NO_PROXY makes exceptions. TestMain has set both.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	for url, want := range map[string]string{
 		"wss://" + nowhere:  "http://127.0.0.1:1",
@@ -177,7 +176,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// A proxy before the broker ends TLS and has it under a path: frames are sealed above that.
+// A proxy before the broker terminates TLS and serves the broker under a path: frames are sealed above that.
 func TestPath(t *testing.T) {
 	b := &broker{t: t, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
@@ -215,7 +214,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// A probe says what a broker has of the peers, and changes nothing.
+// A probe reports what a broker stores of the peers, and changes nothing.
 func TestProbe(t *testing.T) {
 	b := newBroker(t)
 	n := brokertest.Ring("run", 8, false, 2)
@@ -252,8 +251,8 @@ func TestProbe(t *testing.T) {
 	b.Start()
 }
 
-// A broker refuses a certificate when, for the client, TLS 1.3 has begun, and is gone when the client speaks: the reason is
-// told all the same, and not that the connection is broken.
+// In TLS 1.3 a broker refuses a certificate after the client has completed its handshake, and is gone when the client
+// writes. The error still states the reason instead of a broken connection.
 func TestRefusedCertificate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("what has arrived on a connection that is reset cannot be read here")
@@ -280,7 +279,7 @@ func TestRefusedCertificate(t *testing.T) {
 	pool.AddCert(front.Certificate())
 	cfg := Config{Name: "a", Key: brokertest.Member("a"), Run: "run", URLs: []string{"tls://" + l.Addr().String()}, timing: quick,
 		Options: []client.Option{client.Secure(&tls.Config{RootCAs: pool}),
-			client.TokenHandler(func() string { <-gone; return "" })}} // asked for after TLS
+			client.TokenHandler(func() string { <-gone; return "" })}} // requested after TLS
 	a, err := Probe(t.Context(), cfg)
 	if err != nil || a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "certificate required") {
 		t.Errorf("%+v, %v", a, err)

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// clique is how many nodes the benchmarks have: each has four neighbors.
+// clique is the number of nodes in the benchmarks: each has four neighbors.
 const clique = 5
 
-// ways are this package and what to compare it with.
+// ways are this package and the transports that it is compared with.
 var ways = []struct {
 	name string
 	mesh func(b *testing.B, size int) mesh
 }{{"ws", wsMesh}, {"tls", rawMesh(true)}, {"tcp", rawMesh(false)}}
 
-// cpuTime returns the time that the process has computed, in user and system mode; nil where we do not know how to ask.
+// cpuTime returns the processor time of the process, in user and system mode; nil where it is not available.
 var cpuTime func() time.Duration
 
-// BenchmarkRound measures what a round of five nodes costs on the network, each sending a frame of d float32 to each of
-// its four neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and
-// with bare TCP. Each line also says how many bytes went through TCP, counted there, beyond the numbers themselves.
+// BenchmarkRound measures the network cost of a round of five nodes, each sending a frame of d float32 to each of its
+// four neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and with
+// bare TCP. Each line also reports the bytes on TCP, counted there, in addition to the numbers themselves.
 //
 //	go test -run xxx -bench Round -benchtime 3s ./transport/ws
 func BenchmarkRound(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkRound(b *testing.B) {
 			b.Run(fmt.Sprintf("d=%d/%s", d, way.name), func(b *testing.B) {
 				m := way.mesh(b, 4*d)
 				b.SetBytes(int64(4 * d * clique * (clique - 1)))
-				m.round(b) // warm
+				m.round(b) // warm-up
 				before := m.written()
 				b.ReportAllocs()
 				for b.Loop() {
@@ -50,9 +50,9 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP by turns, so that whatever else the
-// machine does hits all alike, and says how fast this package is in parts of TLS's and TCP's speed, by the clock and,
-// where it is known, by the processor time spent.
+// BenchmarkAgainst alternates the rounds of BenchmarkRound between this package, TLS and TCP, so that other load on the
+// machine affects all of them equally. It reports the speed of this package as a fraction of TLS's and TCP's, by wall
+// clock and, where available, by processor time.
 //
 //	go test -run xxx -bench Against -benchtime 3s -count 5 ./transport/ws
 func BenchmarkAgainst(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkAgainst(b *testing.B) {
 				m.round(b)
 				meshes = append(meshes, m)
 			}
-			turn := max(1, 10_000/d) // rounds, so that reading the clocks does not count
+			turn := max(1, 10_000/d) // enough rounds that reading the clocks does not matter
 			for b.Loop() {
 				for i, m := range meshes {
 					began := time.Now()
@@ -93,13 +93,11 @@ func BenchmarkAgainst(b *testing.B) {
 	}
 }
 
-// mesh is a network in which everybody knows everybody.
 type mesh interface {
 	round(b *testing.B)
-	written() int64 // bytes given to TCP
+	written() int64 // bytes written to TCP
 }
 
-// transports is a mesh of this package.
 type transports struct {
 	nodes []*Transport
 	frame []byte
@@ -215,7 +213,7 @@ func tcpPair(t testing.TB) (near, far net.Conn) {
 	if near, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	if far, err = l.Accept(); err != nil { // the system has made the connection already
+	if far, err = l.Accept(); err != nil { // the system has already made the connection
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { near.Close(); far.Close() })

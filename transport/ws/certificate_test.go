@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// The certificate is, to the byte, the one that the standard library's encoder makes, and it carries the key and a
-// sound signature.
+// The certificate equals that of the standard library's encoder byte for byte, and has the key and a valid signature.
 func TestCertificate(t *testing.T) {
 	for i := range 4 {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(77 * i)}, ed25519.SeedSize))

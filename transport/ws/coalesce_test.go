@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sink is a connection that remembers what is written, up to limit bytes if that is not 0.
+// sink is a connection that records what is written, up to limit bytes if limit is not 0.
 type sink struct {
 	net.Conn
 	writes [][]byte
@@ -30,8 +30,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Whatever is written, in pieces of any size and held or not, leaves in order and complete; what was held leaves in
-// full blocks.
+// Data written in pieces of any size, held or not, leaves in order and complete; held data leaves in full blocks.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink
@@ -83,7 +82,7 @@ func TestCoalescerKeepsEverything(t *testing.T) {
 	}
 }
 
-// An error of a write that was put off shows at the end of the message, and in whatever is written after it.
+// An error of a deferred write appears at the end of the message, and in every later write.
 func TestCoalescerReportsErrors(t *testing.T) {
 	for _, size := range []int{1, 20_000, 3 * chunk} {
 		below := &sink{limit: size, total: 1} // one byte is missing
@@ -110,7 +109,7 @@ func TestCoalescerReportsErrors(t *testing.T) {
 	}
 }
 
-// The library answers pings from the goroutine that reads, in the midst of the messages that another one writes.
+// The library answers pings from the reading goroutine, between writes of another goroutine.
 func TestPingsBetweenFrames(t *testing.T) {
 	const frames = 30
 	b := start(t, "b", nil, peerOf("a"))
@@ -160,9 +159,9 @@ func TestPingsBetweenFrames(t *testing.T) {
 	}
 }
 
-// Bytes counted at one end are those counted at the other, and a frame is not much more than itself.
+// Both ends count the same bytes, and a frame has little overhead.
 func TestBytesAreCounted(t *testing.T) {
-	slow := func(c *Config) { c.timing = defaultTiming } // without keepalives meanwhile
+	slow := func(c *Config) { c.timing = defaultTiming } // without keepalives in the meantime
 	a, b := pair(t, slow, slow)
 	frame := make([]byte, 40_000)
 	a.send(t, "b", frame)

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// window is how many frames of one peer may be on their way to Recv at a time.
+// window is the number of frames of one peer that may be received and not yet returned by Recv.
 const window = endpoint.Window
 
 // Config describes a node and its neighbors.
@@ -23,28 +23,28 @@ type Config struct {
 	// Key is the member's own secret key. Peers know it by its public half.
 	Key ed25519.PrivateKey
 
-	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). It
-	// may be empty: this end then dials every peer.
+	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). If
+	// empty, this end dials every peer.
 	Listen string
 
-	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or https, with user and password
-	// if it wants them. Nil stands for HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them.
+	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or https, with user and
+	// password if required. Nil means HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them.
 	Proxy *url.URL
 
-	// Peers are the neighbors, in any order. There need not be any.
+	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
 	// Hello returns the first message to a peer on a new connection, at most 64 KiB; nil sends an empty one. CheckHello
-	// checks the peer's; an error refuses the connection, and the first 120 bytes of its text are sent to the peer. Nil
-	// accepts everything. Both are called from several goroutines.
+	// checks the peer's hello, nil accepts every hello; an error refuses the connection, and the peer receives the
+	// first 120 bytes of its text. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
-	// MaxFrame is the length in bytes of the longest frame to send and to accept, at most 1 GiB; 0 stands for 16 MiB. A
-	// longer frame ends the connection. For each peer up to four such frames wait for Recv, and one is being sent.
+	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. A longer
+	// frame ends the connection. For each peer up to four such frames wait for Recv, and one is being sent.
 	MaxFrame int
 
-	// Logger is told of connections made, lost and refused; nil is silent.
+	// Logger receives connections made, lost and refused; nil is silent.
 	Logger *slog.Logger
 
 	// timing and dial are for tests; zero means defaultTiming and a net.Dialer.
@@ -52,33 +52,33 @@ type Config struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Fleet is what connections follow from: a fleet with its members' keys and addresses, such as a fleetfile.File.
+// Fleet determines the connections: it has the members' keys and addresses, such as a fleetfile.File.
 type Fleet interface {
-	Peers(member string) []Peer // its neighbors
+	Peers(member string) []Peer
 	MaxFrame() int
 	Hello(member string) func(peer string) []byte
 	CheckHello(member string) func(peer string, hello []byte) error
 }
 
-// ConfigOf returns the configuration of a fleet's member, for [New] and [Probe]. Other fields may still be set.
+// ConfigOf returns the configuration of a fleet's member, for [New] and [Probe]. The caller may set further fields.
 func ConfigOf(fleet Fleet, name string, key ed25519.PrivateKey, listen string) Config {
 	return Config{Name: name, Key: key, Listen: listen, Peers: fleet.Peers(name), MaxFrame: fleet.MaxFrame(),
 		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name)}
 }
 
-// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in order
-// while there is no connection; names are looked up each time. A peer without any has to dial by itself.
+// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in
+// order while there is no connection; names are resolved each time. A peer without addresses has to dial this end.
 type Peer = transport.Peer
 
 type timing struct {
-	handshake  time.Duration // from TCP connect to hello accepted, both ways
-	keepalive  time.Duration // between two of them
-	idle       time.Duration // without a byte read or written before a connection is given up
+	handshake  time.Duration // from TCP connect to accepted hello, in both directions
+	keepalive  time.Duration
+	idle       time.Duration // without a byte read or written until the connection is closed
 	linger     time.Duration // for an orderly end
 	backoffMin time.Duration // before the first new attempt to dial
-	eagerMax   time.Duration // the longest wait in the first eager of an outage, unless something answers
+	eagerMax   time.Duration // the longest wait during the first eager of an outage, unless something answers
 	eager      time.Duration
-	backoffMax time.Duration // the longest wait later
+	backoffMax time.Duration // the longest wait afterwards
 }
 
 var defaultTiming = timing{
@@ -105,7 +105,7 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// checkPeers reports the faults of peers. own is the node's public key, nil if it is not known.
+// checkPeers reports the errors of peers. own is the node's public key, nil if unknown.
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
 	faults.CheckPeers(name, own, peers, transport.CheckKey)
 	for _, p := range peers {

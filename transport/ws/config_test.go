@@ -120,7 +120,7 @@ func (two) CheckHello(member string) func(string, []byte) error {
 	}
 }
 
-// A fleet and a key are all that a connection needs, with an address without a scheme.
+// A fleet and a key suffice for a connection, with an address without a scheme.
 func TestConfigOfAFleet(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {
@@ -150,7 +150,7 @@ func TestConfigOfAFleet(t *testing.T) {
 	}
 }
 
-// A peer without an address that has not dialed says so: nobody will dial it.
+// The status of a peer without an address that has not dialed states this: nobody will dial it.
 func TestNoAddressIsSaid(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {

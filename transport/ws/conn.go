@@ -21,23 +21,22 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// subprotocol names the framing of this package. Another framing gets another name.
+// subprotocol names the framing of this package. A different framing gets a different name.
 const subprotocol = "spade-edge.1"
 
-// kind tells messages apart. A message is one binary websocket message: kind, number (big-endian), body.
+// kind is the type of a message. A message is one binary websocket message: kind, number (big-endian), body.
 type kind byte
 
 const (
-	kindHello  kind = 'h' // number: length of the body. The first message each way, and only that.
+	kindHello  kind = 'h' // number: length of the body. Sent once in each direction, as the first message.
 	kindFrame  kind = 'f' // number: length of the body.
 	kindCredit kind = 'c' // number: how many more frames the other end may send; 0 is a keepalive. No body.
 )
 
 const (
 	headerLen = 5
-	// chunk is the longest piece written at a time, so that a control frame never waits longer than that.
-	chunk = 64 << 10
-	// maxReason is what fits into a websocket close frame.
+	// chunk is the maximum length of one write, which bounds the wait of a control frame.
+	chunk     = 64 << 10
 	maxReason = 123
 )
 
@@ -47,7 +46,7 @@ func putHeader(k kind, number int) [headerLen]byte {
 	return h
 }
 
-// parseHeader checks the number against what its kind allows.
+// parseHeader parses a header and checks the number against the limit of its kind.
 func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error) {
 	k = kind(h[0])
 	n := binary.BigEndian.Uint32(h[1:])
@@ -68,26 +67,25 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// conn is a websocket that carries messages. One goroutine may read and another write. It uses no context: a deadline
-// or the end of tcp ends its calls.
+// conn is a websocket that carries messages. One goroutine may read while another writes. It uses no context: a
+// deadline or the end of tcp ends its calls.
 type conn struct {
 	ws *websocket.Conn
 	link
-	dialed   string // the address; empty if the other end has dialed
+	dialed   string // the address; empty if the other end dialed
 	maxFrame int
 
-	// in holds the beginning of the message being read, and rest what readBody has not taken of it. Each call into the
-	// library costs the time of a small message: all of one comes with its header.
+	// in holds the beginning of the message being read, and rest the part that readBody has not consumed. A call into
+	// the library is as slow as a small message, so a small message is read together with its header.
 	in   [512]byte
 	rest []byte
 }
 
-// link is an authenticated connection.
 type link struct {
 	secure *coalescer // writes to TLS
 	tcp    *tcpConn
-	key    ed25519.PublicKey // that the other end has shown
-	via    string            // the proxy through which this end has dialed; empty if there is none
+	key    ed25519.PublicKey // the key that the other end proved
+	via    string            // the proxy through which this end dialed; empty if none
 }
 
 func newConn(ws *websocket.Conn, l link, dialed string, maxFrame int) (*conn, error) {
@@ -131,7 +129,7 @@ type message struct {
 	body   []byte
 }
 
-// write sends messages together. After an error the connection is of no more use.
+// write sends messages together. After an error the connection is unusable.
 func (c *conn) write(messages ...message) (err error) {
 	c.secure.hold()
 	for i := 0; i < len(messages) && err == nil; i++ {
@@ -140,7 +138,7 @@ func (c *conn) write(messages ...message) (err error) {
 	return cmp.Or(err, c.secure.release())
 }
 
-// put makes a message of websocket frames: one if it is short, else pieces of at most a chunk.
+// put encodes a message as websocket frames: one if it is short, otherwise pieces of at most a chunk.
 func (c *conn) put(m message) error {
 	h := putHeader(m.kind, m.number)
 	if headerLen+len(m.body) <= chunk {
@@ -161,7 +159,7 @@ func (c *conn) put(m message) error {
 	return w.Close()
 }
 
-// next waits for a message and reads its header. The rest is for readBody, and must be read.
+// next waits for a message and reads its header. The caller must read the body with readBody.
 func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	typ, r, err := c.ws.Reader(context.Background())
 	if err != nil {
@@ -182,8 +180,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the bytes that a message has left. The websocket library takes a connection that ends between
-// two fragments for the end of the message, hence the length of our own.
+// readBody fills b with the rest of a message. The websocket library takes a connection that ends between two fragments
+// for the end of the message; readBody detects it by the length in the header.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	n, long := copy(b, c.rest), len(b) < len(c.rest)
 	c.tcp.meter.count(-n)
@@ -209,18 +207,18 @@ type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is finds errHello and errCrossed in what the other end said: only the text of an error is sent.
+// Is matches errHello and errCrossed in the text from the other end: only the text of an error is sent.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
 		target == errCrossed && e.reason == errCrossed.Error()
 }
 
-// refusal is an error that the other end has caused and that is reported to it.
+// refusal is an error that the other end caused and that is reported to it.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readError returns the reason if the other end gave one.
+// readError returns the other end's reason for closing if there is one, or else err.
 func (c *conn) readError(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
@@ -229,8 +227,8 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. The other end is told of a refusal and of [transport.ErrClosed], which takes
-// as long as linger if it does not listen. If it answers, everything written before has arrived there.
+// stop ends the connection because of err. It sends a refusal and [transport.ErrClosed] to the other end, which takes
+// up to linger. If the other end answers, it has received everything written before.
 func (c *conn) stop(err error, linger time.Duration) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"
@@ -249,7 +247,6 @@ func (c *conn) abort() {
 	c.ws.CloseNow()
 }
 
-// shorten returns the beginning of a text that has more than most bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// connectProxy is an HTTP proxy. Each connection it hands to does, and once that is nil it does what it should.
+// connectProxy is an HTTP proxy. It passes each connection to does, and once does is nil it works correctly.
 func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
 	t.Helper()
 	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
@@ -33,8 +33,8 @@ func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *
 	return &url.URL{Scheme: "http", Host: at, User: url.UserPassword("ward", "secret")}
 }
 
-// Whatever a proxy does, there is one clear error, which is a warning once, and the node goes on trying: it is connected as
-// soon as the proxy has come to its senses.
+// Any error of a proxy yields one clear error, which is logged as a warning once, and the node retries: it connects as
+// soon as the proxy works.
 func TestProxyThatRefuses(t *testing.T) {
 	says := func(text string) func(net.Conn) error {
 		return func(in net.Conn) error {
@@ -75,7 +75,7 @@ func TestProxyThatRefuses(t *testing.T) {
 			}
 			does.Store(nil)
 			exchange(t, a, b)
-			if n := a.log.count("level=WARN"); n > 2 { // closing may be seen as a reset, too
+			if n := a.log.count("level=WARN"); n > 2 { // closing may appear as a reset, too
 				t.Errorf("%d warnings, want one", n)
 			}
 			if s := a.Peers()[0]; s.How != "dialed" || s.Proxy != "http://"+through.Host || s.Where != b.Addr() || s.Lost != 0 {
@@ -88,7 +88,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A site behind a proxy that nobody can dial, with the higher name, and its neighbor that cannot dial it.
+// A site behind a proxy, with the higher name, that nobody can dial, and its neighbor.
 func TestHigherNameDialsThroughProxy(t *testing.T) {
 	var does atomic.Pointer[func(in net.Conn) error]
 	a := start(t, "a", nil, peerOf("b"))
@@ -102,7 +102,7 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 	}
 }
 
-// IPv6, and a name with addresses of both kinds of which one does not answer.
+// IPv6, and a name with addresses of both kinds, one of which does not answer.
 func TestDualStack(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// many returns how often a test repeats something: as the environment variable says, or else a few times.
+// many returns how often a test repeats something: the value of the environment variable, or else few.
 func many(t *testing.T, variable string, few int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -32,13 +32,13 @@ func many(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// descriptors returns how many files the process has open; 0 where that cannot be told.
+// descriptors returns the number of files that the process has open; 0 where unknown.
 func descriptors() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)
 }
 
-// steady waits until there are at most so many goroutines and descriptors, and a few of the runtime's.
+// steady waits until there are at most the given numbers of goroutines and descriptors, plus a few of the runtime.
 func steady(t *testing.T, goroutines, files int) {
 	t.Helper()
 	for range 400 {
@@ -51,7 +51,7 @@ func steady(t *testing.T, goroutines, files int) {
 		runtime.NumGoroutine(), descriptors(), goroutines, files)
 }
 
-// places returns two addresses at which nobody listens, but soon somebody will.
+// places returns two addresses at which no process listens yet.
 func places(t *testing.T) (at [2]string) {
 	t.Helper()
 	for i := range at {
@@ -65,7 +65,7 @@ func places(t *testing.T) (at [2]string) {
 	return at
 }
 
-// endOf makes a node outside of the lists of a test.
+// endOf creates a node outside of a test's lists.
 func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport, error) {
 	p := peerOf(peer)
 	if peerAt != "" {
@@ -78,14 +78,14 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 	return New(cfg)
 }
 
-// couple names two members. Somebody else may get a port that is free for a moment, so each couple has keys of its own, in
-// all processes.
+// couple names two members. Another process may take a port that is free for a moment, so each couple has its own keys,
+// in all processes.
 func couple(i int) []string {
 	id := fmt.Sprint(os.Getpid(), "-", i)
 	return []string{"a" + id, "b" + id}
 }
 
-// stream sends numbered frames to a peer and checks that its own come, each once and in order.
+// stream sends numbered frames to a peer and checks that it receives the peer's once and in order.
 func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -109,8 +109,9 @@ func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 	return <-sent
 }
 
-// TestCrossing starts two nodes that dial each other at once: one connection is left, no frame of it is lost or comes
-// twice, and it is never replaced. By hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run TestCrossing -timeout 0
+// TestCrossing starts two nodes that dial each other at once: one connection remains, no frame is lost or duplicated,
+// and the connection is never replaced. By hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run TestCrossing
+// -timeout 0
 func TestCrossing(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	crossed := 0
@@ -134,7 +135,7 @@ func TestCrossing(t *testing.T) {
 					c.Logger = slog.New(slog.NewTextHandler(logs[j], &slog.HandlerOptions{Level: slog.LevelDebug}))
 				})
 				if errs[j] != nil {
-					cancel() // somebody else has taken the port: the other one waits in vain
+					cancel() // another process took the port: the other end waits in vain
 				} else {
 					errs[j] = stream(ctx, ends[j], names[1-j], 20)
 				}
@@ -184,7 +185,7 @@ func TestCrossing(t *testing.T) {
 // 30 s between them: SPADE_LATE=200 SPADE_LATE_MS=30000 go test ./transport/ws -run TestLateStart -timeout 0
 func TestLateStart(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
-	few := 400 // milliseconds: one attempt in vain, or two
+	few := 400 // milliseconds: one failed attempt, or two
 	if long {
 		few = 1500
 	}
@@ -193,7 +194,7 @@ func TestLateStart(t *testing.T) {
 	slots := make(chan struct{}, 24)
 	for i := range many(t, "SPADE_LATE", 24) {
 		gap := rand.N(longest)
-		names, has := couple(i), i/2%3 // both have an address, only the first, only the second
+		names, has := couple(i), i/2%3 // addresses: both, only the first, only the second
 		if i%2 == 1 {
 			slices.Reverse(names)
 		}
@@ -228,7 +229,7 @@ func TestLateStart(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			// The bound is for a machine with nothing else to do.
+			// The bound is for an otherwise idle machine.
 			if took := time.Since(listens); took > 1500*time.Millisecond && os.Getenv("SPADE_LATE") != "" {
 				t.Errorf("%v, address of %d, %v apart: connected after %v", names, has, gap, took)
 			}
@@ -252,7 +253,7 @@ func TestLateStart(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestRestartIsMet restarts either end again and again while the other still has the old connection.
+// TestRestartIsMet restarts either end repeatedly while the other still has the old connection.
 func TestRestartIsMet(t *testing.T) {
 	at := places(t)
 	var ends [2]*Transport
@@ -261,7 +262,7 @@ func TestRestartIsMet(t *testing.T) {
 		var err error
 		if ends[j], err = endOf(names[j], at[j], names[1-j], at[1-j],
 			func(c *Config) { c.timing = fast }); err != nil {
-			t.Skip(err) // somebody else has taken the port
+			t.Skip(err) // another process took the port
 		}
 	}
 	open(0)
@@ -288,8 +289,8 @@ func TestRestartIsMet(t *testing.T) {
 	}
 }
 
-// TestRestartReplacesDeadConnection has the other end keep a connection that nobody will ever close, as after a power
-// cut: the new one replaces it at once, whoever dials.
+// TestRestartReplacesDeadConnection leaves the other end with a connection that nobody will ever close, as after a
+// power failure: a new one replaces it at once, whichever end dials.
 func TestRestartReplacesDeadConnection(t *testing.T) {
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		stays := start(t, names[0], nil, peerOf(names[1]))
@@ -314,7 +315,7 @@ func TestRestartReplacesDeadConnection(t *testing.T) {
 	}
 }
 
-// deaf is a connection whose end is told late.
+// deaf is a connection whose end is reported late.
 type deaf struct {
 	net.Conn
 	release chan struct{}
@@ -328,8 +329,8 @@ func (d deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOlderEnds meets the nodes of earlier versions, of which the one with the lower name dials and begins with the
-// first hello, and the other one refuses to be dialed by it.
+// TestOlderEnds connects to nodes of earlier versions: the one with the lower name dials and sends the first hello, and
+// the other refuses to be dialed by it.
 func TestOlderEnds(t *testing.T) {
 	t.Run("dials", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// numbered is a frame that shows its number and whether it is whole: all of it follows from the number.
+// numbered returns a frame that determines its number and is verifiable: all of its content follows from the number.
 func numbered(i uint64) []byte {
 	draw := rand.NewPCG(i, 7)
 	b := binary.BigEndian.AppendUint64(nil, i)
@@ -22,7 +22,7 @@ func numbered(i uint64) []byte {
 	return b
 }
 
-// cutter is a connection that breaks after some more bytes, in whichever direction.
+// cutter is a connection that breaks after a number of bytes in either direction.
 type cutter struct {
 	net.Conn
 	left *atomic.Int64
@@ -40,8 +40,8 @@ func (c cutter) Read(p []byte) (int, error) {
 	return max(0, n-over), net.ErrClosed
 }
 
-// Under load both ways the connection is cut again and again, anywhere: in handshakes, between and inside frames.
-// Frames may be lost and may come twice, but not more often, not out of order, and never other than they were sent.
+// Under load in both directions the connection is cut repeatedly at arbitrary points: in handshakes, between and inside
+// frames. Frames may be lost and may arrive twice, but not more often, not out of order, and never modified.
 func TestCutsAnywhere(t *testing.T) {
 	cuts := int64(300)
 	switch {
@@ -84,7 +84,7 @@ func TestCutsAnywhere(t *testing.T) {
 		wg.Go(func() {
 			var last uint64
 			var sure int
-			times := 1 // that number last was received; 0 is as good as received
+			times := 1 // how often that number was last received; 0 counts as received
 			twice, received := 0, 0
 			for {
 				_, frame, err := way.to.Recv(ctx)
@@ -126,7 +126,6 @@ func TestCutsAnywhere(t *testing.T) {
 	wg.Wait()
 }
 
-// quick loses no time between connections.
 func quick(c *Config) {
 	c.timing = fast
 	c.timing.backoffMax = time.Millisecond

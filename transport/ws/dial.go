@@ -19,9 +19,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// keepDialing dials p while there is no connection with it, until the transport is closed. The time between two rounds
-// through the addresses doubles until a connection outlasts it. It stays short at first, so that a peer that starts late
-// is met soon, unless something answers and refuses: a proxy may lock an account after some failed attempts.
+// keepDialing dials p while there is no connection to it, until the transport is closed. The wait between two rounds
+// through the addresses doubles until a connection outlasts it. At first it stays short, so that a peer that starts
+// late is reached soon, unless something answers and refuses: a proxy may lock an account after some failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
@@ -59,7 +59,7 @@ func (t *Transport) keepDialing(p *peer) {
 			continue
 		}
 		wait = min(wait, most)
-		var soon <-chan time.Time // never, without an address
+		var soon <-chan time.Time // never fires without an address
 		if len(p.config.Load().Addresses) > 0 {
 			soon = time.After(endpoint.Jitter(wait))
 		}
@@ -74,7 +74,7 @@ func (t *Transport) keepDialing(p *peer) {
 	}
 }
 
-// answered reports whether an attempt failed because something on the way, or the peer, refused it.
+// answered reports whether an attempt failed because the peer, or something on the path, refused it.
 func answered(err error) bool {
 	return errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.Is(err, errStatus) ||
 		errors.Is(err, proxy.ErrRefused)
@@ -102,8 +102,8 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	return t.serve(p, c, address, func() { stop() })
 }
 
-// connect returns a connection with a peer over which both ends have proved their keys. With an error the link has
-// nothing but the name of the proxy, if there is one.
+// connect returns a connection to a peer over which both ends proved their keys. With an error the link has only the
+// name of the proxy, if there is one.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	tcp := newTCP(raw)
 	tcp.countFor(&p.traffic)
 	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
-	cfg.ServerName = host // a pass-through proxy routes by it
+	cfg.ServerName = host // a pass-through proxy routes by server name
 	cfg.NextProtos = t.tokens(p)
 	secure := tls.Client(tcp, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -129,22 +129,21 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 }
 
 func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
-	key, _ := presentedKey(secure.ConnectionState()) // the handshake has checked it
+	key, _ := presentedKey(secure.ConnectionState()) // cannot fail: the handshake checked it
 	p.meter.count(-perGreeting)
 	tcp.meter = &p.meter
 	return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: key}
 }
 
-// upgrade sends one request over a connection that is there already and hands the connection over with the answer.
+// upgrade sends one request over an existing connection and returns the connection with the answer.
 type upgrade struct{ conn net.Conn }
 
-// maxHTTP limits what is read of a request or an answer.
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
-// errStatus begins the error about an answer with another status.
+// errStatus begins the error for an answer with an unexpected status.
 var errStatus = errors.New("the other end answers")
 
-// ask sends a request and reads the answer's header, which must have the status that is wanted.
+// ask sends a request and reads the answer's header, which must have the given status.
 func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
 	if err := r.Write(conn); err != nil {
 		return nil, nil, err

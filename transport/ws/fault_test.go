@@ -19,7 +19,7 @@ func TestReconnectAfterCut(t *testing.T) {
 		a.send(t, "b", []byte{i})
 		b.expect(t, "a", []byte{i})
 		between.cut()
-		// Until both ends have seen the cut a frame can be lost in it.
+		// Until both ends have detected the cut a frame can be lost in it.
 		a.awaitCount(t, "msg=disconnected", int(i)+1)
 		b.awaitCount(t, "msg=disconnected", int(i)+1)
 	}
@@ -27,7 +27,6 @@ func TestReconnectAfterCut(t *testing.T) {
 	a.expect(t, "b", []byte("back"))
 }
 
-// awaitCount waits until a word has been logged n times.
 func (n node) awaitCount(t *testing.T, word string, want int) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -46,9 +45,9 @@ func (n node) awaitCount(t *testing.T, word string, want int) {
 	}
 }
 
-// A frame in the middle of which the connection breaks is sent again on the next one. If that breaks too it is lost.
+// A frame during which the connection breaks is sent again on the next one. If that breaks too, the frame is lost.
 func TestBrokenFrameIsSentAgain(t *testing.T) {
-	frame := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB, more than the sockets on the way hold
+	frame := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB, more than the sockets on the path hold
 	for _, c := range []struct {
 		cuts    int
 		arrives bool
@@ -70,14 +69,14 @@ func TestBrokenFrameIsSentAgain(t *testing.T) {
 	}
 }
 
-// The library reports a connection that ends between two fragments as the proper end of the message.
+// The library reports a connection that ends between two fragments as the regular end of the message.
 func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	const announced = 1000
 	b := start(t, "b", nil, peerOf("a"))
 	for _, c := range []struct {
 		name   string
 		body   int // bytes in the first fragment
-		length int // that the fragment claims to have
+		length int // that the fragment claims
 	}{
 		{"inside a fragment", 100, 200},
 		{"between fragments", 100, 100},
@@ -94,7 +93,7 @@ func TestTruncatedMessageIsNoFrame(t *testing.T) {
 			if _, err := r.tls.Write(wire); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.tls.Close(); err != nil { // with a proper end of TLS
+			if err := r.tls.Close(); err != nil { // with a regular end of TLS
 				t.Fatal(err)
 			}
 			b.log.await(t, "disconnected", "message cut short")
@@ -106,7 +105,7 @@ func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	}
 }
 
-// What a peer must not do ends its connection, and both ends are told why.
+// A protocol violation by a peer ends its connection, and both ends learn the reason.
 func TestProtocolFaults(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -158,7 +157,7 @@ func TestFirstMessageMustBeHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "first message is of kind 'f'")
 }
 
-// A peer that has lost its connection without our noticing is not locked out by the old one.
+// If a peer lost its connection and this node did not notice, the old connection does not lock the peer out.
 func TestNewerConnectionReplacesOlder(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	old := settledRaw(t, b, "a")
@@ -174,7 +173,7 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	if _, body := again.get(t, kindFrame); string(body) != "answer" {
 		t.Errorf("the new connection got %q", body)
 	}
-	// The old frame may have been lost, the new one may not.
+	// The old frame may be lost, the new one must not be.
 	from, frame, err := b.Recv(patient(t))
 	if err == nil && string(frame) == "old" {
 		from, frame, err = b.Recv(patient(t))
@@ -184,7 +183,7 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	}
 }
 
-// Frames that Recv has not taken count against a new connection too: memory does not grow with reconnecting.
+// Frames that Recv has not returned count against a new connection too: reconnecting does not increase memory.
 func TestCreditOutlivesConnection(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	first := settledRaw(t, b, "a")
@@ -218,13 +217,13 @@ func TestCreditOutlivesConnection(t *testing.T) {
 
 func TestTooLongForPeer(t *testing.T) {
 	a, b := pair(t, nil, func(c *Config) { c.MaxFrame = 1000 })
-	a.send(t, "b", make([]byte, 1<<16)) // which b reads to its end, so that a hears why
+	a.send(t, "b", make([]byte, 1<<16)) // b reads it to its end, so that a receives the reason
 	a.log.await(t, "disconnected", "number 65536, want at most 1000")
 	b.log.await(t, "disconnected", "number 65536, want at most 1000")
 	a.awaitCount(t, "msg=connected", 2)
 }
 
-// Opened tells of every connection made, and holds up nobody if it is not read.
+// Opened reports every new connection, and delays nobody if it is not read.
 func TestOpened(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
 	a := start(t, "a", nil, peerOf("b"))
@@ -246,7 +245,7 @@ func TestOpened(t *testing.T) {
 	next("a")
 	aa.reach(t, "b", b.Addr())
 	next("aa")
-	const times = 12 // more than there is room for
+	const times = 12 // more than the channel holds
 	for i := range times {
 		a.awaitCount(t, "msg=connected", i+1)
 		between.cut()

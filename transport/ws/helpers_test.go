@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// long is the form of tests with all their cases, that of the whole check.
+// long selects all cases of the tests, as in the whole check.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// fast is a timing under which the tests need not wait for anything, however slow the machine.
+// fast is a timing with which the tests need not wait, however slow the machine.
 var fast = timing{
 	handshake:  patience,
 	keepalive:  10 * time.Millisecond,
@@ -31,7 +31,7 @@ var fast = timing{
 	backoffMax: 20 * time.Millisecond,
 }
 
-// patience is after how long a test that waits for something gives up.
+// patience is the time limit of every wait in a test.
 const patience = time.Minute
 
 func patient(t *testing.T) context.Context {
@@ -41,7 +41,6 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// keyOf returns the secret key of a name.
 func keyOf(name string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte(name))
 	return ed25519.NewKeyFromSeed(seed[:])
@@ -49,7 +48,7 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func publicOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// peerOf describes a peer that holds the keys of the given names, or else of its own.
+// peerOf describes a peer with the keys of the given names, by default its own.
 func peerOf(name string, keys ...string) Peer {
 	p := Peer{Name: name}
 	if len(keys) == 0 {
@@ -61,7 +60,7 @@ func peerOf(name string, keys ...string) Peer {
 	return p
 }
 
-// logbook remembers what is logged.
+// logbook records log lines.
 type logbook struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -78,7 +77,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// await waits until a line holds all the words.
+// await waits until a line contains all the words.
 func (l *logbook) await(t *testing.T, words ...string) string {
 	t.Helper()
 	deadline := time.After(patience)
@@ -109,16 +108,15 @@ func (l *logbook) count(word string) int {
 	return strings.Count(l.text.String(), word)
 }
 
-// running counts the nodes that are not closed yet. Tests of this package do not run in parallel.
+// running counts the open nodes. Tests of this package do not run in parallel.
 var running int
 
-// node is a transport with its log.
 type node struct {
 	*Transport
 	log *logbook
 }
 
-// start runs a node that listens on loopback. It is closed, and checked for goroutines left over, when the test ends.
+// start runs a node that listens on loopback. When the test ends it is closed and checked for leaked goroutines.
 func start(t *testing.T, name string, change func(*Config), peers ...Peer) node {
 	t.Helper()
 	book := newLogbook()
@@ -165,7 +163,6 @@ func (n node) reach(t *testing.T, peer string, addresses ...string) {
 	}
 }
 
-// giveAddresses replaces the addresses of one peer.
 func giveAddresses(tr *Transport, peer string, addresses ...string) error {
 	var peers []Peer
 	for _, p := range tr.sorted {
@@ -196,8 +193,8 @@ func (n node) expect(t *testing.T, from string, frame []byte) {
 	}
 }
 
-// noGoroutines checks that nothing of a transport still runs. Close waits for all of it, but a goroutine needs a moment
-// between its last act and its end.
+// noGoroutines checks that no goroutine of a transport remains. Close waits for all of them, but a goroutine needs a
+// moment between its last statement and its end.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
@@ -218,13 +215,13 @@ func noGoroutines(t *testing.T) {
 	t.Errorf("goroutines left:\n%s", left)
 }
 
-// raw is a peer made by hand, to do what a proper one does not.
+// raw is a manual peer that can do what a correct peer does not.
 type raw struct {
 	*conn
 	tls *tls.Conn
 }
 
-// dialTLS opens a TLS connection to a node as the holder of a name's key, or with no certificate.
+// dialTLS opens a TLS connection to a node with the key of a name, or without a certificate.
 func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*tls.Conn, link, error) {
 	t.Helper()
 	c, err := net.Dial("tcp", to.listener.Addr().String())
@@ -246,7 +243,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	return secure, link{secure: &coalescer{Conn: secure}, tcp: tcp}, secure.Handshake()
 }
 
-// dialRaw gets as far as the hello, which is left to the caller.
+// dialRaw proceeds up to the hello, which is left to the caller.
 func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	t.Helper()
 	secure, l, err := dialTLS(t, to, keyName, nil)
@@ -261,7 +258,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	return &raw{c, secure}, nil
 }
 
-// settledRaw goes on until frames can flow.
+// settledRaw proceeds until frames can flow.
 func settledRaw(t *testing.T, to node, keyName string) *raw {
 	t.Helper()
 	r, err := dialRaw(t, to, keyName)
@@ -300,7 +297,7 @@ func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
 	return n, body
 }
 
-// farewell reads until the other end closes and returns how it says so.
+// farewell reads until the other end closes and returns its reason.
 func (r *raw) farewell() error {
 	for {
 		_, _, rd, err := r.next()
@@ -315,13 +312,13 @@ func (r *raw) farewell() error {
 
 const cutAfter = 1 << 20
 
-// relay is a TCP proxy between a dialler and a node.
+// relay is a TCP proxy between a dialer and a node.
 type relay struct {
 	addr string
 
 	mu    sync.Mutex
 	conns []net.Conn
-	cuts  int // so many connections more are cut in the middle, after cutAfter bytes toward the node
+	cuts  int // how many further connections are cut, after cutAfter bytes toward the node
 }
 
 func newRelay(t *testing.T, to node) *relay {
@@ -348,7 +345,7 @@ func newRelay(t *testing.T, to node) *relay {
 				in.Close()
 				continue
 			}
-			in.(*net.TCPConn).SetReadBuffer(64 << 10) // so that a dialler cannot have sent much that was not let through
+			in.(*net.TCPConn).SetReadBuffer(64 << 10) // so that a dialer cannot have sent much that was not forwarded
 			r.mu.Lock()
 			r.conns = append(r.conns, in, out)
 			r.mu.Unlock()
@@ -394,7 +391,6 @@ func (r *relay) cut() {
 	r.conns = nil
 }
 
-// certificateOf returns the certificate of a sound key.
 func certificateOf(key ed25519.PrivateKey) tls.Certificate {
 	cert, err := selfSigned(key)
 	if err != nil {

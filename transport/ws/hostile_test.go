@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// script is the far end of a connection that says what was written down in advance and listens to nothing.
+// script is the far end of a connection that sends prepared data and reads nothing.
 type script struct {
 	mu     sync.Mutex
 	closed bool
@@ -65,7 +65,7 @@ func (s *script) SetDeadline(time.Time) error      { return nil }
 func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
-// request is the one of RFC 6455, section 1.2, for our subprotocol.
+// request is the request of RFC 6455, section 1.2, for this package's subprotocol.
 const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " +
 	subprotocol + "\r\n\r\n"
@@ -89,18 +89,17 @@ func wsFrame(b []byte, first byte, length uint64, payload []byte) []byte {
 	return append(append(b, 0, 0, 0, 0), payload...)
 }
 
-// whole appends a message in one websocket frame.
 func whole(b []byte, k kind, number uint32, body []byte) []byte {
 	p := append(binary.BigEndian.AppendUint32([]byte{byte(k)}, number), body...)
 	return wsFrame(b, fin|binaryFrame, uint64(len(p)), p)
 }
 
-// opening is a proper beginning, up to where frames may flow.
+// opening is a correct opening, up to the point where frames may flow.
 func opening() []byte {
 	return whole(whole([]byte(request), kindHello, 0, nil), kindCredit, window, nil)
 }
 
-// play lets a peer of n say all that on one connection, and returns how that has ended.
+// play sends all of text from a peer of n on one connection, and returns how the connection ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
 	tcp := newTCP(&script{text: text})
@@ -113,13 +112,13 @@ func (n node) play(peer string, text []byte) error {
 	return err
 }
 
-// odd are messages that nobody sends but that are borne. The argument draws from anything.
+// odd are messages that no node sends but that are tolerated. The argument is a source of randomness.
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
 	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, endpoint.LargestMaxFrame, nil) },
 	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 0, nil) },
-	func(b []byte, draw *rand.Rand) []byte { // in pieces of a byte and of none, with pings between them
+	func(b []byte, draw *rand.Rand) []byte { // in pieces of one byte and of none, with pings between them
 		h := putHeader(kindCredit, 0)
 		b = wsFrame(b, binaryFrame, 0, nil)
 		for i := range h {
@@ -131,7 +130,7 @@ var odd = []func(b []byte, draw *rand.Rand) []byte{
 	},
 }
 
-// malformed are messages that end a connection, and how its end is explained.
+// malformed are messages that end a connection, and the expected explanation.
 var malformed = []struct {
 	want string
 	add  func(b []byte, draw *rand.Rand) []byte
@@ -169,7 +168,7 @@ var malformed = []struct {
 	}},
 	{"a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
 	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
-	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than there is room for, unless somebody is quick to take them
+	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than there is room for, unless the receiver takes them quickly
 		for range 2 * window {
 			b = whole(b, kindFrame, 0, nil)
 		}
@@ -208,14 +207,14 @@ var malformed = []struct {
 	}},
 }
 
-// exchangeFrames lets two nodes send each other frames until stop is called, which checks that all of them have
+// exchangeFrames makes two nodes send each other frames until stop is called, which checks that all of them have
 // arrived, on one connection.
 func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})
 	var wg sync.WaitGroup
 	rounds := 0
-	frame := make([]byte, 1000) // short ones, whose memory does not count; nobody reads it after it has been received
+	frame := make([]byte, 1000) // short frames, whose memory is negligible; they are not read after arrival
 	wg.Go(func() {
 		for {
 			binary.BigEndian.PutUint64(frame, uint64(rounds))
@@ -253,14 +252,14 @@ func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	}
 }
 
-// quiet keeps a node from filling a logbook, the memory of which a test would count.
+// quiet keeps a node from filling a logbook, whose memory a test would count.
 func quiet(c *Config) {
 	c.Logger = slog.New(slog.DiscardHandler)
 	c.MaxFrame = 1_000_000
 }
 
-// A peer that says all kinds of things it must not is refused each time, with the reason; it costs no memory, and the
-// others notice nothing. For a million messages:
+// A peer that sends all kinds of malformed messages is refused each time, with the reason; it costs no memory, and the
+// other peers are not affected. For a million messages:
 //
 //	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
 func TestMalformedMessages(t *testing.T) {
@@ -292,7 +291,7 @@ func TestMalformedMessages(t *testing.T) {
 		m := malformed[connections%len(malformed)]
 		err := c.play("a", m.add(script, draw))
 		said++
-		// Frames of the connection before may still wait for Recv, and leave no room for those of this one.
+		// Frames of the previous connection may still wait for Recv, and leave no room for those of this one.
 		if err == nil || !strings.Contains(err.Error(), m.want) && !strings.Contains(err.Error(), "beyond the 4") {
 			t.Fatalf("connection %d ended with %v, want %q", connections, err, m.want)
 		}
@@ -308,13 +307,13 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// Strangers in great numbers, who say nothing, or half of something, or nonsense, or have a key of their own, cost
-// a bounded amount of memory, and peers who are connected notice nothing. With 100,000, and 1,000 others a second who
-// complete the handshake with a key that is known, and wrong here:
+// Many strangers that send nothing, half of something, or nonsense, or that have their own key, cost a bounded amount
+// of memory and do not affect connected peers. With 100,000, and 1,000 others a second that complete the handshake with
+// a known key that is wrong here:
 //
 //	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
-	const open = 200 // at their end, at a time
+	const open = 200 // open strangers at the end
 	strangers := 600
 	if long {
 		strangers = 2000
@@ -347,7 +346,7 @@ func TestFloodOfStrangers(t *testing.T) {
 			conns[0].Close()
 			conns = conns[1:]
 		}
-		// Errors are as they should be here: who is too many is turned away.
+		// Errors are expected here: callers beyond the limit are closed.
 		switch i % 5 {
 		case 0:
 		case 1:
@@ -393,14 +392,14 @@ func TestFloodOfStrangers(t *testing.T) {
 	}
 }
 
-// wrongKeys lets the strangers' wrong keys try in turn, at most 1,000 a second and half as many as there are strangers.
+// wrongKeys makes wrong keys connect one after another, at most 1,000 a second and half as many as there are strangers.
 func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	const callers = 4
 	var over atomic.Bool
 	var tried atomic.Int64
 	var wg sync.WaitGroup
 	for i := range callers {
-		// The node's own key is known to it, and no peer's.
+		// The node knows its own key, which is no peer's.
 		cert := certificateOf(keyOf([]string{"b", "c"}[i%2]))
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		wg.Go(func() {
@@ -423,7 +422,7 @@ func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	return func() int { over.Store(true); wg.Wait(); return int(tried.Load()) }
 }
 
-// recorder is a connection of which only what is written matters.
+// recorder is a connection that only records writes.
 type recorder struct {
 	script
 	io.Writer
@@ -431,7 +430,7 @@ type recorder struct {
 
 func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
 
-// A stranger cannot make TLS collect much.
+// A stranger cannot make TLS buffer much.
 func TestStrangerWithLongCertificate(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	cert := certificateOf(keyOf("stranger"))
@@ -445,7 +444,7 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", unknownLimit))
 }
 
-// FuzzConnection has a peer say anything at all once TLS has let it in.
+// FuzzConnection makes a peer send any data after the TLS handshake.
 func FuzzConnection(f *testing.F) {
 	draw := rand.New(rand.NewPCG(1, 1))
 	for _, m := range malformed {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// The tests of this file run on a clock that jumps whenever everybody waits, with a pipe in place of TCP and TLS.
+// The tests of this file run on a clock that jumps whenever all goroutines wait, with a pipe in place of TCP and TLS.
 
-// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them. It keeps
-// the default timing.
+// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them, with the
+// default timing.
 func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 	t.Helper()
 	pa, pb := net.Pipe()
@@ -25,7 +25,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	t.Helper()
 	timing := func(c *Config) { c.timing = defaultTiming }
 	b = start(t, "b", timing, peerOf("a"))
-	b.listener.Close() // a goroutine that waits for the network would hold up the clock
+	b.listener.Close() // a goroutine that waits for the network would stop the clock
 	a = start(t, "a", func(c *Config) {
 		timing(c)
 		c.Listen = ""
@@ -65,7 +65,7 @@ func TestIdleConnectionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, ca, cb := pipedPair(t)
 		endA, endB := a.serving("b", ca), b.serving("a", cb)
-		for range window { // nobody receives these for a long time
+		for range window { // nothing receives these for a long time
 			if err := a.Send(t.Context(), "b", []byte("early")); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,8 @@ func TestSilenceEndsConnection(t *testing.T) {
 	}
 }
 
-// slowLink returns two ends of a line that carries so many bytes a second each way. Wait returns when both are closed.
+// slowLink returns two ends of a link with a rate in bytes a second in each direction. wait returns when both are
+// closed.
 func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	pa, ra := net.Pipe()
 	rb, pb := net.Pipe()
@@ -142,8 +143,8 @@ func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	return pa, pb, wg.Wait
 }
 
-// A frame may take as long as it wants, longer than any silence is suffered, if only something moves. Meanwhile the
-// other way stays usable.
+// A frame may take arbitrarily long, longer than the idle timeout, as long as some bytes move. Meanwhile the other
+// direction stays usable.
 func TestSlowLink(t *testing.T) {
 	for _, rate := range []int{64_000 / 8, 4_000 / 8} {
 		synctest.Test(t, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestSlowLink(t *testing.T) {
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("a short frame took %v while a long one went the other way", took)
 			}
-			if err := a.Send(t.Context(), "b", frame); err != nil { // waits until the first has left
+			if err := a.Send(t.Context(), "b", frame); err != nil { // waits until the first was sent
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -195,7 +196,7 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// What a caller sends right behind its request must not be lost.
+// Data that a caller sends right after its request must not be lost.
 func TestEarlyBytesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pa, pb := net.Pipe()

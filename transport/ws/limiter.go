@@ -9,43 +9,43 @@ import (
 )
 
 const (
-	// handshakeLimit is how many strangers may be on their way to being authenticated at a time.
+	// handshakeLimit is the maximum number of unauthenticated callers at a time.
 	handshakeLimit = 64
-	// peerLimit is how many connections of one peer may be on their way to a hello that fits.
+	// peerLimit is the maximum number of connections of one peer without an accepted hello.
 	peerLimit = 4
-	// keptPlaces is for how many callers of one source it counts that a peer was met there.
+	// keptPlaces is the number of callers up to which a source where a peer was met is protected.
 	keptPlaces = 8
 )
 
-// errCrowded is why a caller was turned away before it could show anything.
+// errCrowded is the reason to close a caller before it could prove anything.
 var errCrowded = errors.New("too many callers at a time")
 
-// handshakeLimiter holds the connections that have no fitting hello yet. Half of the places are for callers that have
-// said nothing: a peer needs one for a moment. When a half is full, a random caller of the source with the most callers
-// is closed: a flood from one source takes no place of another. A caller that proved to be a peer, by a token or in TLS,
-// counts for that peer alone.
+// handshakeLimiter holds the connections without an accepted hello. Half of the places are for callers that have not
+// sent anything yet. When a half is full, the limiter closes a random caller of the source with the most callers, so a
+// flood from one source takes no place of another. A caller that proved to be a peer, by a token or in TLS, counts for
+// that peer alone.
 type handshakeLimiter struct {
 	mu      sync.Mutex
-	pending map[*peer][]*caller        // oldest first: at most peerLimit of each, and at most handshakeLimit strangers, of nil
-	tokens  [seenTokens][tokenLen]byte // accepted last
-	next    int                        // where in tokens the next one goes
+	pending map[*peer][]*caller        // oldest first: at most peerLimit for each peer, and at most handshakeLimit strangers, under nil
+	tokens  [seenTokens][tokenLen]byte // the most recently accepted
+	next    int                        // index in tokens of the next one
 
-	// slots has a token for each connection that a goroutine still works on, closed ones included.
+	// slots has a token for each connection that still has a goroutine, including closed ones.
 	slots chan struct{}
 }
 
-// caller is a connection that this end has accepted. All but conn is guarded by the limiter's mutex.
+// caller is a connection that this end accepted. The limiter's mutex guards all fields but conn.
 type caller struct {
 	conn    net.Conn
 	source  source
 	met     bool  // a peer has been met at the source
 	begun   bool  // its handshake has begun
-	peer    *peer // whose token or key it has shown; nil for a stranger
-	crowded bool  // it was closed for want of room
+	peer    *peer // the peer whose token or key it proved; nil for a stranger
+	crowded bool  // it was closed because there were too many
 }
 
-// source stands for the addresses that count as one: an address of IPv4, and of IPv6 the 64 bits that a network has to
-// itself. It is empty if there is none.
+// source identifies the addresses that count as one: an IPv4 address, or an IPv6 /64 network. It is empty if there is
+// none.
 type source string
 
 func sourceOf(a net.Addr) source {
@@ -72,7 +72,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 	return c
 }
 
-// makeRoom turns another stranger away if there are too many that have said as much as one.
+// makeRoom closes another stranger if there are too many in the same half as newest.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
 	count := make(map[source]int)
@@ -86,7 +86,7 @@ func (d *handshakeLimiter) makeRoom(newest *caller) {
 		return
 	}
 	worst, most := -1, 0
-	for _, i := range rand.Perm(len(d.pending[nil])) { // any of equals
+	for _, i := range rand.Perm(len(d.pending[nil])) { // random among equals
 		c := d.pending[nil][i]
 		weight := count[c.source]
 		if c.met && weight <= keptPlaces {
@@ -99,7 +99,6 @@ func (d *handshakeLimiter) makeRoom(newest *caller) {
 	d.crowd(nil, worst)
 }
 
-// crowd turns a caller away.
 func (d *handshakeLimiter) crowd(of *peer, i int) {
 	c := d.pending[of][i]
 	c.crowded = true
@@ -107,7 +106,7 @@ func (d *handshakeLimiter) crowd(of *peer, i int) {
 	d.remove(c)
 }
 
-// begin notes that a caller's handshake has begun, with a token of peer p unless p is nil.
+// begin records that a caller's handshake has begun, with a token of peer p unless p is nil.
 func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +126,7 @@ func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	}
 }
 
-// first reports whether a valid token is used for the first time.
+// first records a valid token and reports whether it is used for the first time.
 func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,12 +138,12 @@ func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	return true
 }
 
-// remove takes a caller out of where it is counted.
+// remove removes a caller from the counts.
 func (d *handshakeLimiter) remove(c *caller) {
 	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }
 
-// leave says that a caller has gone, or has become a session.
+// leave records that a caller is gone, or has become a session.
 func (d *handshakeLimiter) leave(c *caller) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +151,7 @@ func (d *handshakeLimiter) leave(c *caller) {
 	<-d.slots
 }
 
-// reason returns why a caller's handshake has failed, if err is what its connection says.
+// reason returns why a caller's handshake failed; err is the error of its connection.
 func (d *handshakeLimiter) reason(c *caller, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

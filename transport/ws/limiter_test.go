@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// slowLine passes connections on to a node, and everything on them, after a delay each way.
+// slowLine forwards connections to a node, with a delay in each direction.
 func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +39,7 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 			for p := range pieces {
 				if ok {
 					time.Sleep(time.Until(p.due))
-					dst.Write(p.data) // an error recurs on the other way
+					dst.Write(p.data) // an error recurs in the other direction
 				}
 			}
 			if ok {
@@ -66,7 +66,7 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 				there, here := make(chan net.Conn, 1), make(chan net.Conn, 1)
 				defer close(there)
 				wg.Go(func() { carry(in, there) })
-				time.Sleep(3 * delay) // of the steps of TCP; the last one and the first byte come together
+				time.Sleep(3 * delay) // of the TCP handshake; its last step and the first byte arrive together
 				out, err := net.Dial("tcp", to.listener.Addr().String())
 				if err != nil {
 					in.Close()
@@ -82,7 +82,7 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	return l.Addr().String()
 }
 
-// flood opens bare connections to a node, so many in a second from an address of loopback, until it is stopped.
+// flood opens bare connections to a node, at the given rate per second, from a loopback address, until it is stopped.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()
 	var made atomic.Int64
@@ -106,7 +106,7 @@ func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func(
 			if err != nil {
 				continue
 			}
-			c.(*net.TCPConn).SetLinger(0) // or the ports of the machine are used up
+			c.(*net.TCPConn).SetLinger(0) // otherwise the machine runs out of ports
 			c.Write(say)
 			made.Add(1)
 			if conns = append(conns, c); len(conns) > 2*handshakeLimit {
@@ -121,7 +121,6 @@ func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func(
 	return func() int64 { cancel(); <-over; return made.Load() }
 }
 
-// helloOf returns the first message of a TLS handshake.
 func helloOf(cfg *tls.Config) []byte {
 	var hello bytes.Buffer
 	cfg.InsecureSkipVerify, cfg.MinVersion = true, tls.VersionTLS13
@@ -129,8 +128,9 @@ func helloOf(cfg *tls.Config) []byte {
 	return hello.Bytes()
 }
 
-// A flood from one source keeps no peer out that is 100 ms away: not one with a token, from the same
-// source, and not one of an older version from another. With two seconds as the limit of time, ten times each:
+// A flood from one source does not lock out a peer that is 100 ms away: neither a peer with a token from the same
+// source, nor a peer of an older version from another source. The time limit is two seconds; each peer connects ten
+// times:
 //
 //	SPADE_FLOOD=10 go test -run LimiterUnderFlood -v ./transport/ws
 func TestLimiterUnderFlood(t *testing.T) {
@@ -197,14 +197,14 @@ func TestLimiterUnderFlood(t *testing.T) {
 	}
 }
 
-// Ends of an edge share a secret, which rests on the map between the two curves.
+// The ends of an edge share a secret, which relies on the map between the two curves.
 func TestTokenSecret(t *testing.T) {
 	a, b := keyOf("a"), keyOf("b")
 	one, other := tokenSecret(a, publicOf("b")), tokenSecret(b, publicOf("a"))
 	if len(one) != 32 || !bytes.Equal(one, other) {
 		t.Errorf("secrets %x and %x, want the same 32 bytes", one, other)
 	}
-	// Montgomery's ladder from the base point finds the same public key as the map.
+	// Montgomery's ladder from the base point yields the same public key as the map.
 	hash := sha512.Sum512(b.Seed())
 	theirs, _ := ecdh.X25519().NewPrivateKey(hash[:32])
 	hash = sha512.Sum512(a.Seed())
@@ -220,7 +220,7 @@ func TestTokenSecret(t *testing.T) {
 	}
 }
 
-// A token is accepted once, of its own peer and direction, and only while the key is pinned.
+// A token is accepted once, for its own peer and direction, and only while the key is pinned.
 func TestToken(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "older", "a"), peerOf("c"))
 	a := start(t, "a", nil, peerOf("b"))
@@ -260,7 +260,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The limiter turns away the callers that have shown least, and of these one of the source with most.
+// The limiter closes the callers that have proved least, and among these one of the source with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }
@@ -280,7 +280,7 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("caller %d is turned away by a crowd from elsewhere, or of those who have begun", i)
 		}
 	}
-	for i := range 10_000 { // from anywhere
+	for i := range 10_000 { // from arbitrary sources
 		enter(4+i%250, false)
 	}
 	if !alone.crowded || !begun.crowded || met.crowded || known.crowded {

@@ -33,7 +33,7 @@ func (t *Transport) acceptAll() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		// Most likely out of file descriptors, which passes.
+		// Most likely the process is out of file descriptors, which is temporary.
 		t.cfg.Logger.Warn("cannot accept", "err", err)
 		select {
 		case <-time.After(t.cfg.timing.backoffMin):
@@ -43,7 +43,7 @@ func (t *Transport) acceptAll() {
 	}
 }
 
-// meets reports whether a peer has been met at a source, or has it as an address.
+// meets reports whether a peer was met at a source, or has an address there.
 func (t *Transport) meets(from source) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
@@ -109,7 +109,7 @@ func (t *Transport) receive(by *caller) {
 	}
 }
 
-// drain lets the caller read why it was refused: a reset, if something is unread, could overtake the alert.
+// drain lets the caller read why it was refused: a reset because of unread data could overtake the alert.
 func drain(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(time.Second))
 	if w, ok := raw.(interface{ CloseWrite() error }); ok {
@@ -118,10 +118,10 @@ func drain(raw net.Conn) {
 	}
 }
 
-// answer reads the one HTTP request of a connection and makes it a websocket. An HTTP server would set deadlines of its
-// own and keep connections that are no websockets.
+// answer reads the one HTTP request of a connection and upgrades it to a websocket. An HTTP server would set its own
+// deadlines and keep other connections.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
-	// The websocket keeps both buffers. Small ones do: what is longer than a buffer bypasses it.
+	// The websocket keeps both buffers. They can be small: anything longer than a buffer bypasses it.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	return c, err
 }
 
-// reply is the http.ResponseWriter of the only request that a connection ever has.
+// reply is the http.ResponseWriter of the only request on a connection.
 type reply struct {
 	conn   net.Conn
 	rw     *bufio.ReadWriter
@@ -161,7 +161,7 @@ func (w *reply) WriteHeader(status int) {
 	fmt.Fprintf(w.rw, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	w.header.Write(w.rw)
 	w.rw.WriteString("\r\n")
-	w.rw.Flush() // an error recurs in whatever is written next
+	w.rw.Flush() // an error recurs at the next write
 }
 
 func (w *reply) Write(p []byte) (int, error) { return w.rw.Write(p) }

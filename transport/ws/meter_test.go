@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// evilPeer connects a peer without a meter with a node, which dials or is dialed, and returns the line. Later connections
-// go the same way, until the test ends.
+// evilPeer connects a peer without a meter to a node, as dialer or listener, and returns the connection. Later
+// connections use the same path, until the test ends.
 func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	t.Helper()
 	evil := start(t, name, quiet, peerOf(to.cfg.Name))
@@ -82,15 +82,15 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	}
 }
 
-// A member that fills the line with what is in no frame loses the connection, whichever end has dialed. It is told why,
-// and the next connection is as good as any.
+// A member that fills the link with data outside of frames loses the connection, whichever end dialed. It receives the
+// reason, and its next connection works.
 func TestUselessTraffic(t *testing.T) {
 	ping := wsFrame(nil, fin|ping, 0, nil)
 	piece := func(n int) []byte { return wsFrame(nil, continuation, uint64(n), make([]byte, n)) }
 	header := putHeader(kindFrame, 1_000_000)
 	for name, flood := range map[string]struct {
 		first, again []byte
-		alone        bool // each in a TLS record of its own
+		alone        bool // each in a separate TLS record
 	}{
 		"pings":           {again: ping},
 		"pongs":           {again: wsFrame(nil, fin|pong, 125, make([]byte, 125))},
@@ -128,13 +128,13 @@ func TestUselessTraffic(t *testing.T) {
 	}
 }
 
-// What a peer may say is not filled up by a new connection, and comes back with time.
+// A new connection does not refill a peer's allowance; time does.
 func TestUselessTrafficIsForgotten(t *testing.T) {
 	if !strings.Contains(errUseless.Error(), fmt.Sprint(uselessLimit)) {
 		t.Errorf("%v, with a limit of %d", errUseless, uselessLimit)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		m := meter{free: time.Since(began)} // another clock
+		m := meter{free: time.Since(began)} // a clock for the test
 		for _, step := range []struct {
 			wait  time.Duration
 			bytes int
@@ -146,7 +146,7 @@ func TestUselessTrafficIsForgotten(t *testing.T) {
 			{0, perFrame - 2, true},
 			{time.Second, uselessRate + 1, true},
 			{time.Second, uselessRate + 1, false},
-			{time.Hour, -perGreeting, true}, // what nobody has used is not kept
+			{time.Hour, -perGreeting, true}, // an unused allowance is not saved
 			{0, uselessLimit, true},
 			{0, 1, false},
 		} {
@@ -158,14 +158,13 @@ func TestUselessTrafficIsForgotten(t *testing.T) {
 	})
 }
 
-// used is how much of uselessLimit a peer has used.
 func (m *meter) used() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return max(0, int((m.free-time.Since(began))*uselessRate/time.Second))
 }
 
-// A proper peer uses little of what it may say: not with short frames one way, long ones, some that are cut, many
+// A correct peer uses little of its allowance: with short frames in one direction, long frames, some of them cut, many
 // connections, or many probes.
 func TestProperTrafficIsNotUseless(t *testing.T) {
 	hello := func(c *Config) {
@@ -198,11 +197,11 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	cutting := newRelay(t, b)
 	cutting.cuts = 20
 	a.reach(t, "b", cutting.addr)
-	if s := a.peers["b"].current(); s != nil { // only now, or the next one might go the old way
+	if s := a.peers["b"].current(); s != nil { // only now, otherwise the next one might use the old path
 		s.c.tcp.Close()
 	}
 	arrived := make(chan error, 1)
-	go func() { // of the long ones some may arrive
+	go func() { // some of the long ones may arrive
 		var frame []byte
 		var err error
 		for err == nil && string(frame) != "whole" {

@@ -15,36 +15,35 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// peer is what the transport knows of a neighbor, connected or not.
+// peer is the transport's state for a neighbor, connected or not.
 type peer struct {
 	name    string
-	own     ed25519.PrivateKey       // this node's
-	config  atomic.Pointer[settings] // replaced, never changed
-	met     atomic.Pointer[source]   // where it was when frames could flow last; nil before, or behind a proxy
+	own     ed25519.PrivateKey       // this node's key
+	config  atomic.Pointer[settings] // replaced, never modified
+	met     atomic.Pointer[source]   // the peer's source when frames could last flow; nil before, or behind a proxy
 	out     chan []byte              // from Send to the session that has credit
 	redial  chan struct{}            // a token ends the wait before the next attempt to dial
 	turn    chan struct{}            // has a token while a connection is about to begin, see session.open
 	traffic traffic                  // of all connections
-	meter   meter                    // likewise
+	meter   meter                    // of all connections
 
 	mu       sync.Mutex
-	session  *session // the one that may read and write frames, or nil
-	queued   int      // frames received that Recv has not handed out
+	session  *session // the session that may read and write frames, or nil
+	queued   int      // frames received that Recv has not returned
 	status   transport.PeerStatus
-	reported map[string]bool // failures already logged as warnings
+	reported map[string]bool // errors already logged as warnings
 
 	// The rest belongs to the current session's writer.
-	frame  []byte // the one being sent
-	resend bool   // the last connection broke while it was being sent
+	frame  []byte // the frame being sent
+	resend bool   // the last connection broke during that frame
 }
 
-// settings are the keys and addresses of a peer.
 type settings struct {
 	Peer
-	secrets [][]byte // of each key, for pre-authentication tokens; nil for a key that is no good for them
+	secrets [][]byte // by key, for pre-authentication tokens; nil for a key that is unsuitable for them
 }
 
-// configure replaces keys and addresses, which are valid. It returns whether they have changed, and the session.
+// configure replaces keys and addresses, which must be valid. It returns whether they changed, and the session.
 func (p *peer) configure(c Peer) (changed bool, s *session) {
 	next := &settings{Peer: c}
 	next.Keys, next.Addresses = slices.Clone(c.Keys), slices.Clone(c.Addresses)
@@ -60,7 +59,6 @@ func (p *peer) configure(c Peer) (changed bool, s *session) {
 	return !same, p.session
 }
 
-// pins reports whether the peer may present a key.
 func (p *peer) pins(key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(p.config.Load().Keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
 }
@@ -72,7 +70,7 @@ func (p *peer) current() *session {
 	return p.session
 }
 
-// enqueue reserves room for a frame and reports whether there is any.
+// enqueue reserves room for a frame and reports whether there was any.
 func (p *peer) enqueue() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +81,7 @@ func (p *peer) enqueue() bool {
 	return true
 }
 
-// dequeue gives back the room of a frame; the peer may send another if Recv has handed it out.
+// dequeue releases the room of a frame. handedOut means that Recv returned the frame, so the peer may send another.
 func (p *peer) dequeue(handedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,13 +113,12 @@ func (p *peer) now() transport.PeerStatus {
 	return s
 }
 
-// state describes a peer for an error message.
 func (p *peer) state() string {
 	s := p.now()
 	return s.State()
 }
 
-// connected notes that frames can flow.
+// connected records that frames can flow.
 func (t *Transport) connected(p *peer, c *conn, where string) {
 	how := "accepted"
 	if c.dialed != "" {
@@ -139,7 +136,7 @@ func (t *Transport) connected(p *peer, c *conn, where string) {
 	endpoint.Offer(t.opened, p.name)
 }
 
-// disconnected notes the end of a connection on which frames could flow.
+// disconnected records the end of a connection on which frames could flow.
 func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
@@ -150,15 +147,15 @@ func (t *Transport) disconnected(p *peer, err error) {
 	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
-// brief is an error that may quote what a peer has sent, which must not fill the log, nor what is shown of the peer.
+// brief is an error that may quote data from a peer, which must not fill the log or the status of the peer.
 type brief struct{ error }
 
 func (b brief) Error() string { return shorten(b.error.Error(), 1000) }
 
 func (b brief) Unwrap() error { return b.error }
 
-// failed notes an attempt to connect that has failed, unless there is another connection now. The same reason is a
-// warning once, until a connection succeeds.
+// failed records a failed attempt to connect, unless another connection exists by now. The same reason is logged as a
+// warning only once, until a connection succeeds.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return

@@ -16,28 +16,28 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// Answer is what [Probe] has learned of one peer.
+// Answer is the result of [Probe] for one peer.
 type Answer struct {
 	Name  string
-	Where string        // the address asked; empty if the peer has none
+	Where string        // the address that was asked; empty if the peer has none
 	Took  time.Duration // from dialing to the answer
-	Proxy string        // through which it was asked; empty if there is none
+	Proxy string        // the proxy that was used; empty if none
 
-	// Err says why no connection with the peer could be made now; nil if each end has proved a key that the other has
-	// pinned and accepts the other's hello.
+	// Err is the reason why no connection to the peer can be made now; nil if both ends accept each other's key and
+	// hello.
 	Err error
-	// Refused says that the two ends do not belong together: by a key, by a hello, or because something else answers.
-	// Waiting does not help then. An Err without it may be a peer that is not up yet.
+	// Refused means that the two ends do not match, by key or hello, or that something else answers: waiting does not
+	// help. An Err without Refused may be a peer that is not running yet.
 	Refused bool
 }
 
-// Probe asks every peer that has an address, once and in parallel, whether a connection with it could be made, and
-// returns the answers sorted by name. A connection that the peer has with this node, even one of another process, stays
-// up. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Nothing is listened on; the error
-// concerns cfg alone.
+// Probe asks every peer that has an address, once and in parallel, whether a connection to it could be made, and
+// returns the answers sorted by name. It does not disturb an existing connection between the peer and this node, even
+// one of another process. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Probe does not
+// listen; its error concerns cfg alone.
 //
-// A probe is an HTTP request over the connection on which a websocket would be asked for: POST with the hello as its
-// body, answered by 200 with the peer's hello, or by 409 with why ours is refused.
+// A probe is an HTTP request in place of one for a websocket: POST with the hello as its body. The answer is 200 with
+// the peer's hello, or 409 with the reason why it refuses the hello.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -52,7 +52,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 				start := time.Now()
 				via, err := t.probe(ctx, p, address)
 				if answers[i].Refused && err != nil {
-					continue // the first refusal tells more than an absent peer
+					continue // a first refusal is more informative than an absent peer
 				}
 				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: via,
 					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
@@ -67,7 +67,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	return answers, nil
 }
 
-// probe also returns the proxy on the way, empty if there is none.
+// probe also returns the proxy that was used, empty if none.
 func (t *Transport) probe(ctx context.Context, p *peer, address string) (via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()
@@ -84,7 +84,7 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 	return l.via, err
 }
 
-// exchange swaps hellos over an authenticated connection.
+// exchange exchanges hellos over an authenticated connection.
 func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	hello, err := t.hellos.For(p.name)
 	if err != nil {
@@ -113,10 +113,10 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	return nil
 }
 
-// errProbed means that a connection was a probe, and is over.
+// errProbed means that a connection was a probe and is finished.
 var errProbed = errors.New("a probe")
 
-// answerProbe tells a peer whether it could connect. It changes nothing but the count of bytes.
+// answerProbe answers whether a peer could connect. It changes nothing but the count of bytes.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
 	if err != nil || len(body) > endpoint.MaxHello {

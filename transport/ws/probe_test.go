@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// asking returns the configuration of somebody who asks, without a listener.
+// asking returns the configuration of a probing node, without a listener.
 func asking(name string, peers ...Peer) Config {
 	return Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", Peers: peers, timing: fast}
 }
@@ -29,8 +29,8 @@ func probe(t *testing.T, cfg Config) []Answer {
 	return answers
 }
 
-// Peers that are up say so, whoever of two would dial; the hello goes both ways; and nothing is left of it at the other
-// end.
+// Running peers answer, whichever of the two would dial; hellos are exchanged in both directions; and nothing of the
+// probe remains at the other end.
 func TestProbe(t *testing.T) {
 	heard := make(chan string, 2)
 	says := func(c *Config) {
@@ -64,7 +64,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// Somebody else with this node's key asks while the node is at work: its connections stay up.
+// Another process with this node's key probes while the node runs: the node's connections stay open.
 func TestProbeDisturbsNothing(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("one"))
@@ -83,7 +83,7 @@ func TestProbeDisturbsNothing(t *testing.T) {
 	}
 }
 
-// Everything that can be in the way, and whether waiting may help.
+// Every possible obstacle, and whether waiting may help.
 func TestProbeFindsFaults(t *testing.T) {
 	refusing := start(t, "a", func(c *Config) {
 		c.CheckHello = func(string, []byte) error { return errors.New("another fleet") }
@@ -110,7 +110,7 @@ func TestProbeFindsFaults(t *testing.T) {
 			c.Close()
 		}
 	}()
-	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))}}) // our key, and no node behind it
+	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))}}) // the right key, but no node behind it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestProbeFindsFaults(t *testing.T) {
 	}
 }
 
-// A hello in a probe is as long as one may be, and no longer.
+// A hello in a probe has the same length limit as any hello.
 func TestProbeLengths(t *testing.T) {
 	long := bytes.Repeat([]byte("h"), endpoint.MaxHello)
 	a := start(t, "a", func(c *Config) { c.Hello = func(string) []byte { return long } }, peerOf("b"))

@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// serve accepts connections on a loopback port until the test ends, and leaves each to handle. It closes a connection
-// when handle returns or the test ends, and the test ends when all calls of handle have returned.
+// serve accepts connections on a loopback port until the test ends, and passes each to handle. It closes a connection
+// when handle returns or the test ends, and waits at the end for all calls of handle.
 func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,8 +48,8 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// forward accepts connections on a port of its own and joins each to where open leads. Open may read from the connection
-// and returns what to use in its place.
+// forward accepts connections on its own port and joins each with the connection that open returns. open may read from
+// the connection and returns a replacement for it.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {
@@ -69,7 +69,6 @@ func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error
 	})
 }
 
-// exchange sends a frame each way.
 func exchange(t *testing.T, a, b node) {
 	t.Helper()
 	big := bytes.Repeat([]byte("frame"), 50_000)
@@ -94,7 +93,7 @@ func TestThroughTCPProxy(t *testing.T) {
 	}
 }
 
-// serverName finds the name that a TLS client asks for, and returns a connection on which its hello can be read again.
+// serverName returns the server name in a TLS client's hello, and a connection from which the hello can be read again.
 func serverName(in net.Conn) (name string, again net.Conn) {
 	var seen bytes.Buffer
 	tls.Server(peek{Conn: in, r: io.TeeReader(in, &seen)}, &tls.Config{
@@ -106,7 +105,7 @@ func serverName(in net.Conn) (name string, again net.Conn) {
 	return name, peek{Conn: in, r: io.MultiReader(&seen, in), speaks: true}
 }
 
-// peek is a connection with another reader. Unless it speaks what is written is thrown away.
+// peek is a connection with another reader. Unless speaks is set it discards writes.
 type peek struct {
 	net.Conn
 	r      io.Reader
@@ -122,7 +121,7 @@ func (c peek) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Two members share a port, behind a proxy that looks at the server name and passes TLS on as it is.
+// Two members share a port, behind a proxy that routes by server name and passes TLS through.
 func TestThroughServerNameProxy(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
@@ -150,7 +149,7 @@ func TestThroughServerNameProxy(t *testing.T) {
 	exchange(t, a, c)
 }
 
-// A proxy that ends TLS gets nowhere, whatever key it holds, and both members are told that there may be one.
+// A proxy that terminates TLS fails, whatever key it holds, and both members are informed that there may be one.
 func TestProxyThatEndsTLS(t *testing.T) {
 	cert := certificateOf(keyOf("proxy"))
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -167,7 +166,7 @@ func TestProxyThatEndsTLS(t *testing.T) {
 		name       string
 		toCaller   tls.Certificate
 		toListener []tls.Certificate
-		caller     string // what the caller finds
+		caller     string // the caller's error
 		listener   string
 	}{
 		{"key of our kind", cert, []tls.Certificate{cert},

@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// The dialler has another key pinned for the listener than the listener holds.
+// The dialer has pinned a key for the listener that the listener does not hold.
 func TestListenerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
@@ -35,7 +35,7 @@ func TestListenerWithWrongKey(t *testing.T) {
 	}
 }
 
-// The listener has another key pinned for the dialler than the dialler holds.
+// The listener has pinned a key for the dialer that the dialer does not hold.
 func TestDiallerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "a of old"))
 	a := start(t, "a", nil, peerOf("b"))
@@ -45,7 +45,7 @@ func TestDiallerWithWrongKey(t *testing.T) {
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
 }
 
-// A key is good for the peer it is pinned for, not for another.
+// A key is valid only for the peer for which it is pinned.
 func TestPeerInAnothersPlace(t *testing.T) {
 	c := start(t, "c", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"), peerOf("c"))
@@ -70,7 +70,7 @@ func TestSecondPinIsAccepted(t *testing.T) {
 	b.expect(t, "a", []byte("new key"))
 }
 
-// None of these get as far as a websocket, and a peer still does afterwards.
+// None of these reaches a websocket, and a peer still does afterwards.
 func TestStrangersAreRefused(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 
@@ -98,7 +98,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			secure, _, err := dialTLS(t, b, c.key, c.change)
 			if err == nil {
-				// In TLS 1.3 the caller is done before the listener has looked at its certificate.
+				// In TLS 1.3 the caller finishes before the listener has checked its certificate.
 				_, err = secure.Read(make([]byte, 1))
 			}
 			if err == nil || !strings.Contains(err.Error(), "remote error: tls:") {
@@ -121,7 +121,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	b.expect(t, "a", []byte("hello"))
 }
 
-// A session ticket would let a key in that is no longer pinned.
+// A session ticket would admit a key that is no longer pinned.
 func TestNoSessionIsResumed(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	cache := tls.NewLRUClientSessionCache(4)
@@ -133,7 +133,7 @@ func TestNoSessionIsResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An answer to a request can only come after any ticket.
+		// An answer to a request can only arrive after any ticket.
 		fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
 		if _, err := io.ReadAll(secure); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestNoWebsocketAsked(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
 }
 
-// Another framing has another name, and ends that do not share one tell each other.
+// A different framing has a different name, and ends without a common name inform each other.
 func TestOtherSubprotocol(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	secure, _, err := dialTLS(t, b, "a", nil)
@@ -225,7 +225,7 @@ func TestHelloIsRefused(t *testing.T) {
 				t.Errorf("refused: %v, want the reason at both ends", err)
 			}
 		}
-		// Further attempts fail for the same reason and are not worth another warning.
+		// Further attempts fail for the same reason and cause no other warning.
 		for range 3 {
 			<-tries
 		}
@@ -248,7 +248,7 @@ func TestHelloTooLong(t *testing.T) {
 	a.log.await(t, "WARN", "our hello has 65537 bytes, want at most 65536")
 }
 
-// Dialling goes on after a refusal, and comes through when the reason is gone.
+// The dialer retries after a refusal, and connects when the reason is gone.
 func TestDiallerKeepsTrying(t *testing.T) {
 	tries := make(chan struct{}, 100)
 	a, b := pair(t, nil, func(c *Config) {
@@ -273,7 +273,7 @@ func TestDiallerKeepsTrying(t *testing.T) {
 	}
 }
 
-// Strangers who open connections and say nothing, or authenticate and say nothing, keep no peer out.
+// Strangers that open connections and send nothing, or authenticate and send nothing, lock out no peer.
 func TestSilentStrangers(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
 	for i := range handshakeLimit + 20 {
@@ -300,7 +300,7 @@ func TestSilentStrangers(t *testing.T) {
 	}
 }
 
-// With more addresses than one the first that works is used.
+// The first working address of several is used.
 func TestSecondAddress(t *testing.T) {
 	gone := start(t, "b", nil, peerOf("a"))
 	nowhere := gone.Addr()
@@ -313,7 +313,7 @@ func TestSecondAddress(t *testing.T) {
 	a.log.await(t, "WARN", nowhere, "refused")
 }
 
-// A member that says a lot in place of a proper head cannot fill the log with it, nor what is shown of it.
+// A member that sends a long invalid header cannot fill the log, or its status, with it.
 func TestLongHeads(t *testing.T) {
 	long := strings.Repeat("long", 10_000)
 	short := func(t *testing.T, n node) {

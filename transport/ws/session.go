@@ -12,39 +12,40 @@ import (
 )
 
 var (
-	// errHello marks that a hello was refused. The other end recognizes it by its text.
+	// errHello means that a hello was refused. The other end recognizes it by its text.
 	errHello = errors.New("hello refused")
 
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
 	errMoved    = errors.New("the peer is elsewhere now")
 
-	// errCrossed marks the loser of two connections that were made at a time. Like errHello it is sent as text.
+	// errCrossed closes one of two connections that were made at the same time. Like errHello it is sent as text.
 	errCrossed = errors.New("another connection of the two is there")
 )
 
-// grantWith frames of room are announced to the peer with the next frame, grantAt at once, fewer with a keepalive.
+// The writer announces room for at least grantWith frames with the next frame, at least grantAt at once, and less with
+// a keepalive.
 const (
 	grantWith = window / 2
 	grantAt   = window - 1
 )
 
-// A session is one connection with a peer. Frames flow by credit, so the reader never waits for Recv, notices at once
-// when the connection ends, and always sees the peer's keepalives.
+// session is one connection to a peer. Frames flow by credit, so the reader never waits for Recv, detects the end of
+// the connection at once, and always sees the peer's keepalives.
 type session struct {
 	t      *Transport
 	p      *peer
 	c      *conn
-	grant  atomic.Int64  // frames we can take beyond those already allowed
-	credit atomic.Int64  // frames the peer lets us send
-	wake   chan struct{} // a token tells the writer that grant or credit has changed
+	grant  atomic.Int64  // frames that this end can take beyond those already allowed
+	credit atomic.Int64  // frames that the peer allows this end to send
+	wake   chan struct{} // a token tells the writer that grant or credit changed
 	over   chan struct{} // closed when the session no longer touches the peer
-	turns  bool          // it has the turn to begin, see open
-	cause  error         // why it ends; guarded by peer.mu
+	turns  bool          // it holds the turn to begin, see open
+	cause  error         // why the session ends; guarded by peer.mu
 }
 
-// serve runs an authenticated connection from the hello to its end. It returns for how long frames could flow, 0 if not
-// at all, and why it has ended. It calls settled when they can.
+// serve runs an authenticated connection from the hello to its end. It calls settled when frames can flow. It returns
+// for how long they could, 0 if never, and why the connection ended.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
@@ -90,15 +91,15 @@ func (s *session) receiveHello() error {
 	return nil
 }
 
-// open takes the steps of an opening in order. The ends take turns: if both wrote, each could wait indefinitely for
-// the other to read. The first credit says that the hello was accepted.
+// open executes the steps of an opening in order. The ends alternate: if both wrote, each could wait indefinitely for
+// the other to read. The first credit means that the hello was accepted.
 //
-// Both ends may dial, so two connections can be opened at a time. The end with the lower name alone decides which one is
-// used; for the other end a connection begins when the decision has come, as a credit. The lower end begins one at a
-// time. It gives up one that it has dialed if another has begun meanwhile. For one that the higher end has dialed it sends
-// its hello only when no other is half begun, and the higher end then confirms that it still has none: the two may have
-// lost their old connection at different moments. So a connection on which frames flow is replaced only if one of its
-// ends has lost it.
+// Both ends may dial, so two connections can be opened at the same time. The end with the lower name alone decides
+// which one is used; for the other end a connection begins when the decision arrives, as a credit. The lower end begins
+// one connection at a time. It closes a connection that it dialed if another has begun in the meantime. On a connection
+// that the higher end dialed it sends its hello only when no other connection is being begun, and the higher end then
+// confirms that it still has none: the two may have lost their old connection at different moments. So a connection on
+// which frames flow is replaced only if one of its ends has lost it.
 func (s *session) open() error {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	for _, step := range []struct {
@@ -140,7 +141,6 @@ func (s *session) turn() error {
 	}
 }
 
-// yield ends the turn, if it is this session's.
 func (s *session) yield() {
 	if s.turns {
 		s.turns = false
@@ -148,7 +148,7 @@ func (s *session) yield() {
 	}
 }
 
-// confirm gives the connection up if there is a session already.
+// confirm refuses the connection if the peer already has a session.
 func (s *session) confirm() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -158,8 +158,8 @@ func (s *session) confirm() error {
 	return nil
 }
 
-// begin makes this the session of its peer and ends an older one first. Pins may have changed since the hello, which is
-// the error: from here on [Transport.Update] finds the session.
+// begin makes this the session of its peer and first ends an older one. It fails if the pins changed since the hello.
+// From here on [Transport.Update] finds the session.
 func (s *session) begin() error {
 	for {
 		s.p.mu.Lock()
@@ -199,7 +199,7 @@ func (s *session) firstCredit() error {
 	return s.takeCredit(n, r)
 }
 
-// expect reads the header of a message of the opening.
+// expect reads the header of a message of the opening, which must have the kind want.
 func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
 	k, number, body, err := s.c.next()
 	if err == nil && k != want {
@@ -208,12 +208,11 @@ func (s *session) expect(which string, want kind) (number int, body io.Reader, e
 	return number, body, err
 }
 
-// sendCredit tells the peer how many more frames there is room for; 0 is a keepalive.
+// sendCredit announces to the peer how many more frames it may send; 0 is a keepalive.
 func (s *session) sendCredit() error {
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }
 
-// run moves frames both ways until the connection ends.
 func (s *session) run() {
 	readOver, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -221,7 +220,7 @@ func (s *session) run() {
 		err := s.read()
 		s.noteCause(err)
 		close(readOver)
-		s.c.stop(err, s.t.cfg.timing.linger) // and with it a write that may be waiting
+		s.c.stop(err, s.t.cfg.timing.linger) // also ends a write that may be waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
@@ -276,7 +275,7 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 	return nil
 }
 
-// write sends frames, grants and keepalives to the end of the connection. The error is nil if the reader knows it.
+// write sends frames, grants and keepalives until the connection ends. It returns nil if the reader knows the error.
 func (s *session) write(readOver <-chan struct{}) (err error) {
 	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
@@ -312,7 +311,7 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 	return err
 }
 
-// writeFrame sends the current frame, and with it how many more there is room for, if that is grantWith or more.
+// writeFrame sends the current frame, together with a grant of at least grantWith frames if there is one.
 func (s *session) writeFrame() error {
 	s.credit.Add(-1)
 	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(s.p.frame), s.p.frame}}
@@ -322,7 +321,7 @@ func (s *session) writeFrame() error {
 		messages[0].number = int(s.grant.Swap(0))
 	}
 	err := s.c.write(messages...)
-	s.c.tcp.meter.count(-perFrame) // the peer says when it has room for more
+	s.c.tcp.meter.count(-perFrame) // for the peer's credit message
 	if err == nil {
 		s.p.frame = nil
 	}
@@ -334,7 +333,7 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause notes why the session ends: the first reason, or the first decision of one of the ends.
+// noteCause records why the session ends: the first reason, or the first deliberate decision of either end.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

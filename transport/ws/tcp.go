@@ -12,33 +12,32 @@ import (
 	"time"
 )
 
-// traffic counts bytes as TCP carries them: all that TLS makes of the messages, handshakes included.
+// traffic counts bytes as TCP carries them, after TLS and including handshakes.
 type traffic struct{ sent, received atomic.Int64 }
 
-// tcpConn is the connection below TLS. It counts, and ends when nothing moves for too long.
+// tcpConn is the connection below TLS. It counts bytes, and ends when nothing moves for too long.
 type tcpConn struct {
 	net.Conn
 	idle    atomic.Int64 // a time.Duration; 0 until keepAlive
 	traffic *traffic
-	unknown bool   // the other end has dialed and not shown a pinned key yet
+	unknown bool   // the other end dialed and has not proved a pinned key yet
 	meter   *meter // of the peer; nil until TLS has proved its key
 }
 
-// unknownLimit is how many bytes are read from an unknown caller. Our own handshake takes about 2 KiB; TLS alone would
-// accept a certificate of 256 KiB.
+// unknownLimit is the maximum number of bytes read from an unknown caller. A handshake takes about 2 KiB; TLS alone
+// would accept a certificate of 256 KiB.
 const unknownLimit = 16 << 10
 
 func newTCP(raw net.Conn) *tcpConn { return &tcpConn{Conn: raw, traffic: new(traffic)} }
 
-// countFor counts what was carried so far and will be for a known peer. Nobody else may use the connection meanwhile.
+// countFor counts earlier and later bytes for a known peer. Nothing else may use the connection during the call.
 func (c *tcpConn) countFor(t *traffic) {
 	t.sent.Add(c.traffic.sent.Load())
 	t.received.Add(c.traffic.received.Load())
 	c.traffic, c.unknown = t, false
 }
 
-// keepAlive replaces the deadline: the connection may last as long as it is never longer than d until a byte is read,
-// and until there is room to write one.
+// keepAlive replaces the deadline by a timeout of d for each byte read and for room to write one.
 func (c *tcpConn) keepAlive(d time.Duration) {
 	c.idle.Store(int64(d))
 	c.SetDeadline(time.Now().Add(d))
@@ -63,7 +62,7 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write may take longer than one deadline on a slow line, as long as something moves.
+// Write may take longer than one deadline on a slow link, as long as some bytes move.
 func (c *tcpConn) Write(p []byte) (int, error) {
 	for total := 0; ; {
 		d := c.idle.Load()
@@ -79,26 +78,26 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 	}
 }
 
-// What a peer may say beside its frames. Its own keepalives are two bytes a second.
+// What a peer may send in addition to its frames. Its own keepalives are two bytes a second.
 const (
 	uselessRate  = 1000      // bytes a second
-	uselessLimit = 256 << 10 // bytes at once; more than is on its way before it can be counted as part of a frame
-	perFrame     = 256       // with each frame: its headers, and a message of credit
-	perGreeting  = 4 << 10   // with each connection: its request, and what TLS says
+	uselessLimit = 256 << 10 // burst in bytes; more than can be in transit before it counts as part of a frame
+	perFrame     = 256       // for each frame: its headers, and a credit message
+	perGreeting  = 4 << 10   // for each connection: its request, and TLS messages
 )
 
 var errUseless = refusal{fmt.Errorf("more than %d bytes that are in no frame", uselessLimit)}
 
-// meter counts what a peer sends on all of its connections beside frames: the websocket library answers pings and goes
-// over empty fragments as fast as they come, and TLS over empty records and new keys.
+// meter counts what a peer sends on all of its connections in addition to frames: the websocket library answers pings
+// and skips empty fragments as fast as they arrive, and TLS empty records and key updates.
 type meter struct {
 	mu   sync.Mutex
-	free time.Duration // since began: when all that was counted is forgotten
+	free time.Duration // since began: when the whole count has decayed
 }
 
 var began = time.Now()
 
-// count adds bytes, or takes them back as part of a frame. The error says that there are too many. Nil counts nothing.
+// count adds bytes, or subtracts them as part of a frame. It fails if there are too many. A nil meter counts nothing.
 func (m *meter) count(bytes int) error {
 	if m == nil {
 		return nil
@@ -115,17 +114,17 @@ func (m *meter) count(bytes int) error {
 }
 
 // coalescer is a connection above TLS that collects writes while it is held, and passes them on in blocks of a chunk,
-// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which the library writes
-// from any goroutine, pass through in their turn. After an error every write fails with it.
+// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which it writes from any
+// goroutine, pass through in order. After an error every write fails with it.
 type coalescer struct {
 	net.Conn
 
 	mu  sync.Mutex    // guards the rest; held during a write
-	buf *bufio.Writer // nil unless writes are collected: an idle connection keeps no buffer
+	buf *bufio.Writer // nil unless collecting: an idle connection keeps no buffer
 	err error         // of an earlier write
 }
 
-// blocks holds the buffers of coalescers.
+// blocks holds buffers for coalescers.
 var blocks = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
 
 func (c *coalescer) hold() {
@@ -135,7 +134,7 @@ func (c *coalescer) hold() {
 	c.buf.Reset(c.Conn)
 }
 
-// release writes what is left and stops collecting.
+// release writes the rest and stops collecting.
 func (c *coalescer) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

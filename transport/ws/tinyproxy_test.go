@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestThroughTinyproxy goes through a proxy of the real world over loopback, where there is one: examples/fleet/hosts.sh does
-// the same between hosts.
+// TestThroughTinyproxy uses a real proxy over loopback, if one is installed; examples/fleet/hosts.sh does the same
+// between hosts.
 func TestThroughTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// tls returns the configuration of an end that admits whom verify admits. Keys are pinned: chains, names and dates are
-// not checked, and sessions are not resumed.
+// tls returns the configuration of an end that admits the peers that verify accepts. Keys are pinned: chains, names and
+// dates are not checked, and sessions are not resumed.
 func (t *Transport) tls(verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -25,11 +25,10 @@ func (t *Transport) tls(verify func(tls.ConnectionState) error) *tls.Config {
 		InsecureSkipVerify:     true,
 		VerifyConnection:       verify,
 
-		DynamicRecordSizingDisabled: true, // a message is of use only when all of it has arrived
+		DynamicRecordSizingDisabled: true, // a message is useful only as a whole
 	}
 }
 
-// verifyPeer admits one peer, which this end has dialed, through a proxy if there is one.
 func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) error {
 	key, err := presentedKey(cs)
 	if err == nil {
@@ -46,7 +45,7 @@ func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) erro
 	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s; %s", p.name, err, p.formatKeys(), hint, brokerHint)}
 }
 
-// pinError says that one of the ends does not have the key that the other has pinned for it.
+// pinError means that one end does not have the key that the other has pinned for it.
 type pinError struct{ error }
 
 func (e pinError) Unwrap() error { return e.error }
@@ -72,7 +71,6 @@ func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 	return nil, fmt.Errorf("the caller %w; pinned are: %s; %s", err, strings.Join(pins, ", "), proxyHint)
 }
 
-// presentedKey returns the key that the other end has proved to hold.
 func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {
 	if len(cs.PeerCertificates) == 0 {
 		return nil, errors.New("presents no certificate")
@@ -95,7 +93,7 @@ func (t *Transport) describeKey(key ed25519.PublicKey) string {
 	return text
 }
 
-// owner returns the peer that a key is pinned for; nil if there is none.
+// owner returns the peer for which a key is pinned; nil if there is none.
 func (t *Transport) owner(key ed25519.PublicKey) *peer {
 	for _, p := range t.sorted {
 		if p.pins(key) {
@@ -113,7 +111,7 @@ func (p *peer) formatKeys() string {
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal says what a failed handshake means. An alert from the other end is about a pin; a caller without a
+// explainRefusal explains a failed handshake. An alert from the other end concerns a pin; a caller without a
 // certificate may be a proxy.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
@@ -127,8 +125,8 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// selfSigned wraps a key in the certificate that TLS requires. Only the key in it is ever checked, so there are no names
-// and no expiry (RFC 5280, section 4.1.2.5), and a key has one certificate.
+// selfSigned wraps a key in the certificate that TLS requires. Peers only check its key, so it has no names and no
+// expiry (RFC 5280, section 4.1.2.5), and a key always has the same certificate.
 func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),

@@ -12,21 +12,21 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// A pre-authentication token is in the first message of a TLS handshake, among the protocols that the caller offers
-// (RFC 7301): a nonce, and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows
-// before the costly part of the handshake that the caller holds a pinned key, and reserves a place; TLS still proves the
-// key. A caller without one is a stranger until then.
+// A pre-authentication token is among the protocols that a caller offers in its first TLS message (RFC 7301): a nonce,
+// and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows before the expensive
+// part of the handshake that the caller holds a pinned key, and reserves a place; TLS still proves the key. A caller
+// without a token is a stranger until then.
 const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8
 	tokenLen    = nonceLen + 16 // before base64
-	maxTokens   = 4             // looked at in a handshake; a peer has a key or two
+	maxTokens   = 4             // checked in one handshake; a peer has one or two keys
 )
 
-// seenTokens is how many tokens are remembered. Each is accepted once, so one that was overheard is useless.
+// seenTokens is the number of tokens remembered. Each is accepted once, so an intercepted token is useless.
 const seenTokens = 1024
 
-// tokenSecret returns what two keys share; nil if the other one is no good for it.
+// tokenSecret returns the shared secret of two keys; nil if the other key is unsuitable.
 func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	private, err := endpoint.ExchangePrivate(own)
 	if err != nil {
@@ -43,7 +43,7 @@ func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	return secret
 }
 
-// tokenOf returns the nonce and the HMAC of a token. Both ends' keys are in it, so it cannot be reflected.
+// tokenOf returns a token: the nonce and its HMAC. The HMAC covers both ends' keys, so the token cannot be reflected.
 func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte("spade-edge token"), from, to, nonce} {
@@ -52,8 +52,8 @@ func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	return mac.Sum(slices.Clone(nonce))[:tokenLen]
 }
 
-// tokens returns the protocols to offer when a peer is dialed. A proxy that ends TLS finds one that it knows, and goes
-// on to where its key is reported.
+// tokens returns the protocols to offer when dialing a peer. A TLS-terminating proxy knows one of them, so it proceeds
+// to the point where its key is reported.
 func (t *Transport) tokens(p *peer) []string {
 	all := []string{"http/1.1"}
 	c := p.config.Load()

@@ -21,11 +21,11 @@ import (
 
 // Transport is a node's end of its connections. It implements [transport.Transport].
 //
-// A frame is sent without a copy and is received into the memory that Recv returns. An idle connection costs each end
-// about 40 KB on 64-bit machines, 80 KB once a frame of more than a TLS record has come, and up to 128 KiB more while a
-// message is written. TLS and websockets add 0.2 % to a frame of 40 KB.
+// A frame is sent without a copy and is received into the memory that Recv returns. On 64-bit machines an idle
+// connection costs each end about 40 KB, 80 KB once a frame of more than a TLS record has arrived, and up to 128 KiB
+// more while a message is written. TLS and websockets add 0.2 % to a frame of 40 KB.
 type Transport struct {
-	cfg    Config // with its defaults
+	cfg    Config // including defaults
 	public ed25519.PublicKey
 	cert   tls.Certificate
 	hellos endpoint.Hellos
@@ -50,8 +50,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reporting all faults at once, listens, and starts to connect. The slices in cfg
-// are copied.
+// New checks the whole configuration, reports all errors together, listens, and starts to connect. It copies the slices
+// in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -72,7 +72,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build makes a transport that neither listens nor dials.
+// build returns a transport that neither listens nor dials.
 func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Addr returns the address that is listened on, "wss://host:port/"; it is empty if the transport does not listen.
+// Addr returns the listen address, "wss://host:port/"; it is empty if the transport does not listen.
 func (t *Transport) Addr() string {
 	if t.listener == nil {
 		return ""
@@ -129,15 +129,14 @@ func (t *Transport) Addr() string {
 // Opened implements [transport.Notifier].
 func (t *Transport) Opened() <-chan string { return t.opened }
 
-// Update replaces the keys and addresses of all peers, in any order, as they were given to [New]. Who the peers are
-// cannot change: each must be there once, and no other. All faults are reported at once, and after an error nothing has
-// changed.
+// Update replaces the keys and addresses of all peers, in any order. The peers must be those given to [New], each once.
+// If there are errors, Update reports them together and changes nothing. It copies the slices.
 //
-// From then on no frame is read from, or written to, a connection whose key is not among those given: one that is up is
-// closed at once, one that is being made is refused. Recv still returns frames that had arrived whole. A connection that
-// this end has dialed is closed as well if its address is not among those given, and one that it has accepted if an
-// address of the peer has been replaced. All others stay up; where there is none, the new addresses are tried at once. The
-// slices are copied.
+// From then on no frame is read from, or written to, a connection whose key is not among those given: an open
+// connection is closed at once, and one that is being opened is refused. Recv still returns frames that had arrived
+// completely. A connection that this end dialed is also closed if its address is not among those given, and one that it
+// accepted if an address of the peer was replaced. All others stay open; where there is none, the new addresses are
+// tried at once.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
@@ -166,8 +165,8 @@ func (t *Transport) Update(peers []Peer) error {
 	return nil
 }
 
-// Send implements [transport.Transport]. A nil error means that a connected peer had room for the frame when its
-// turn came. If the connection breaks meanwhile it is sent once more on the next one, and lost if that breaks as well.
+// Send implements [transport.Transport]. A nil error means that a connected peer had room for the frame when its turn
+// came. If the connection then breaks, the frame is sent once more on the next one, and lost if that breaks as well.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {
@@ -203,13 +202,13 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 // MaxFrame implements [transport.Transport].
 func (t *Transport) MaxFrame() int { return t.cfg.MaxFrame }
 
-// Close implements [transport.Transport]. Connections are given two seconds to deliver what has been sent.
+// Close implements [transport.Transport]. It allows connections two seconds to deliver frames that were sent.
 func (t *Transport) Close() error {
 	t.cancel()
 	if t.listener != nil {
 		t.listener.Close()
 	}
-	// A session that is in the middle of a frame ends in order only after it.
+	// A session in the middle of a frame can end in order only after the frame.
 	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
 			if s := p.current(); s != nil {

@@ -31,7 +31,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// Both ends send at once more than the sockets between them can hold.
+// Both ends simultaneously send more than the sockets between them can hold.
 func TestBigFrame(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	big := make([]byte, 8<<20)
@@ -126,7 +126,7 @@ func TestSendErrors(t *testing.T) {
 	}
 }
 
-// A receiver that does not take its frames holds up its own senders only, and its connection lives on.
+// A receiver that does not take its frames delays only its own senders, and its connection stays open.
 func TestBackPressureIsPerPeer(t *testing.T) {
 	slow := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
@@ -151,7 +151,7 @@ func TestBackPressureIsPerPeer(t *testing.T) {
 		c.send(t, "a", nil)
 		a.expect(t, "c", nil)
 	}
-	// The slow one still reads what there is to read: it could not send this much without being given credit.
+	// The slow receiver still reads credits: otherwise it could not send this much.
 	for i := range 5 * window {
 		slow.send(t, "a", fmt.Append(nil, i))
 		a.expect(t, "b", fmt.Append(nil, i))
@@ -228,7 +228,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	}
 }
 
-// What Send has taken still leaves when Close follows at once.
+// Frames that Send accepted are still delivered when Close follows at once.
 func TestCloseDelivers(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	last := bytes.Repeat([]byte("last"), 1<<19)

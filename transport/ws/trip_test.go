@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkTrip sends a frame of d float32 to a peer and waits for it to come back, with this package and with bare TLS
-// 1.3 by turns, so that whatever else the machine does hits both alike. It says how long a round trip takes with this
-// package, and how fast that is in parts of TLS's speed, by the clock and, where it is known, by the processor time.
+// BenchmarkTrip sends a frame of d float32 to a peer and waits for its return, alternating between this package and
+// bare TLS 1.3, so that other load on the machine affects both equally. It reports the duration of a round trip with
+// this package, and the speed as a fraction of TLS's, by wall clock and, where available, by processor time.
 //
 //	go test -run xxx -bench Trip -benchtime 1s -count 5 ./transport/ws
 func BenchmarkTrip(b *testing.B) {
@@ -21,7 +21,7 @@ func BenchmarkTrip(b *testing.B) {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
 			ways := []func(){wsTrip(b, 4*d), tlsTrip(b, 4*d)}
 			var clock, cpu [2]time.Duration
-			turn := max(1, 100_000/d/50) // round trips, so that reading the clock does not count
+			turn := max(1, 100_000/d/50) // enough round trips that reading the clock does not matter
 			for b.Loop() {
 				for i, trip := range ways {
 					began, spent := time.Now(), time.Duration(0)
@@ -70,7 +70,7 @@ func wsTrip(b *testing.B, size int) func() {
 			if err != nil || far.Send(ctx, "a", frame) != nil {
 				return
 			}
-			// A frame that is sent belongs to the transport until the next is taken, which the near end waits for.
+			// A sent frame belongs to the transport until the next is taken, for which the near end waits.
 		}
 	}()
 	out := make([]byte, size)
@@ -115,6 +115,6 @@ func tlsTrip(b *testing.B, size int) func() {
 			b.Fatal(err)
 		}
 	}
-	trip() // and with it the handshake
+	trip() // includes the handshake
 	return trip
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// at gives a peer addresses.
 func at(p Peer, addresses ...string) Peer {
 	p.Addresses = addresses
 	return p
@@ -25,7 +24,7 @@ func (n node) update(t *testing.T, peers ...Peer) {
 	}
 }
 
-// What cannot be is refused as a whole, and then nothing has changed.
+// An invalid update is refused as a whole and changes nothing.
 func TestUpdateErrors(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("c"))
 	a := start(t, "a", nil, peerOf("b"), peerOf("d"))
@@ -73,8 +72,8 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
-// A second pin, and a second address, leave a connection alone, and so does another address of a peer that has dialed;
-// a pin taken away ends it, and the error says why.
+// An additional pin or address does not affect a connection, nor does another address of a peer that dialed; removing a
+// pin ends the connection, and the error states the reason.
 func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.log.await(t, "INFO", "connected", "peer=b")
@@ -92,8 +91,7 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "pinned for no peer")
 }
 
-// A peer has moved, and its old place answers to nobody without resetting what was open: the connection is not waited
-// for.
+// A peer moved to another address: the update replaces the connection to the old address, which is still open.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
@@ -105,8 +103,7 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// b goes over to another key and another place while a talks to it: a is told first of both keys, then of the new one
-// alone.
+// b changes its key and address while a sends to it: a first receives both keys, then only the new one.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))
@@ -118,14 +115,14 @@ func TestRotation(t *testing.T) {
 	a.send(t, "b", []byte("new"))
 	next.expect(t, "a", []byte("new"))
 
-	// Who holds the old key is nobody now, also at the place that was b's.
+	// The holder of the old key is now a stranger, also at b's old address.
 	impostor := start(t, "b", nil, peerOf("a"))
 	a.update(t, at(peerOf("b", "b2"), impostor.Addr()))
 	next.Close()
 	a.log.await(t, "no connection", "peer=b", "presents the key "+transport.FormatKey(publicOf("b"))+";")
 }
 
-// A caller has shown a key, and before its hello is over the key is taken off the list: no frame comes through.
+// A caller has proved a key, and before its hello is complete the key is unpinned: no frame passes.
 func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	r, err := dialRaw(t, b, "a")
@@ -140,8 +137,8 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
 }
 
-// Frames flow both ways while pins come and go: whatever arrives is a frame that was sent, in order but for one that
-// may come twice, and when it is over everything flows again.
+// Frames flow in both directions while pins change: every received frame was sent, in order except for one that may
+// arrive twice, and afterwards everything flows again.
 func TestUpdateUnderLoad(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	ctx, cancel := context.WithCancel(patient(t))
@@ -189,7 +186,7 @@ func TestUpdateUnderLoad(t *testing.T) {
 	if ended := a.log.count(errUnpinned.Error()) + b.log.count(errUnpinned.Error()); ended == 0 {
 		t.Error("no connection was ended")
 	}
-	for range 3 * window { // what is left of the load
+	for range 3 * window { // the rest of the load
 		ctx, cancel := context.WithTimeout(t.Context(), patience/300)
 		_, _, err := b.Recv(ctx)
 		cancel()

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// farConn is a connection to a node that is far away: what this end says second comes later by a round trip.
+// farConn is a connection to a distant node: the second write of this end is delayed by a round trip.
 type farConn struct {
 	net.Conn
 	trip time.Duration
@@ -28,18 +28,19 @@ func (c *farConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wrongCallers is what the process of TestWrongKeyCallers is told by the environment.
+// wrongCallers is the environment variable with the parameters of the process of TestWrongKeyCallers.
 const wrongCallers = "SPADE_TEST_WRONG_KEYS"
 
-// callers have a wrong key, or the right one and no manners. They are in a process of their own, so that the processor's time of this one is the node's.
+// callers have a wrong key, or the right one and misbehave. They run in a separate process, so that the processor time
+// of this one is the node's.
 type callers struct {
 	key   string
 	token bool          // they send a token of "c", a neighbor
-	ask   bool          // they ask for a page instead of a websocket
-	trip  time.Duration // to the node and back
+	ask   bool          // they request a page instead of a websocket
+	trip  time.Duration // round trip to the node
 }
 
-// TestWrongKeyCallers is no test but the process that calls, until its input ends. It says how many calls it has made,
+// TestWrongKeyCallers is not a test but the calling process, until its input ends. It prints how many calls it made,
 // and how many were answered.
 func TestWrongKeyCallers(t *testing.T) {
 	var address, key string
@@ -63,9 +64,9 @@ func TestWrongKeyCallers(t *testing.T) {
 			return false
 		}
 		defer raw.Close()
-		raw.(*net.TCPConn).SetLinger(0) // or the ports of the machine are used up
+		raw.(*net.TCPConn).SetLinger(0) // otherwise the machine runs out of ports
 		raw.SetDeadline(time.Now().Add(patience))
-		// The cheapest key exchange, for both cores are shared with the node.
+		// The cheapest key exchange, because both cores are shared with the node.
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert},
 			CurvePreferences: []tls.CurveID{tls.X25519}}
 		if token {
@@ -85,7 +86,7 @@ func TestWrongKeyCallers(t *testing.T) {
 	var calls, answered atomic.Int64
 	var wg sync.WaitGroup
 	begin := time.Now()
-	for range rate/3 + 1 { // as many as call at a time, far away
+	for range rate/3 + 1 { // the number of simultaneous distant callers
 		wg.Go(func() {
 			for !over.Load() {
 				n := time.Duration(calls.Add(1))
@@ -102,7 +103,6 @@ func TestWrongKeyCallers(t *testing.T) {
 	fmt.Printf("\ncalls %d %d\n", calls.Load(), answered.Load())
 }
 
-// start runs the callers; stop ends them.
 func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, answered int)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKeyCallers$", "-test.count=1")
@@ -131,9 +131,9 @@ func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, ans
 	}
 }
 
-// Callers who complete the handshake with a key that is wrong here, or who are a bad neighbor with a proper token and
-// then fails, cost little memory and time, and keep no other neighbor out that is 100 ms away. A thousand a second of
-// each kind, for ten seconds, with two seconds as the limit of time:
+// Callers that complete the handshake with a wrong key, and a malicious neighbor that fails after a valid token, cost
+// little memory and time, and do not lock out another neighbor that is 100 ms away. A thousand a second of each kind,
+// for ten seconds, with a time limit of two seconds:
 //
 //	SPADE_WRONG_KEYS=1000 go test -run WrongKeys -v ./transport/ws
 func TestWrongKeys(t *testing.T) {

@@ -3,11 +3,11 @@
 package rng
 
 const (
-	group = 8 // blocks that the assembly computes at a time; it stores whole groups only
-	few   = 2 // so many blocks cost less in Go than a group does
+	group = 8 // blocks per assembly iteration; it stores whole groups only
+	few   = 2 // up to so many blocks are faster in Go than a group in assembly
 )
 
-// run is runGo, by assembly where that is faster.
+// run is runGo, in assembly where that is faster.
 func run(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	if n := len(dst) / (2 * group); n > 0 && vector {
 		runAsm(&dst[0], n, c0, c1, c2, c3, k0, k1)
@@ -22,7 +22,7 @@ func run(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	copy(dst, last[:])
 }
 
-// rows is rowsGo, by assembly where that is faster.
+// rows is rowsGo, in assembly where that is faster.
 func rows(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	dst = dst[:2*len(components)]
 	if wide && vector && len(components) > few {

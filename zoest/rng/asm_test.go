@@ -25,7 +25,7 @@ func TestPhiloxAsm(t *testing.T) {
 			}
 			components := make([]int, 8*n)
 			for i := range components {
-				components[i] = int(int32(s.Uint32())) // negative ones are the upper half of the components
+				components[i] = int(int32(s.Uint32())) // negative values are the upper half of the components
 			}
 			want, got := make([]uint64, 16*n+2), make([]uint64, 16*n+2)
 			runGo(want[1:16*n+1], c0, c1, c2, c3, k0, k1)
@@ -42,7 +42,7 @@ func TestPhiloxAsm(t *testing.T) {
 	}
 }
 
-// paths are what this processor can run: AVX-512, other assembly, Go.
+// paths returns the variants that this processor can run: AVX-512, other assembly, Go.
 func paths() (all []path) {
 	if wide {
 		all = append(all, path{true, true})
@@ -55,8 +55,7 @@ func paths() (all []path) {
 
 type path struct{ vector, wide bool }
 
-// What is chosen for a number of blocks gives the words of the definition and stores no others, with and without
-// assembly.
+// The variant chosen for a number of blocks writes exactly the words of the definition, with and without assembly.
 func TestPhiloxEveryPath(t *testing.T) {
 	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	for _, path := range paths() {
@@ -83,8 +82,8 @@ func TestPhiloxEveryPath(t *testing.T) {
 	}
 }
 
-// Streams and families run the assembly where it is to be had, and the Go where it is not: memory that is not there
-// shows who writes it.
+// Streams and families run the assembly where it is available, and otherwise the Go code: writing to unmapped memory
+// reveals the function that writes.
 func TestPhiloxRunsWhatItSays(t *testing.T) {
 	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	nowhere := *(*[]uint64)(unsafe.Pointer(&struct {
@@ -108,8 +107,8 @@ func TestPhiloxRunsWhatItSays(t *testing.T) {
 	}
 }
 
-// whoFaults runs f, which is to write where no memory is, and returns the functions of this package that were running
-// then.
+// whoFaults runs f, which must write to unmapped memory, and returns the functions of this package on the stack at that
+// moment.
 func whoFaults(f func()) (names []string) {
 	defer func() {
 		if recover() == nil {

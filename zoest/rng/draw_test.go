@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// intN is Lemire's method from his paper in the plainest form: of the 2^32 words, refuse those whose product with n has
-// a low half below 2^32 mod n; then every result has equally many words.
+// intN is Lemire's method in its simplest form: of the 2^32 words, reject those whose product with n has a low half
+// below 2^32 mod n; then every result has equally many words.
 func intN(s *Stream, n uint64) uint64 {
 	for {
 		p := uint64(s.Uint32()) * n
@@ -20,7 +20,6 @@ func intN(s *Stream, n uint64) uint64 {
 	}
 }
 
-// sizes are the n that fit into an int here.
 func sizes(ns ...int64) []int {
 	var fit []int
 	for _, n := range ns {
@@ -68,9 +67,8 @@ func TestIntNBounds(t *testing.T) {
 	}
 }
 
-// Small n: equally many of each. Then n for which a method without refusal is far off: 3/8 of 2^32, where the
-// remainders mod 3 would come out as 3:3:2, and 3/4, where it would be 2:1:1. The last check shows that the test sees
-// that.
+// Small n: equal frequencies. Then n for which a method without rejection is far off: 3/8 of 2^32, where the remainders
+// mod 3 would have the ratio 3:3:2, and 3/4, where it would be 2:1:1. The last check shows that the test detects that.
 func TestIntNUnbiased(t *testing.T) {
 	const draws = 1000000
 	for _, n := range []int{2, 3, 7, 10, 100} {
@@ -155,7 +153,7 @@ func quantiles(n int, lo, hi float64, cdf func(float64) float64) []float64 {
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 // 3e6 draws in 40 cells: a scale that is off by 0.5 % adds 3e6 * 2 * 0.005^2 = 150 to a statistic of about 39 with a
-// limit of 92, and the same draws with such a scale are shown to fail.
+// limit of 92, and the same draws with such a scale fail the test.
 func TestNormalChiSquare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three million normal draws are left out in short mode")
@@ -175,7 +173,8 @@ func TestNormalChiSquare(t *testing.T) {
 			t.Errorf("scale %v passes with chi-square %.1f: the test has no power", scale, got)
 		}
 	}
-	// Beyond 4 there should be 3e6 * 6.334e-5 = 190 draws, on both sides alike: the limits are five standard deviations.
+	// The expected number of draws beyond 4 is 3e6 * 6.334e-5 = 190, on each side; the limits are five standard
+	// deviations.
 	var above, below float64
 	for _, x := range draws {
 		if x > 4 {
@@ -189,8 +188,8 @@ func TestNormalChiSquare(t *testing.T) {
 	}
 }
 
-// The first four moments, and that the two draws of a pair have nothing to do with each other or with the next pair.
-// Each mean over n draws may be five of its standard deviations away.
+// The first four moments, and the independence of the two draws of a pair and of successive pairs. Each mean over n
+// draws may deviate by five of its standard deviations.
 func TestNormalMoments(t *testing.T) {
 	const n = 400000
 	s := at(16)
@@ -218,7 +217,7 @@ func TestNormalMoments(t *testing.T) {
 		for i := range n {
 			sum += c.f(i)
 		}
-		// Neighbouring terms of the second moments share factors, which doubles their variance at most.
+		// Adjacent terms of the second moments share factors, which at most doubles their variance.
 		if got, limit := sum/n, 5*math.Sqrt2*c.sd/math.Sqrt(n); math.Abs(got-c.mean) > limit {
 			t.Errorf("mean of %s is %.5f, want %v within %.5f", c.name, got, c.mean, limit)
 		}
@@ -244,8 +243,8 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// Mean and variance are both the shape; the whole law is compared in 30 cells of equal probability, of which the last
-// is the tail, and the far tail once more. Draws for a shape 5 % too large are shown to fail.
+// Mean and variance both equal the shape; the whole law is compared in 30 cells of equal probability, the last of which
+// is the tail, and the far tail separately. Draws for a shape 5 % too large fail the test.
 func TestGamma(t *testing.T) {
 	n := 200000
 	if testing.Short() {
@@ -312,7 +311,7 @@ func TestGammaReference(t *testing.T) {
 	}
 }
 
-// A very small shape underflows to zero now and then, never to anything else.
+// A very small shape sometimes underflows to zero, never to anything else.
 func TestGammaTinyShape(t *testing.T) {
 	s := at(30)
 	zeros := 0
@@ -331,8 +330,8 @@ func TestGammaTinyShape(t *testing.T) {
 	}
 }
 
-// Each of the 24 orders of four things turns up equally often. A method that exchanges any thing with any other, as is
-// often written by mistake, is shown to fail.
+// Each of the 24 orders of four items is equally frequent. The common mistake of exchanging each item with any other
+// fails the test.
 func TestShuffleUniform(t *testing.T) {
 	const draws = 240000
 	code := func(p [4]int) int { return p[0] + 4*p[1] + 16*p[2] + 64*p[3] }

@@ -4,10 +4,10 @@ package rng
 
 import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 
-// vector says whether the assembly, which is AVX2, may be used.
+// vector reports whether the processor supports the assembly, which needs AVX2.
 var vector = cpu.Best() >= cpu.AVX2
 
-// wide says whether it may be AVX-512.
+// wide reports whether the processor supports AVX-512.
 var wide = cpu.Best() >= cpu.AVX512
 
 // rowsAVX512 is rowsGo for at least one component.

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// Philox4x32-10 on eight counters at a time, four in each of two sets of registers. A number of 32 bits has a lane of 64: the
-// product of two lower halves fills the lane, and what stands in the upper half of a factor does not count. The high half of
-// a product is shifted down, the low half is used where it is.
+// Philox4x32-10 on eight counters at a time, four in each of two sets of registers. A 32-bit number has a 64-bit lane:
+// the product of two lower halves fills the lane, and the upper half of a factor does not matter. The high half of a
+// product is shifted down; the low half stays in place.
 
 DATA weyl<>+0(SB)/8, $0x9E3779B99E3779B9
 DATA weyl<>+8(SB)/8, $0x9E3779B99E3779B9
@@ -30,8 +30,8 @@ DATA places<>+48(SB)/8, $6
 DATA places<>+56(SB)/8, $7
 GLOBL places<>(SB), RODATA|NOPTR, $64
 
-// HALF is a round of four counters A, B, C, D with the multipliers in Y12 and Y13 and the round's key in Y14 and Y15. The
-// next counters are A, T1, C and T0; B and D are free.
+// HALF is a round of four counters A, B, C, D with the multipliers in Y12 and Y13 and the round's key in Y14 and Y15.
+// The next counters are A, T1, C and T0; B and D are free.
 #define HALF(A, B, C, D, T0, T1) \
 	VPMULUDQ A, Y12, T0 \
 	VPMULUDQ C, Y13, T1 \
@@ -66,7 +66,7 @@ GLOBL places<>(SB), RODATA|NOPTR, $64
 	VMOVDQU     A, off(DI)      \
 	VMOVDQU     C, (off+32)(DI)
 
-// BLOCKS computes and stores the blocks of Y0 to Y3 and Y6 to Y9; Y14 and Y15 have the key.
+// BLOCKS computes and stores the blocks of Y0 to Y3 and Y6 to Y9; Y14 and Y15 hold the key.
 #define BLOCKS \
 	TWOROUNDS                      \
 	NEXTKEY                        \

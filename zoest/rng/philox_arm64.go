@@ -2,7 +2,7 @@
 
 package rng
 
-// vector is whether the assembly may be used: every arm64 processor has NEON.
+// vector reports whether the processor supports the assembly: every arm64 processor has NEON.
 var vector = true
 
 var wide = false

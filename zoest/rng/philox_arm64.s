@@ -2,9 +2,11 @@
 
 #include "textflag.h"
 
-// Philox4x32-10 on eight counters at a time, four in each of two sets of registers: a register has one word of four counters.
+// Philox4x32-10 on eight counters at a time, four in each of two sets of registers: a register holds one word of four
+// counters.
 
-// Go's assembler has no names for these: four products of the lower, or upper, halves of registers n and m to register d.
+// Go's assembler lacks these instructions: four products of the lower, or upper, halves of registers n and m to
+// register d.
 #define UMULL(m, n, d) WORD $(0x2EA0C000 | (m)<<16 | (n)<<5 | (d))
 #define UMULL2(m, n, d) WORD $(0x6EA0C000 | (m)<<16 | (n)<<5 | (d))
 
@@ -32,7 +34,7 @@
 	VADD V20.S4, V18.S4, V18.S4 \
 	VADD V21.S4, V19.S4, V19.S4
 
-// BLOCKS computes the blocks of V0 to V3 and V4 to V7 and stores them at R0. V22 and V23 have the key.
+// BLOCKS computes the blocks of V0 to V3 and V4 to V7 and stores them at R0. V22 and V23 hold the key.
 #define BLOCKS \
 	VMOV V22.B16, V18.B16 \
 	VMOV V23.B16, V19.B16 \

@@ -2,7 +2,6 @@ package rng
 
 import "testing"
 
-// block is philox on arrays.
 func block(c [4]uint32, k [2]uint32) (w [4]uint32) {
 	w[0], w[1], w[2], w[3] = philox(c[0], c[1], c[2], c[3], k[0], k[1])
 	return w

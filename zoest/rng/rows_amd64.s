@@ -28,7 +28,7 @@ DATA constants<>+8(SB)/4, $0x9E3779B9
 DATA constants<>+12(SB)/4, $0xBB67AE85
 GLOBL constants<>(SB), RODATA|NOPTR, $16
 
-// EIGHT is a round of eight counters A, B, C, D. The next ones are A, T1, C and T0; B and D are free.
+// EIGHT is a round of eight counters A, B, C, D. The next counters are A, T1, C and T0; B and D are free.
 #define EIGHT(A, B, C, D, T0, T1) \
 	VPMULUDQ   A, Z12, T0         \
 	VPMULUDQ   C, Z13, T1         \
@@ -49,7 +49,7 @@ GLOBL constants<>(SB), RODATA|NOPTR, $16
 	EIGHT(Z6, Z11, Z8, Z10, Z9, Z7)  \
 	NEXTKEY
 
-// STORE writes the blocks of eight counters, as many as AX has pairs of bits.
+// STORE writes the blocks of eight counters, one for each pair of bits in AX.
 #define STORE(A, B, C, D, off) \
 	KMOVW     AX, K1            \
 	SHRL      $8, AX            \

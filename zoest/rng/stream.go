@@ -8,10 +8,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Purpose keeps draws of different kinds apart.
+// Purpose separates draws of different kinds.
 type Purpose uint32
 
-// The purposes. Their values are part of every transcript: new ones are only ever added at the end.
+// The purposes. Their values are part of every transcript: new ones may only be added at the end.
 const (
 	Table     Purpose = iota + 1 // a direction that fills the memory table
 	Step                         // a direction of a local step
@@ -19,57 +19,57 @@ const (
 	Noise                        // simulated release noise
 	Graph                        // a random graph
 	Split                        // training and test data
-	Partition                    // data to clients
+	Partition                    // assignment of data to clients
 	Generate                     // synthetic data
 	Spectrum                     // the start vector of an eigenvalue iteration
 	Fault                        // simulated faults
 	Start                        // the start of a model that must not start at zero
-	Walsh                        // what the Walsh directions of a stage have in common: signs and order
-	Adapter                      // the signs of a subspace; Component is the number of its matrix, and Step that of a factor
+	Walsh                        // the part common to the Walsh directions of a stage: signs and order
+	Adapter                      // the signs of a subspace; Component is the number of its matrix, Step that of a factor
 )
 
-// Address names one stream of draws. Fields that a purpose has no use for stay zero.
+// Address identifies one stream of draws. Fields that a purpose does not use stay zero.
 type Address struct {
 	Purpose                        Purpose
 	Client, Round, Step, Component uint32
 }
 
-// Stream is the sequence of draws at one address. It is a small value without references; copying it copies its
-// position. It repeats after 2^32 blocks of 16 bytes. It is not safe for concurrent use.
+// Stream is the sequence of draws at one address. Copying it copies its position. It repeats after 2^32 blocks of 16
+// bytes. It is not safe for concurrent use.
 type Stream struct {
 	key [2]uint32
 	ctr [4]uint32
 	buf [4]uint32
-	n   int // words of buf not yet used
+	n   int // unused words of buf
 
 	spare    float64 // second half of the last pair of normals
 	hasSpare bool
 }
 
-// New returns the stream at an address under a seed.
+// New returns the stream at an address for a seed.
 func New(seed uint64, a Address) Stream {
 	return NewFamily(seed, a.Purpose, a.Client).At(a.Round, a.Step, a.Component)
 }
 
-// Family is the streams of one purpose and client under a seed. It keeps the key that they have in common, which [New]
-// derives again for every stream. It is a small value without references.
+// Family is the set of streams of one purpose and client for a seed. It caches their common key, which [New] derives
+// for every stream.
 type Family struct{ key [2]uint32 }
 
 // NewFamily returns the streams at the addresses of a purpose and a client.
 func NewFamily(seed uint64, p Purpose, client uint32) Family {
-	// One block under the seed's own key turns (purpose, client) into the key of a family of streams; the other
+	// One block under the seed's own key maps (purpose, client) to the key of a family of streams; the other
 	// coordinates and the block number are that family's counter.
 	k0, k1, _, _ := philox(uint32(p), client, 0x53504144, 0, uint32(seed), uint32(seed>>32))
 	return Family{[2]uint32{k0, k1}}
 }
 
-// At returns the stream at the rest of an address.
+// At returns the stream at the remaining coordinates of an address.
 func (f Family) At(round, step, component uint32) Stream {
 	return Stream{key: f.key, ctr: [4]uint32{0, component, step, round}}
 }
 
-// Fill cuts dst into a row for each component and fills it with the first words, as Uint64 gives them, of the
-// component's stream. Every row has len(dst)/len(components) words, which must be a whole number and even.
+// Fill cuts dst into one row for each component and fills it with the first words, as Uint64 returns them, of the
+// component's stream. Every row has len(dst)/len(components) words, an even integer.
 func (f Family) Fill(dst []uint64, round, step uint32, components []int) {
 	if len(dst) == 2*len(components) {
 		rows(dst, components, 0, step, round, f.key[0], f.key[1])
@@ -113,8 +113,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. A last piece of a word uses the
-// whole word, so that the bytes depend on the lengths of the calls.
+// Read fills p with uniform bytes, the words in little-endian order; it never fails. A partial word consumes the whole
+// word, so the bytes depend on the lengths of the calls.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -125,8 +125,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// IntN returns a uniform integer in [0, n), without bias (Lemire, "Fast random integer generation in an interval",
-// 2019). n must be in [1, 2^32).
+// IntN returns an unbiased uniform integer in [0, n) (Lemire, "Fast random integer generation in an interval", 2019). n
+// must be in [1, 2^32).
 func (s *Stream) IntN(n int) int {
 	for {
 		hi, lo := bits.Mul32(s.Uint32(), uint32(n))
@@ -140,7 +140,7 @@ func (s *Stream) IntN(n int) int {
 func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
 // Normal returns a standard normal draw (Marsaglia's polar method), with the same bits on every processor. Its grid is
-// that of float64 arithmetic: good for directions and data, not for privacy.
+// that of float64 arithmetic: suitable for directions and data, not for privacy.
 func (s *Stream) Normal() float64 {
 	if s.hasSpare {
 		s.hasSpare = false
@@ -159,7 +159,8 @@ func (s *Stream) Normal() float64 {
 }
 
 // Gamma returns a draw of the Gamma distribution with the given shape and scale 1 (Marsaglia and Tsang, "A simple
-// method for generating gamma variables", 2000). Shape must be positive; a very small one may underflow to zero.
+// method for generating gamma variables", 2000). shape must be positive; a draw with a very small shape may underflow
+// to zero.
 func (s *Stream) Gamma(shape float64) float64 {
 	boost := 1.0
 	if shape < 1 {
@@ -182,7 +183,7 @@ func (s *Stream) Gamma(shape float64) float64 {
 	}
 }
 
-// Shuffle puts n things in uniformly random order by Fisher and Yates' method; swap exchanges things i and j.
+// Shuffle puts n items in uniformly random order (Fisher-Yates); swap exchanges items i and j.
 func (s *Stream) Shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
 		swap(i, s.IntN(i+1))

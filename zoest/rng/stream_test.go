@@ -14,7 +14,6 @@ import (
 	"testing"
 )
 
-// at is a stream for a test of its own.
 func at(round uint32) *Stream {
 	s := New(1, Address{Purpose: Generate, Round: round})
 	return &s
@@ -28,7 +27,7 @@ func words(s Stream, n int) []uint32 {
 	return w
 }
 
-// A stream is a sequence of Philox blocks, one after the other, and its address decides which.
+// A stream is a sequence of Philox blocks, which its address determines.
 func TestStreamIsPhiloxInCounterMode(t *testing.T) {
 	const seed = 0x1122334455667788
 	a := Address{Purpose: Step, Client: 7, Round: 11, Step: 13, Component: 17}
@@ -43,8 +42,8 @@ func TestStreamIsPhiloxInCounterMode(t *testing.T) {
 	}
 }
 
-// neighbours are an address and every address that differs from it in one thing, the seed included, or has two of its
-// fields exchanged.
+// neighbours are an address and every address that differs from it in one field, including the seed, or has two fields
+// exchanged.
 func neighbours() map[string]Stream {
 	const seed uint64 = 0xfedcba9876543210
 	base := Address{Purpose: Table, Client: 2, Round: 3, Step: 4, Component: 5}
@@ -95,8 +94,7 @@ func TestSameAddressRepeats(t *testing.T) {
 	}
 }
 
-// Every purpose has a family of streams of its own, and its number, which is part of every transcript, stays what it
-// is.
+// Every purpose has its own family of streams, and its number, which is part of every transcript, never changes.
 func TestPurposes(t *testing.T) {
 	seen := map[[2]uint32]Purpose{}
 	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start, Walsh, Adapter} {
@@ -111,7 +109,7 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
-// A copy goes on from the same place: in the middle of a block, and between the two normals of a pair.
+// A copy continues from the same position: in the middle of a block, and between the two normals of a pair.
 func TestCopyKeepsPosition(t *testing.T) {
 	s := at(1)
 	s.Uint32()
@@ -139,7 +137,7 @@ func TestUint64IsTwoWords(t *testing.T) {
 	}
 }
 
-// Bytes are the words, least significant first; a last piece of a word uses the word up.
+// Bytes are the words, least significant first; a partial final word consumes the whole word.
 func TestReadIsWordsLittleEndian(t *testing.T) {
 	var want []byte
 	for _, w := range words(*at(3), 10) {
@@ -166,7 +164,7 @@ func TestReadIsWordsLittleEndian(t *testing.T) {
 	}
 }
 
-// Each of the 32 bits is set half of the time, and neighbouring words are unrelated. The limits are five standard
+// Each of the 32 bits is set half of the time, and adjacent words are uncorrelated. The limits are five standard
 // deviations.
 func TestWordsAreBalanced(t *testing.T) {
 	const n = 100000
@@ -203,7 +201,7 @@ func TestStreamAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The first words at some addresses, and the first draws of each kind at one: any processor must agree.
+// The first words at some addresses, and the first draws of each kind at one: all processors must agree.
 func TestStreamGolden(t *testing.T) {
 	const most = 1<<32 - 1
 	for _, c := range []struct {
@@ -248,7 +246,7 @@ func TestStreamGolden(t *testing.T) {
 	}
 }
 
-// A hash over many draws of the kinds that rest on arithmetic: a rounding left out shows in some of them.
+// A hash over many arithmetic draws: a missing rounding changes some of them.
 func TestDrawsGoldenHash(t *testing.T) {
 	s := New(8, Address{Purpose: Generate})
 	hash := sha256.New()
@@ -263,7 +261,7 @@ func TestDrawsGoldenHash(t *testing.T) {
 	}
 }
 
-// Fill gives the words of Uint64, wherever the stream stands and however many are asked for.
+// Fill returns the words of Uint64, at any position of the stream and for any length.
 func TestFill(t *testing.T) {
 	a := Address{Purpose: Step, Client: 3, Round: 1<<32 - 1, Step: 9, Component: 4}
 	for before := range 6 {

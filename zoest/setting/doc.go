@@ -1,3 +1,2 @@
-// Package setting has the ranges of settings and reports values outside of them. The ranges of the method's settings
-// stand here once, for checks, reading, documentation and completion.
+// Package setting defines the ranges of the method's settings once, for checks, parsing, documentation and completion.
 package setting

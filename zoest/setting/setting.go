@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Range is the allowed values of a number: Min to Max, and 0 if Zero says what that means.
+// Range is the set of allowed values of a number: Min to Max, and 0 if Zero states its meaning.
 type Range struct {
 	Min, Max float64
 	OpenMin  bool   // Min itself is not allowed; set if Max is infinite
 	OpenMax  bool   // Max itself is not allowed
-	Whole    bool   // whole numbers
-	Zero     string // what 0 means, such as "no limit"; empty if it is allowed between Min and Max alone
+	Whole    bool   // only integers
+	Zero     string // the meaning of 0, such as "no limit"; if empty, 0 is allowed only between Min and Max
 }
 
 // Has reports whether x is allowed.
@@ -69,16 +69,16 @@ var (
 	Rho      = Range{Min: 1e-9, Max: 1e9}
 	Robust   = Range{Min: 1, Max: 1e6, Zero: "no bound"}
 	Shrink   = Range{Min: 0, Max: 16}
-	// Step is for step sizes, smoothing radii and the weight of the penalty: positive numbers of float32.
+	// Step is for step sizes, smoothing radii and the weight of the penalty: positive float32 values.
 	Step = Range{Min: 0x1p-126, Max: math.MaxFloat32}
-	// Gain is a share of the limit of stability, tau*beta*eta*mu*rho*lambda_N < 8/3.
+	// Gain is a fraction of the stability limit, tau*beta*eta*mu*rho*lambda_N < 8/3.
 	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 )
 
-// FieldError reports one wrong value.
+// FieldError reports one invalid value.
 type FieldError struct {
-	Package string // who checked it: "admm", or "sdk: fleet"
-	Field   string // of a struct, or its path in a file: "Rho", "method.rho"
+	Package string // the package that checked it: "admm", or "sdk: fleet"
+	Field   string // in a struct, or the path in a file: "Rho", "method.rho"
 	Found   string
 	Want    string
 }
@@ -87,7 +87,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: %s is %s, want %s", e.Package, e.Field, e.Found, e.Want)
 }
 
-// Check returns a [FieldError] if x, found in a field, is outside the range.
+// Check returns a [FieldError] for the field if x is outside the range.
 func (r Range) Check(pkg, field string, x float64) error {
 	if r.Has(x) {
 		return nil
@@ -99,10 +99,10 @@ func (r Range) Check(pkg, field string, x float64) error {
 	return &FieldError{Package: pkg, Field: field, Found: found, Want: r.String()}
 }
 
-// Choice is the allowed values of a setting with names. A value is the index of its name.
+// Choice is the set of allowed values of a setting with named values. A value is the index of its name.
 type Choice struct {
-	Of    string   // what is chosen: "sdk: payload"
-	Names []string // the first one may be empty; no name at all is the first
+	Of    string   // what the values choose: "sdk: payload"
+	Names []string // the first may be empty; an empty name means the first
 }
 
 // Name returns the name of a value, or its number if it has none.
@@ -113,13 +113,13 @@ func (c Choice) Name(value int) string {
 	return c.Names[value]
 }
 
-// Text returns the name of a value, and an error if it has none.
+// Text returns the name of a value. It fails if the value has none.
 func (c Choice) Text(value int) ([]byte, error) {
 	name := []byte(c.Name(value))
 	return name, c.Parse(&value, name)
 }
 
-// Parse sets value to that of a name.
+// Parse sets value to the one with the given name.
 func (c Choice) Parse(value *int, name []byte) error {
 	i := slices.Index(c.Names, string(name))
 	if len(name) == 0 {

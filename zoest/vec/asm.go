@@ -2,8 +2,8 @@
 
 package vec
 
-// The kernels in assembly. vec.go checks their arguments. On amd64 each jumps to the variant that isa names; every
-// arm64 processor has NEON.
+// The assembly kernels. vec.go checks their arguments. On amd64 each jumps to the variant for isa; every arm64
+// processor has NEON.
 
 //go:noescape
 func dot(x, y []float32) float64

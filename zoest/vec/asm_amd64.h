@@ -1,6 +1,6 @@
-// What the kernels of this package share.
+// Macros that the kernels of this package share.
 
-// DISPATCH jumps to the variant that the processor can run (see isa); all variants have the arguments of their entry.
+// DISPATCH jumps to the variant that the processor supports (see isa); all variants have the arguments of their entry.
 #define DISPATCH(AVX512, AVX2, GO) \
 	CMPB ·isa(SB), $1 \
 	JLT  go           \
@@ -11,8 +11,8 @@ avx2:                 \
 go:                   \
 	JMP  GO(SB)
 
-// LONG jumps to AVX2, if there is any, with vectors of 2^23 elements or more, which no cache holds: AVX-512 gains nothing there,
-// and some processors are slower with it.
+// LONG jumps to AVX2, if available, with vectors of 2^23 elements or more, which exceed any cache: AVX-512 gains
+// nothing there, and is slower on some processors.
 #define LONG(len, AVX2) \
 	CMPQ len, $0x800000 \
 	JLT  short          \
@@ -21,7 +21,7 @@ go:                   \
 	JMP  AVX2(SB)       \
 short:
 
-// ADVANCE moves 1, 2, 3 or 4 pointers on.
+// ADVANCE advances 1, 2, 3 or 4 pointers.
 #define ADVANCE1(bytes) \
 	ADDQ $bytes, DI
 

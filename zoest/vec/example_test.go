@@ -21,7 +21,7 @@ func Example() {
 	vec.SignPerturb(y, x, 0.5, signs) // y = x + 0.5*s
 	fmt.Println(y[:4], y[98:])
 
-	vec.Axpy(y, -1, x) // what is left is 0.5*s
+	vec.Axpy(y, -1, x) // the rest is 0.5*s
 	fmt.Println(y[:4], y[98:])
 	fmt.Println("|y|^2 =", vec.SumSquares(y))
 	// Output:
@@ -30,8 +30,8 @@ func Example() {
 	// |y|^2 = 25
 }
 
-// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. A plain loop would lose the
-// small numbers here, one by one, in the large first one; only those in its own lane are lost.
+// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. A plain loop would lose all
+// the small numbers in the large first one; here only those in its own lane are lost.
 func ExampleDot() {
 	x := make([]float32, 4096)
 	for i := range x {

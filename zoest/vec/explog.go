@@ -10,7 +10,7 @@ const (
 
 const (
 	log2e    = 1 / math.Ln2
-	expLeast = -708.39 // below, Exp returns zero
+	expLeast = -708.39 // Exp returns zero below
 )
 
 // expCoeff is 1/n! for n = 2..13; at |r| <= ln(2)/2 the first omitted term is below 5e-18.
@@ -19,8 +19,8 @@ var expCoeff = [...]float64{
 	1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
 }
 
-// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor. Above 709.78 it returns +Inf
-// and below -708.39 zero, shortly before e**x leaves the range of normal numbers.
+// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor: +Inf above 709.78 and zero
+// below -708.39, just before e**x leaves the range of normal numbers.
 func Exp(x float64) float64 {
 	switch {
 	case x != x:
@@ -45,12 +45,12 @@ func Exp(x float64) float64 {
 	p = float64(p*r) + expCoeff[1]
 	p = float64(p*r) + expCoeff[0]
 	p = 1 + (r + float64(float64(r*r)*p))
-	// 2^k in two factors: k = 1024 has no float64 of its own.
+	// 2^k in two factors: 2^1024 is not a float64.
 	half := int(k) / 2
 	return p * pow2(half) * pow2(int(k)-half)
 }
 
-// Sigmoid returns 1/(1 + e^-z), from [Exp], without loss of digits on either side.
+// Sigmoid returns 1/(1 + e^-z), computed with [Exp], without loss of precision for either sign of z.
 func Sigmoid(z float64) float64 {
 	e := Exp(-math.Abs(z))
 	if z >= 0 {
@@ -80,11 +80,11 @@ func Log(x float64) float64 {
 	case x > math.MaxFloat64:
 		return x
 	}
-	m, k := math.Frexp(x) // x = m * 2^k with m in [1/2, 1): bit moves only
+	m, k := math.Frexp(x) // x = m * 2^k with m in [1/2, 1), exact
 	if m < math.Sqrt2/2 {
 		m, k = 2*m, k-1
 	}
-	// ln m = 2 atanh(f) with f = (m-1)/(m+1), |f| < 0.172; the series is cut where f^2n/(2n+1) < 2e-18.
+	// ln m = 2 atanh(f) with f = (m-1)/(m+1), |f| < 0.172; the series is truncated where f^2n/(2n+1) < 2e-18.
 	f := (m - 1) / (m + 1)
 	f2 := float64(f * f)
 	s := 0.0

@@ -30,7 +30,7 @@ var (
 	}()
 )
 
-// bigExp is e**x: x = k*ln2 + r, and e**r = (e**(r/256))**256 by its power series, whose first term left out is below
+// bigExp is e**x: x = k*ln2 + r, and e**r = (e**(r/256))**256 by its power series, whose first omitted term is below
 // 1e-46.
 func bigExp(x *big.Float) *big.Float {
 	k, _ := new(big.Float).Quo(x, ln2).Int64()
@@ -47,9 +47,9 @@ func bigExp(x *big.Float) *big.Float {
 	return p.SetMantExp(p, int(k))
 }
 
-// bigLog is ln x: a float64 guess y, good to some 1e-13, and the rest of it from ln(1+e) = e - e^2/2 with 1+e =
-// x*e**-y. What that leaves out, e^3/3, is below 1e-39. (The guess takes x apart since math.Log of a subnormal is wrong
-// on amd64.)
+// bigLog is ln x: a float64 guess y, accurate to about 1e-13, and the remainder from ln(1+e) = e - e^2/2 with 1+e =
+// x*e**-y. The omitted term e^3/3 is below 1e-39. (The guess splits x because math.Log of a subnormal is wrong on
+// amd64.)
 func bigLog(x float64) *big.Float {
 	m, k := math.Frexp(x)
 	y := math.Log(m) + float64(k)*math.Ln2
@@ -63,7 +63,7 @@ func bigLog(x float64) *big.Float {
 // ulps is the distance of a result from the truth, in units of the last place of the truth.
 func ulps(got float64, want *big.Float) float64 {
 	w, _ := want.Float64()
-	if w == 0 { // below the smallest float64: nothing to measure with
+	if w == 0 { // below the smallest float64: no unit to measure with
 		return math.Abs(got) / math.SmallestNonzeroFloat64
 	}
 	w = math.Abs(w)
@@ -71,14 +71,14 @@ func ulps(got float64, want *big.Float) float64 {
 	return math.Abs(diff) / (math.Nextafter(w, math.Inf(1)) - w)
 }
 
-// The ends of the range in which Exp computes: below, a zero, above, an infinity.
+// The ends of the range in which Exp computes: zero below, infinity above.
 const (
 	expLeast = -708.39
 	expMost  = 709.78
 )
 
-// expPoints are arguments over the whole range, near zero at every magnitude, and where the reduction by multiples of
-// ln 2 changes over; then the ends.
+// expPoints are arguments over the whole range, near zero at every magnitude, and where the multiple of ln 2 in the
+// reduction changes; then the ends.
 func expPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(10, 11))
 	var xs []float64
@@ -95,8 +95,8 @@ func expPoints(n int) []float64 {
 	return xs
 }
 
-// logPoints are positive numbers of all magnitudes, subnormals among them, close to 1, and where the reduction to
-// [sqrt(1/2), sqrt 2) changes over; then the ends.
+// logPoints are positive numbers of all magnitudes, including subnormals, close to 1, and where the reduction to
+// [sqrt(1/2), sqrt 2) changes; then the ends.
 func logPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(12, 13))
 	var xs []float64
@@ -111,7 +111,7 @@ func logPoints(n int) []float64 {
 		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.5, 2, math.E, math.Sqrt2, math.Sqrt2/2)
 }
 
-// points is how many arguments the reference is asked for: about ten microseconds each. All of them are with SPADE_LONG.
+// points is the number of arguments for the reference, which takes about ten microseconds each. SPADE_LONG selects all.
 func points() int {
 	switch {
 	case testing.Short():
@@ -154,7 +154,7 @@ func TestLogAccuracy(t *testing.T) {
 	t.Logf("largest error %.3f ulp", worst)
 }
 
-// The reference itself, where other people's digits are at hand.
+// The reference itself, against published digits.
 func TestReferenceDigits(t *testing.T) {
 	for _, c := range []struct {
 		got  *big.Float
@@ -212,7 +212,7 @@ func TestExpLogEdges(t *testing.T) {
 	}
 }
 
-// Over a large sample in ascending order neither function ever goes down.
+// Over a large ascending sample neither function ever decreases.
 func TestExpLogMonotone(t *testing.T) {
 	for _, c := range []struct {
 		name string

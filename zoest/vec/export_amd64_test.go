@@ -6,7 +6,7 @@ import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 
 var isaName = [...]string{cpu.Go: "Go", cpu.AVX2: "AVX2", cpu.AVX512: "AVX512"}
 
-// The variants, which the kernels jump to.
+// The variants to which the kernels jump.
 
 func dotAVX2(x, y []float32) float64
 func dotAVX512(x, y []float32) float64
@@ -41,7 +41,7 @@ func Variants() []Kernels {
 // Chosen names the variant that the exported functions use.
 func Chosen() string { return isaName[isa] }
 
-// Choose makes the exported functions use another variant, where there is a choice, and reports whether they do.
+// Choose makes the exported functions use another variant, if there is a choice, and reports whether they do.
 func Choose(name string) bool {
 	for i, n := range isaName {
 		if n == name && i <= int(cpu.Best()) {

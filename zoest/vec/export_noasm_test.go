@@ -8,5 +8,5 @@ func Variants() []Kernels { return []Kernels{Reference} }
 // Chosen names the variant that the exported functions use.
 func Chosen() string { return "Go" }
 
-// Choose makes the exported functions use another variant, where there is a choice, and reports whether they do.
+// Choose makes the exported functions use another variant, if there is a choice, and reports whether they do.
 func Choose(name string) bool { return name == "Go" }

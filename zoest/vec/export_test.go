@@ -1,7 +1,7 @@
 package vec
 
-// Kernels is one variant of the kernels, for the tests: the exported functions, the Go, or assembly of one kind. Only
-// the exported ones check lengths.
+// Kernels is one variant of the kernels, for the tests: the exported functions, the Go code, or one kind of assembly.
+// Only the exported functions check lengths.
 type Kernels struct {
 	Name        string // the suffix of its functions' names
 	Dot         func(x, y []float32) float64
@@ -23,10 +23,10 @@ var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, SignAxpy, SignPerturb
 var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, added(signPerturbGo), signPerturbGo, signAddGo, signScaleGo,
 	signReplaceGo, signFoldGo}
 
-// added makes a SignAxpy of a SignPerturb, as the exported function does.
+// added makes a SignAxpy from a SignPerturb, as the exported function does.
 func added(perturb func(y, x []float32, mu float32, signs []uint64)) func(y []float32, a float32, signs []uint64) {
 	return func(y []float32, a float32, signs []uint64) { perturb(y, y, a, signs) }
 }
 
-// SumSquares is what the exported function makes of a variant's Dot.
+// SumSquares computes the exported function with a variant's Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

@@ -2,8 +2,8 @@ package vec
 
 import "math"
 
-// The kernels in Go, the definition: every assembly variant gives the same bits. A product that feeds a sum is
-// converted first, which forbids the compiler to fuse the two.
+// The kernels in Go are the definition of the assembly. A product that feeds a sum is converted first, so that the
+// compiler must not fuse the two.
 
 // The order of a reduction; see the package comment.
 const (
@@ -21,7 +21,7 @@ func dotGo(x, y []float32) float64 {
 	return sum + float64(dotBlock(x, y))
 }
 
-// dotBlock reduces at most one block.
+// dotBlock reduces one block or less.
 func dotBlock(x, y []float32) float32 {
 	var acc [lanes]float32
 	used := min(len(x), lanes)
@@ -38,8 +38,7 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold adds up the lanes, of which the first used ones count. An unused half holds +0 and no lane holds -0, so it is
-// skipped.
+// fold adds up the first used lanes. An unused half holds +0 and no lane holds -0, so fold skips that half.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {
@@ -125,7 +124,7 @@ func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM flo
 	}
 }
 
-// signFoldGo is dotBlock with signs. A word of them is one element of each lane.
+// signFoldGo is dotBlock with signs. A word of signs covers one element of each lane.
 func signFoldGo(x []float32, signs []uint64) float32 {
 	var acc [lanes]float32
 	used := min(len(x), lanes)

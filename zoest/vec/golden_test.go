@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// golden is an argument and the bits of the function there. The tests of accuracy show that these values are good; this
-// table, that every processor has the same ones. (The vector kernels need no table: their tests compare bits.)
+// golden is an argument and the bits of the function there. The accuracy tests show that these values are good; this
+// table shows that they are the same on every processor. (The vector kernels need no table: their tests compare bits.)
 type golden struct {
 	x    float64
 	bits uint64
@@ -68,8 +68,8 @@ func TestExpLogGolden(t *testing.T) {
 	}
 }
 
-// The table says where a processor differs; a hash over many more arguments, that it does: a rounding left out of a
-// polynomial shows in some of them. Exp gets multiples of 2^-40 in [-512, 512), Log positive numbers of any bits.
+// The table shows where a processor differs; a hash over many more arguments shows that it does: a missing rounding in
+// a polynomial changes some of them. Exp gets multiples of 2^-40 in [-512, 512), Log positive numbers of any bits.
 func TestExpLogGoldenHash(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -10,16 +10,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly, and it
-// has more than twice their digits and two to spare, so that rounding a sum twice is the same as rounding it once.
+// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly, and has
+// over two digits more than twice theirs, so rounding a sum twice equals rounding it once.
 func add(a, b float32) float32 { return float32(float64(a) + float64(b)) }
 func mul(a, b float32) float32 { return float32(float64(a) * float64(b)) }
 
-// kernel is an elementwise kernel and the dumb form of it: what becomes of the i-th elements, one operation at a time.
+// kernel is an elementwise kernel and its simple form: the result of the i-th elements, one operation at a time.
 type kernel struct {
 	name  string
-	vecs  int // how many vectors it takes, those it writes first
-	outs  int // how many of them it writes
+	vecs  int // number of vectors, destinations first
+	outs  int // number of destinations
 	signs bool
 	run   func(f *vec.Kernels, v [][]float32, a, b float32, signs []uint64)
 	one   func(x []float32, a, b, sign float32) // replaces x[:outs]
@@ -75,13 +75,13 @@ var kernels = []kernel{
 	},
 }
 
-// fills are the kinds of numbers the kernels are tried on.
+// fills are the kinds of numbers on which the kernels are tested.
 var fills = []struct {
 	name string
 	next func(r *rand.Rand) float32
 }{
 	{"ordinary", func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }},
-	{"subnormal", func(r *rand.Rand) float32 { // around the border of the subnormals, either sign
+	{"subnormal", func(r *rand.Rand) float32 { // around the limit of the subnormals, either sign
 		return math.Float32frombits(r.Uint32N(1<<25) | r.Uint32N(2)<<31)
 	}},
 	{"any bits", func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32()) }},
@@ -93,7 +93,7 @@ var specials = []float32{
 	-math.SmallestNonzeroFloat32, 0x1p-126, -0x1p-126, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
 }
 
-// lengths are all the short ones, and those around the edges of one block and (not in short mode) of two.
+// lengths are all short lengths, and those around the edges of one block and (not in short mode) of two.
 func lengths() []int {
 	var ns []int
 	for n := range 301 {
@@ -111,14 +111,14 @@ func lengths() []int {
 	return ns
 }
 
-// guard is how many numbers stand before and behind a slice under test, none of which a kernel may touch. They are NaN,
-// so that one which is read spoils the result.
+// guard is the number of elements before and after a slice under test, none of which a kernel may write. They are NaN,
+// so that reading one corrupts the result.
 const guard = 9
 
 var canary = math.Float32frombits(0x7fc0ca9a)
 
-// guarded is a slice of n numbers between canaries, at an offset that is a multiple of no vector register. Its capacity
-// goes to the end of the buffer.
+// guarded is a slice of n numbers between guards, at an offset that is not a multiple of any vector register. Its
+// capacity extends to the end of the buffer.
 func guarded(n int, next func() float32) (buf, v []float32) {
 	buf = make([]float32, n+2*guard)
 	for i := range buf {
@@ -131,19 +131,19 @@ func guarded(n int, next func() float32) (buf, v []float32) {
 	return buf, v
 }
 
-// same compares bits; one NaN is as good as another.
+// same compares bits; all NaNs are equal.
 func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// check runs a variant of a kernel once, with vector j of it in slot[j], and compares every number it may and may not
+// check runs a variant of a kernel once, with its vector j in slot[j], and compares every number it may and may not
 // have written.
 func (k kernel) check(t *testing.T, f *vec.Kernels, r *rand.Rand, n int, slot []int, next func(*rand.Rand) float32) {
 	t.Helper()
 	a, b := next(r), next(r)
 	signs := make([]uint64, vec.SignWords(n))
 	for i := range signs {
-		signs[i] = r.Uint64() // bits beyond the last coordinate too: they must not matter
+		signs[i] = r.Uint64() // including bits beyond the last coordinate, which must not matter
 	}
 	bufs, vs := make([][]float32, k.vecs), make([][]float32, k.vecs)
 	for j := range vs {
@@ -192,7 +192,7 @@ func TestKernelsElementByElement(t *testing.T) {
 			for _, f := range fills {
 				t.Run(variant.Name+"/"+k.name+"/"+f.name, func(t *testing.T) {
 					r := rand.New(rand.NewPCG(1, 2))
-					for _, n := range append(lengths()[:301], 4095, 4097) { // nothing happens to them at a block's edge
+					for _, n := range append(lengths()[:301], 4095, 4097) { // elementwise kernels have no block edges
 						k.check(t, &variant, r, n, []int{0, 1, 2, 3}[:k.vecs], f.next)
 					}
 				})
@@ -201,7 +201,7 @@ func TestKernelsElementByElement(t *testing.T) {
 	}
 }
 
-// Every special value meets every other one: a table of 13 x 13 pairs and scalars that no random fill is sure to give.
+// Every special value meets every other one: a table of 13 x 13 pairs and scalars that random fills may miss.
 func TestKernelsOnSpecialPairs(t *testing.T) {
 	for _, variant := range vec.Variants() {
 		for _, k := range kernels {
@@ -258,7 +258,7 @@ func TestKernelsSourceLength(t *testing.T) {
 			if panics(func() { k.run(&vec.Exported, args, 1, 1, signs) }) {
 				t.Errorf("%s: vector %d is longer than the first: panicked", k.name, j)
 			}
-			args[j] = make([]float32, n-1, n+8) // what is hidden behind the length does not count
+			args[j] = make([]float32, n-1, n+8) // capacity beyond the length does not count
 			if !panics(func() { k.run(&vec.Exported, args, 1, 1, signs) }) {
 				t.Errorf("%s: vector %d is shorter than the first: did not panic", k.name, j)
 			}

@@ -3,19 +3,20 @@
 #include "textflag.h"
 #include "asm_amd64.h"
 
-// The reductions, in the order that dotGo defines. x is in SI, y in DI, DX counts the elements of this block that are left, CX
-// those of later blocks, and X15 has the sum of the blocks so far. Fewer than 64 elements at the end, or in all, are a block that
-// takes a shorter way.
+// The reductions, in the order that dotGo defines. x is in SI, y in DI, DX counts the remaining elements of this block,
+// CX those of later blocks, and X15 has the sum of the blocks so far. Fewer than 64 elements at the end, or in all, are
+// a block with a shorter path.
 //
-// A reduction is a macro P(off, x, y, T) that puts into T the products of one register's worth of elements at byte offset
-// off from the pointers x and y, and PS(MOV, T, U), P3(T, U) for two elements (VMOVSD), one (VMOVSS) or three at R10 and R11.
+// A reduction is a macro P(off, x, y, T) that sets T to the products of one register of elements at byte offset off
+// from the pointers x and y, and PS(MOV, T, U), P3(T, U) for two elements (VMOVSD), one (VMOVSS) or three at R10 and
+// R11.
 //
-// A lane takes its first product as it is, while the definition adds it to +0. That differs in the sign of a zero only,
-// which is lost at the latest where the fold is added to a sum of blocks that started at +0. In the same way the zeros that
-// fill up a register, or a lane that no element reached, change nothing.
+// A lane is set to its first product, while the definition adds the product to +0. That differs only in the sign of a
+// zero, which disappears at the latest when the fold is added to a sum of blocks that started at +0. For the same
+// reason zeros that fill up a register, or a lane without elements, change nothing.
 
-// PARTIAL puts the products of the last N mod 8 elements into Y8, zeros behind them. N < 64; R10 and R11 are left at the first
-// of these elements.
+// PARTIAL puts the products of the last N mod 8 elements into Y8, followed by zeros. N < 64; R10 and R11 then point to
+// the first of these elements.
 #define PARTIAL(P, PS, P3, N, two, one, none, four, partial) \
 	MOVL        N, R9           \
 	ANDL        $60, R9         \
@@ -46,7 +47,7 @@ four:                           \
 	VINSERTF128 $1, X8, Y9, Y8  \
 partial:
 
-// PARTIAL16 goes on from there: the last N mod 16 elements, in Z8.
+// PARTIAL16 continues: the last N mod 16 elements, in Z8.
 #define PARTIAL16(P, N, partial16) \
 	TESTL         $8, N          \
 	JEQ           partial16      \
@@ -54,7 +55,7 @@ partial:
 	VINSERTF64X4  $1, Y8, Z9, Z8 \
 partial16:
 
-// FOLD4 and FOLD2 fold what is above lane 3 and lane 1 of Y0; ADDSUM adds the result to the sum.
+// FOLD4 and FOLD2 fold the lanes above 3 and above 1 of Y0; ADDSUM adds the result to the sum.
 #define FOLD4 \
 	VEXTRACTF128 $1, Y0, X1 \
 	VADDPS       X1, X0, X0
@@ -69,7 +70,7 @@ partial16:
 	VCVTSS2SD    X0, X0, X0 \
 	VADDSD       X0, X15, X15
 
-// SHORT16 folds the fewer than 16 elements at the end of a short input, CX mod 8 of them in Y8; it starts at short16 and is
+// SHORT16 folds the last, fewer than 16, elements of a short input, CX mod 8 of them in Y8; it starts at short16 and is
 // entered at fold4 with eight lanes in Y0. The reduction ends with it.
 #define SHORT16(P) \
 short16:                     \

@@ -3,17 +3,17 @@
 #include "textflag.h"
 #include "asm_arm64.h"
 
-// The reductions, in the order that dotGo defines. Lanes 4k to 4k+3 are Vk. x is at R0, y at R1; R4 counts the elements that
-// later blocks will take, R5 those of this block, and F31 has the sum of the blocks so far.
+// The reductions, in the order that dotGo defines. Lanes 4k to 4k+3 are Vk. x is at R0, y at R1; R4 counts the elements
+// of later blocks, R5 those of this block, and F31 has the sum of the blocks so far.
 //
-// A reduction is three macros: LOAD(LDP) takes as many elements as LDP does from x to V16-V19 and from y to V20-V23, LOADLANE2
-// takes one more to lane 2 of V16 and V20, and MUL(i) replaces V(16+i) by the products with V(20+i).
+// A reduction is three macros: LOAD(LDP) loads as many elements as LDP from x to V16-V19 and from y to V20-V23,
+// LOADLANE2 loads one more to lane 2 of V16 and V20, and MUL(i) replaces V(16+i) by the products with V(20+i).
 //
-// What is left of a block after its last 64 elements goes to the lanes in fours, and before that, since V16 and V20 are free
-// then, the products of the last three or fewer go to V24, which is added to the register whose turn it is at the end. The
+// The elements of a block after its last 64 are added to the lanes in fours. Before that, while V16 and V20 are free,
+// the products of the last three or fewer are stored in V24, which is finally added to the next register in turn. The
 // zeros that fill it up change nothing: no lane holds -0.
 
-// CHAIN adds the next four products to the lanes of register k, or leaves if there are no four.
+// CHAIN adds the next four products to the lanes of register k, or exits if there are no four.
 #define CHAIN(k, last, LOAD, MUL) \
 	CMP  $(4*k+4), R5 \
 	BLT  last         \

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// dot is the package comment put into code: blocks of 4096, 64 lanes of float32 that start at +0, element i to lane
-// i mod 64, a fold by halves from lane l+32 down to lane 0, block sums added in float64.
+// dot implements the package comment: blocks of 4096, 64 lanes of float32 that start at +0, element i to lane i mod 64,
+// a fold by halves from lane l+32 down to lane 0, block sums added in float64.
 func dot(x, y []float32) float64 {
 	var sum float64
 	for first := 0; first < len(x); first += 4096 {
@@ -28,13 +28,13 @@ func dot(x, y []float32) float64 {
 	return sum
 }
 
-// same64 compares bits; one NaN is as good as another.
+// same64 compares bits; all NaNs are equal.
 func same64(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }
 
 func TestDotLaneByLane(t *testing.T) {
-	finite := func(r *rand.Rand) float32 { // 37 binary orders of magnitude: every order of adding shows
+	finite := func(r *rand.Rand) float32 { // 37 binary orders of magnitude: the order of adding matters
 		return float32(math.Ldexp(r.NormFloat64(), r.IntN(37)-18))
 	}
 	fills := map[string]func(r *rand.Rand) float32{
@@ -116,9 +116,9 @@ func TestDotLengths(t *testing.T) {
 	}
 }
 
-// Inside a block an element passes one rounding as a product, at most 64 in its lane and 6 in the fold: the error is at
-// most 71 half ulps of the sum of magnitudes, whatever the length (1.01 covers higher orders, and the float64 sums).
-// One lane of float32 has no such bound: on a million equal numbers the same limit refuses it.
+// Inside a block an element goes through one rounding as a product, at most 64 in its lane and 6 in the fold: the error
+// is at most 71 half ulps of the sum of magnitudes, for any length (1.01 covers higher orders, and the float64 sums).
+// One lane of float32 has no such bound: a million equal numbers exceed the same limit.
 func TestDotAccuracy(t *testing.T) {
 	const unit = 0x1p-24 // half an ulp of 1
 	r := rand.New(rand.NewPCG(8, 9))

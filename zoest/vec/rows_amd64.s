@@ -2,10 +2,10 @@
 
 #include "textflag.h"
 
-// The rows kernels with AVX-512, for rows that are short: sixteen columns at a time, of all rows, so that what the rows have in
-// common stays in registers. K2 has the columns in use.
+// The rows kernels with AVX-512, for short rows: sixteen columns at a time, of all rows, so that data common to all
+// rows stays in registers. K2 has the columns in use.
 
-// COLUMNS sets K2 for CX columns, of which it takes up to sixteen.
+// COLUMNS sets K2 for CX columns, at most sixteen.
 #define COLUMNS \
 	MOVL    $0xffff, AX \
 	CMPQ    CX, $16     \
@@ -21,15 +21,16 @@ full:                \
 	VPTERNLOGD $0xff, Z, Z, Z \
 	VPSLLD     $31, Z, Z
 
-// ROW sets AX, the numbers in the table before a row, to where the row is, and Z5 to the BX-th number at R10 with the signs at R11.
+// ROW converts AX, the count of numbers in the table before a row, to the row's address, and sets Z5 to the BX-th
+// number at R10 with the signs at R11.
 #define ROW \
 	LEAQ         (DI)(AX*4), AX  \
 	KMOVW        (R11), K1       \
 	VBROADCASTSS (R10)(BX*4), Z5 \
 	VPXORD       Z2, Z5, K1, Z5
 
-// STORE writes the columns in use of Z5, of CX or sixteen, to AX, in whole pieces: the processor would make the next row wait for
-// all that a mask covers.
+// STORE writes the columns in use of Z5, of CX or sixteen, to AX, in whole pieces: the processor would delay the next
+// row until everything under a mask is stored.
 #define STORE \
 	CMPQ         CX, $16        \
 	JLT          store8         \

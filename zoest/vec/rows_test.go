@@ -9,12 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The rows kernels do what the definitions do for one row, one row after the other, in every variant, with or without
-// spare words of signs, wherever a row begins, and write nothing beside the rows.
+// The rows kernels equal the definitions applied to each row in turn, in every variant, with or without padding words
+// of signs, for any alignment of rows, and write nothing outside the rows.
 func TestRowsAreRowAfterRow(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	r := rand.New(rand.NewPCG(3, 4))
-	var bufs, kept [][]float32 // where numbers lie, and what else is there
+	var bufs, kept [][]float32 // the buffers, and the numbers in them
 	numbers := func(n, kind int) []float32 {
 		buf, x := aligned(n, r.IntN(16))
 		bufs, kept = append(bufs, buf), append(kept, x)
@@ -98,7 +98,7 @@ func TestRowsAreRowAfterRow(t *testing.T) {
 	}
 }
 
-// Rows that do not fit, or overlap with what is read, end in a panic before anything is written behind a slice.
+// Rows that do not fit, or overlap with a source, cause a panic before anything is written beyond a slice.
 func TestRowsRefuse(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {

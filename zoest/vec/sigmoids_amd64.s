@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// The steps are those of Sigmoid, with e^x of x = -|z| as Exp has it: x is never above its range, and 2^k, k >= -1022, is a
-// number of its own. What is below the range goes through the steps and is replaced by zero at the end. A product is rounded by
-// its own instruction.
+// The steps are those of Sigmoid, with e^x of x = -|z| as in Exp: x is never above the range, and 2^k, k >= -1022, is a
+// normal number. A value below the range goes through the steps and is finally replaced by zero. A product is rounded
+// by its own instruction.
 
 // CONST puts one number into all lanes.
 #define CONST(i, Y) VBROADCASTSD i*8(DX), Y

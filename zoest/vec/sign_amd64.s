@@ -5,13 +5,14 @@
 
 // The sign kernels.
 //
-// The skeletons below turn bits into registers that hold a*s, and a kernel is a macro K(off, S, T, U) that uses one: S has the
-// signed scalars for the elements at byte offset off from the pointers, and keeps them; T and U are free. KS(MOV) is the same for
-// the two elements (VMOVSD) or the one (VMOVSS) at the pointers, with S in X2, and X1, X3 and X15 free. R8 points at the bits that come next. What is left
-// after the last 16 (or 8) elements is done in steps of 8, 4, 2 and 1 with one register of signs that is moved down by as
-// many; the words of a sign vector are whole, so its bits may be read beyond the last element.
+// The skeletons below convert bits to registers that hold a*s, and a kernel is a macro K(off, S, T, U) that uses one: S
+// has the signed scalars for the elements at byte offset off from the pointers and must be preserved; T and U are free.
+// KS(MOV) is the same for the two elements (VMOVSD) or the one (VMOVSS) at the pointers, with S in X2, and X1, X3 and
+// X15 free. R8 points at the next bits. The elements after the last 16 (or 8) are processed in steps of 8, 4, 2 and 1
+// with one register of signs that is shifted down by as many; the words of a sign vector are whole, so its bits may be
+// read beyond the last element.
 
-// With AVX-512 sixteen bits are a mask that picks a (Z0) or -a (Z1).
+// With AVX-512 sixteen bits are a mask that selects a (Z0) or -a (Z1).
 #define SIGNS512(K, KS, ADV) \
 	VPTERNLOGD $0xff, Z1, Z1, Z1 \
 	VPSLLD     $31, Z1, Z1       \
@@ -66,8 +67,8 @@ tail8:                        \
 	ADV(32)                      \
 	FINISH(K, KS, ADV)
 
-// With AVX2 thirty-two bits are copied to all eight lanes, and each lane shifts its own up to where a float has its sign:
-// lane l by 31-l, 23-l, 15-l or 7-l (Y10 to Y13). Y14 masks off the rest.
+// With AVX2 thirty-two bits are copied to all eight lanes, and each lane shifts its own bit up to the sign position of
+// a float: lane l by 31-l, 23-l, 15-l or 7-l (Y10 to Y13). Y14 masks off the rest.
 #define SIGNS256(K, KS, ADV) \
 	VMOVDQU      shifts<>+0(SB), Y10  \
 	VPCMPEQD     Y14, Y14, Y14        \
@@ -117,7 +118,7 @@ tail8:                             \
 	JMP          done                 \
 	FINISH(K, KS, ADV)
 
-// FINISH treats the last CX mod 8 elements, whose signed scalars are in Y2, and returns.
+// FINISH processes the last CX mod 8 elements, whose signed scalars are in Y2, and returns.
 #define FINISH(K, KS, ADV) \
 tail4:                   \
 	TESTL        $4, CX     \
@@ -312,8 +313,9 @@ TEXT ·signReplaceAVX2(SB), NOSPLIT, $0-112
 	LEAQ         byB+104(FP), R9
 	SIGNS256(SIGNREPLACE, SIGNREPLACES, ADVANCE3)
 
-// The sum of x[i]*s[i] over a block, of its lanes as signFoldGo adds them: x in SI, CX elements of it, signs at R8. All lanes lie
-// in registers, Z0 to Z3 or Y0 to Y7. Behind the last element are zeros of either sign, which change no lane: none holds -0.
+// The sum of x[i]*s[i] over a block, in lanes added as in signFoldGo: x in SI, its CX elements, signs at R8. All lanes
+// are in registers, Z0 to Z3 or Y0 to Y7. After the last element there are zeros of either sign, which change no lane:
+// none holds -0.
 
 // func signFold(x []float32, signs []uint64) float32
 TEXT ·signFold(SB), NOSPLIT, $0-52
@@ -335,7 +337,7 @@ TEXT ·signFold(SB), NOSPLIT, $0-52
 	VPXORD  Z5, Z4, K1, Z4     \
 	VADDPS  Z4, ACC, ACC
 
-// SIGNLAST512 takes the elements whose bits are set in AX.
+// SIGNLAST512 processes the elements whose bits are set in AX.
 #define SIGNLAST512(off, bits, ACC) \
 	KMOVW     AX, K2           \
 	KMOVW     bits(R8), K1     \
@@ -393,7 +395,7 @@ fold:
 	VXORPS  off(SI), Y9, Y9    \
 	VADDPS  Y9, ACC, ACC
 
-// SIGNLAST256 takes the elements where Y15, their places less CX at first, is negative.
+// SIGNLAST256 processes the elements where Y15, initially their positions minus CX, is negative.
 #define SIGNLAST256(off, shift, ACC) \
 	VPSLLVD    shifts<>+shift(SB), Y8, Y9  \
 	VPAND      Y14, Y9, Y9                 \

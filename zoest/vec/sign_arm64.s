@@ -5,10 +5,10 @@
 
 // The sign kernels.
 //
-// SIGNS turns bits into registers that hold a*s: sixteen bits are copied to every lane, each lane tests its own (V20 to V23)
-// and picks a (V30) or -a (V31). A kernel is a macro as in vec_arm64.s that finds its signed scalars in V4 to V7, its destination at
-// R0 and its source, if it has one, at R1. R8 points at the bits that come next; the words of a sign vector are whole, so bits
-// beyond the last element may be read.
+// SIGNS converts bits to registers that hold a*s: sixteen bits are copied to every lane, each lane tests its own (V20
+// to V23) and selects a (V30) or -a (V31). A kernel is a macro as in vec_arm64.s that finds its signed scalars in V4 to
+// V7, its destination at R0 and its source, if any, at R1. R8 points at the next bits; the words of a sign vector are
+// whole, so bits beyond the last element may be read.
 
 #define SPREAD(T, S) \
 	VCMTST T.S4, V16.S4, S.S4 \
@@ -159,8 +159,9 @@ TEXT ·signReplace(SB), NOSPLIT, $0-112
 	VEOR  V17.B16, X.B16, X.B16      \
 	FADDV(x, acc, acc)
 
-// The sum of x[i]*s[i] over a block, of its lanes as signFoldGo adds them: the lanes in V0 to V15, x at R1, R4 elements of it. The
-// last fewer than 64 are copied to the frame, with zeros behind them, which change no lane: none holds -0.
+// The sum of x[i]*s[i] over a block, in lanes added as in signFoldGo: the lanes in V0 to V15, x at R1, R4 elements of
+// it. The last elements, fewer than 64, are copied to the frame, followed by zeros, which change no lane: none holds
+// -0.
 
 // func signFold(x []float32, signs []uint64) float32
 TEXT ·signFold(SB), NOSPLIT, $256-52

@@ -8,8 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// SignDot is Dot with the signs as numbers, to the bit, in every variant: around the ends of words, blocks and vectors,
-// with bits set beyond the last element, and with numbers of all sizes, so that any other order would round otherwise.
+// SignDot equals Dot with the signs as numbers bit for bit, in every variant: around the ends of words, blocks and
+// vectors, with bits set beyond the last element, and with numbers of all sizes, so that any other order would round
+// differently.
 func TestSignDot(t *testing.T) {
 	chosen := vec.Chosen()
 	defer vec.Choose(chosen)

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Every path of a kernel leaves the upper halves of the vector registers clean. One that does not makes the scalar
-// float code of the whole process several times slower.
+// Every path of a kernel leaves the upper halves of the vector registers clean. Otherwise the scalar float code of the
+// whole process would run several times slower.
 func TestUpperHalvesAreClean(t *testing.T) {
 	if _, ok := cpu.DirtyUpper(); !ok {
 		t.Skip("the processor does not tell")

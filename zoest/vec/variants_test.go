@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// aligned is a slice of n numbers whose first is off numbers behind a multiple of 64 bytes, in a buffer of canaries
-// with at least 16 of them on each side.
+// aligned is a slice of n numbers that begins off numbers after a multiple of 64 bytes, in a buffer with at least 16
+// guards on each side.
 func aligned(n, off int) (buf, v []float32) {
 	buf = make([]float32, n+64)
 	for i := range buf {
@@ -33,8 +33,8 @@ func aligned(n, off int) (buf, v []float32) {
 }
 
 // Every variant gives the bits of the reference at every length and at every alignment of the first vector; the others
-// are aligned differently. Whole buffers are compared, with what lies around the vectors. The kinds of numbers take
-// turns.
+// are aligned differently. Whole buffers are compared, including the memory around the vectors. The kinds of numbers
+// alternate.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {
@@ -114,7 +114,7 @@ func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n
 	}
 }
 
-// nowhere is a slice of n elements that has no memory: who touches it is caught in the act.
+// nowhere is a slice of n elements in unmapped memory: any access faults.
 func nowhere[E any](n int) []E {
 	return *(*[]E)(unsafe.Pointer(&struct {
 		data     unsafe.Pointer
@@ -122,8 +122,8 @@ func nowhere[E any](n int) []E {
 	}{nil, n, n}))
 }
 
-// whoFaults runs f, which is to touch a slice of nowhere, and returns the functions of this package that were running
-// then, innermost first.
+// whoFaults runs f, which must access a slice of nowhere, and returns the functions of this package on the stack at
+// that moment, innermost first.
 func whoFaults(f func()) (names []string) {
 	defer func() {
 		if recover() == nil {
@@ -146,13 +146,13 @@ func whoFaults(f func()) (names []string) {
 	return nil
 }
 
-// The exported functions run what they say they run, at short and at long lengths. Memory that is not there is the
-// witness: the fault happens inside the function that does the work, whose name is on the stack.
+// The exported functions run the variant that they report, at short and at long lengths. Access to unmapped memory
+// proves it: the fault occurs inside the function that does the work, whose name is on the stack.
 func TestExportedRunTheChosenVariant(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
 		if !vec.Choose(variant.Name) && variant.Name == vec.Reference.Name {
-			continue // the exported functions never use the Go here
+			continue // the exported functions never use the Go code here
 		}
 		if got := vec.Chosen(); got != variant.Name {
 			t.Fatalf("%s was chosen, want %s", got, variant.Name)
@@ -163,7 +163,7 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 			check := func(called, kernel string, f func()) {
 				want := kernel + variant.Name
 				ran := whoFaults(f)
-				if variant.Name == "NEON" { // the kernel itself, which is assembly
+				if variant.Name == "NEON" { // the kernel is assembly
 					want, ran = kernel, ran[:min(1, len(ran))]
 				}
 				if !slices.Contains(ran, want) {
@@ -197,8 +197,8 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 	}
 }
 
-// Slices that live on a goroutine's stack move when it grows, which it may do between the entry of a kernel and the Go
-// that the entry jumps to.
+// Slices on a goroutine's stack move when the stack grows, which can happen between the entry of a kernel and the Go
+// code to which the entry jumps.
 func TestKernelsOnAGrowingStack(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
@@ -217,7 +217,7 @@ func TestKernelsOnAGrowingStack(t *testing.T) {
 			}
 			return depth == 0 || descend(depth-1)
 		}
-		for depth := range 300 { // a new stack each, which is full somewhere else
+		for depth := range 300 { // a new stack each time, full at another point
 			ok := make(chan bool)
 			go func() { ok <- descend(depth) }()
 			if !<-ok {
@@ -227,7 +227,7 @@ func TestKernelsOnAGrowingStack(t *testing.T) {
 	}
 }
 
-// The variant of a fresh process is the best that the operating system says the processor has.
+// A new process chooses the best variant that, according to the operating system, the processor supports.
 func TestBestVariantIsChosen(t *testing.T) {
 	want := "Go"
 	switch {
@@ -268,8 +268,7 @@ func cpuFlags(t *testing.T) map[string]bool {
 	return nil
 }
 
-// No assembly here fuses a multiplication with an addition, or touches the control register that decides about
-// subnormals.
+// No assembly here fuses a multiplication with an addition, or changes the control register for subnormals.
 func TestAssemblyRoundsEveryProduct(t *testing.T) {
 	files, err := filepath.Glob("*.[sh]")
 	if err != nil || len(files) == 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Each function cuts the other slices to the length of the first, with a capacity that makes a shorter one panic, and
-// checks for overlaps where it writes. Then it calls the Go of generic.go or assembly, which trusts its slices.
+// checks for overlaps where it writes. Generic Go or assembly, called next, does not check its slices.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order of the package comment.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -33,10 +33,10 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	step(phi, eta, v, c, p)
 }
 
-// The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64, a clear bit means +1
-// and a set bit -1. Each sign is an exclusive or on the sign bit of a number.
+// The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64; a clear bit means +1
+// and a set bit -1. Each sign is XORed into the sign bit of a number.
 
-// SignWords returns how many 64-bit words hold the signs of an n-vector.
+// SignWords returns how many 64-bit words hold n signs.
 func SignWords(n int) int { return (n + 63) / 64 }
 
 // SignAxpy adds a multiple of a sign vector to y: y[i] += a*s[i].
@@ -51,7 +51,7 @@ func SignPerturb(y, x []float32, mu float32, signs []uint64) {
 	signPerturb(y, x, mu, signs[:SignWords(len(y)):len(signs)])
 }
 
-// SignAdd moves x along a vector whose signs are changed: y[i] = x[i] + c[i]*s[i].
+// SignAdd adds a vector with changed signs to x: y[i] = x[i] + c[i]*s[i].
 func SignAdd(y, x, c []float32, signs []uint64) {
 	x, c = x[:len(y):len(x)], c[:len(y):len(c)]
 	inPlace(y, x)
@@ -75,14 +75,14 @@ func SignDot(x []float32, signs []uint64) float64 {
 	return sum + float64(signFold(x, signs))
 }
 
-// SignReplace puts a fresh row q[i] = c*s[i] into the memory table and updates the two sums that depend on it, in one
+// SignReplace writes a fresh row q[i] = c*s[i] into the memory table and updates the two sums that depend on it, in one
 // pass:
 //
 //	v[i]    += (q[i] - a[i])*byB    one term of eq. (5) (memory-estimator), byB = 1/b
 //	abar[i] += (q[i] - a[i])*byM    the table's mean, byM = 1/m
 //	a[i]     = q[i]                 the row
 //
-// The three slices of numbers must not overlap; it panics if they do.
+// SignReplace panics if any two of a, v and abar overlap.
 func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float32) {
 	v, abar = v[:len(a):len(v)], abar[:len(a):len(abar)]
 	if overlap(a, v) || overlap(a, abar) || overlap(v, abar) {
@@ -91,8 +91,8 @@ func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
-// The rows kernels do for many short rows what the others do for one, and check once. Row i has the i-th part of signs:
-// SignWords of them and perhaps more, the same number for all rows.
+// The rows kernels process many short rows in one call. Row i has the i-th part of signs: SignWords words or more, the
+// same number for all rows.
 
 // SignPerturbRows sets each row of y, of the length of x, to x + mu*s: [SignPerturb]. y and x must not overlap.
 func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
@@ -113,7 +113,7 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 	}
 }
 
-// SignReplaceRows is [SignReplace] for rows of a table, one after the other: row rows[i], of the length of v, with c[i].
+// SignReplaceRows is [SignReplace] for rows of a table with adjacent rows: row rows[i], of the length of v, with c[i].
 func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
 	d, words := len(v), SignWords(len(v))
 	abar, c = abar[:d:d], c[:len(rows)]
@@ -136,8 +136,8 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 	}
 }
 
-// SignFillRows sets rows of a table, one after the other, to c[i]*s and adds each to sum: [SignScale] of row rows[i], of the
-// length of sum, and [SignAxpy] of sum.
+// SignFillRows sets rows of a table with adjacent rows to c[i]*s and adds each to sum: [SignScale] of row rows[i], of
+// the length of sum, and [SignAxpy] of sum.
 func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) {
 	d, words := len(sum), SignWords(len(sum))
 	c = c[:len(rows)]
@@ -162,8 +162,8 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 	}
 }
 
-// DotRows stores in z[i] the product of x[i] with row rows[i] of a table, see [Dot]. It returns false and does nothing
-// if a row is missing or a vector differs in length from the first.
+// DotRows stores in z[i] the product of x[i] and row rows[i] of a table, see [Dot]. It returns false and does nothing
+// if a row does not exist or a vector differs in length from the first.
 func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	x, rows = x[:len(z)], rows[:len(z)]
 	if len(z) == 0 {
@@ -183,7 +183,6 @@ func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	return true
 }
 
-// there reports whether a table has all the given rows of d numbers.
 func there(rows []int, table []float32, d int) bool {
 	n := uint(len(table) / max(1, d))
 	for _, row := range rows {
@@ -196,7 +195,7 @@ func there(rows []int, table []float32, d int) bool {
 
 const notThere = "vec: a row that is not there"
 
-// stride returns the number of words of each of n rows; a kernel reads the first ones.
+// stride returns the number of sign words for each of n rows; a kernel reads the first words of each.
 func stride(signs []uint64, n, words int) int {
 	if n == 0 || len(signs)/n < words {
 		panic("vec: too few signs")
@@ -214,7 +213,7 @@ func inPlace(dst, src []float32) {
 
 const overlaps = "vec: slices overlap that must not"
 
-// overlap reports whether two slices share memory; neither is empty, or they have the same length. Distances are modulo
+// overlap reports whether two slices share memory. Both must be nonempty, or have the same length. Distances are modulo
 // the size of the address space.
 func overlap(a, b []float32) bool {
 	dist := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a)))

@@ -7,10 +7,10 @@ import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 // isa is the instruction set of the kernels, as in package cpu.
 var isa = cpu.Best()
 
-// rowsAVX512 reports whether assembly serves rows of d numbers: longer ones gain nothing.
+// rowsAVX512 reports whether assembly handles rows of d numbers: longer rows gain nothing.
 func rowsAVX512(d int) bool { return isa >= cpu.AVX512 && d <= 512 }
 
-// The rows kernels; there is at least one row.
+// The rows kernels require at least one row.
 
 //go:noescape
 func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int)
@@ -24,11 +24,11 @@ func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []u
 //go:noescape
 func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 
-// sigmoidConst holds the other constants of [Exp], for the assembly.
+// sigmoidConst holds the other constants of [Exp] for the assembly.
 var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}
 
-// sigmoids sets the first numbers of z to their [Sigmoid] and returns how many: all with AVX-512, all but up to three
-// with AVX2, else none.
+// sigmoids replaces the first numbers of z by their [Sigmoid] and returns how many it replaced: all with AVX-512, all
+// but up to three with AVX2, otherwise none.
 func sigmoids(z []float64) int {
 	n := len(z)
 	switch {

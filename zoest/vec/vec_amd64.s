@@ -5,13 +5,13 @@
 
 // The elementwise kernels.
 //
-// A kernel is a macro K(off, A, B, T, U, V) that treats one register's worth of elements at byte offset off from its
-// pointers: A and B hold its scalars in every lane, T, U and V are free. KS(MOV) is the same for the two elements (MOV is
-// VMOVSD) or the one (VMOVSS) that the pointers point at, in X0 to X4. ADV(bytes) moves the pointers on. A product is
-// rounded by its own instruction; there is no fused multiply-add in this file.
+// A kernel is a macro K(off, A, B, T, U, V) that processes one register of elements at byte offset off from its
+// pointers: A and B hold its scalars in every lane, T, U and V are free. KS(MOV) is the same for the two elements (MOV
+// is VMOVSD) or the one (VMOVSS) at the pointers, in X0 to X4. ADV(bytes) advances the pointers. A product is rounded
+// by its own instruction; there is no fused multiply-add in this file.
 //
-// EACH512 and EACH256 apply a kernel to CX elements: four registers a turn, then what is left in steps of 32, 16, 8, 4,
-// 2 and 1. A masked tail would be shorter, but it is slower: a store through a mask does not forward to the next load.
+// EACH512 and EACH256 apply a kernel to CX elements: four registers per iteration, then the rest in steps of 32, 16, 8,
+// 4, 2 and 1. A masked tail would be shorter but slower: a store through a mask does not forward to the next load.
 // Where the destination is also a source, each element is read before it is written.
 
 #define EACH512(K, KS, ADV) \
@@ -57,7 +57,7 @@ tail:                            \
 	ADV(64)                      \
 	FINISH(K, KS, ADV)
 
-// FINISH treats the last CX mod 16 elements and returns.
+// FINISH processes the last CX mod 16 elements and returns.
 #define FINISH(K, KS, ADV) \
 tail8:                       \
 	TESTL $8, CX             \

@@ -5,12 +5,12 @@
 
 // The elementwise kernels.
 //
-// A kernel is a macro K(LD, LDP, ST, OP) that treats as many elements as the four it is given do, and moves its pointers on.
-// Its vectors are at R0 to R3 and come to V0-V3, V4-V7, V8-V11 and V12-V15; its scalars fill V30 and V31. A product is rounded
-// by its own instruction.
+// A kernel is a macro K(LD, LDP, ST, OP) that processes as many elements as its four arguments do, and advances its
+// pointers. Its vectors are at R0 to R3 and are loaded to V0-V3, V4-V7, V8-V11 and V12-V15; its scalars fill V30 and
+// V31. A product is rounded by its own instruction.
 //
-// EACH applies a kernel to R4 elements: sixteen a turn, then what is left in steps of 8, 4, 2 and 1. Where the destination is
-// also a source, each element is read before it is written.
+// EACH applies a kernel to R4 elements: sixteen per iteration, then the rest in steps of 8, 4, 2 and 1. Where the
+// destination is also a source, each element is read before it is written.
 
 #define EACH(K) \
 	SUBS $16, R4               \

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Conformance checks the contract of the interface, with frames of several pieces.
+// Conformance checks the contract of [transport.Transport] with frames of several pieces.
 func Conformance(t *testing.T, open Opener) {
 	runs := 0
 	err := tinytest.TestTransport(func(members []string) ([]transport.Transport, error) {
@@ -33,7 +33,8 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff cuts a member off from the broker. Its sends wait, frames for it are kept, and contexts end.
+// CutOff cuts a member off from the broker: its sends wait, the broker keeps frames for it, and calls end with their
+// contexts.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})
@@ -68,8 +69,8 @@ func Pass(t testing.TB, from End, sender string, to End, receiver string, frame 
 	Receive(t, to, sender, frame)
 }
 
-// OtherFleet checks that two ends with different fleets notice it, whichever came first. An end that comes back with
-// the right fleet is accepted.
+// OtherFleet checks that two ends with different fleets detect this regardless of the order in which they start. An end
+// that returns with the right fleet is accepted.
 func OtherFleet(t *testing.T, open Opener) {
 	member := func(name, peer, fleet string) End {
 		s := Setup{Run: "run", Name: name, Peers: []string{peer}}

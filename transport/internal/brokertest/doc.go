@@ -1,3 +1,3 @@
-// Package brokertest has the checks that tests of transports over brokers share: over an honest broker, one that lies,
-// and one that is killed. Every check takes a function that opens an [End].
+// Package brokertest has the checks that the tests of transports over brokers share: with an honest broker, a lying
+// one, and one that is killed. Every check takes a function that opens an [End].
 package brokertest

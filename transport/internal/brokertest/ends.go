@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Soon is the time limit for something that must happen.
+// Soon is the time limit for a condition that must become true.
 const Soon = time.Minute
 
 // End is a transport over a broker.
@@ -28,20 +28,20 @@ type End interface {
 	Update(peers []transport.Peer) error
 }
 
-// Setup configures an end. Zero values stand for the defaults of the transport.
+// Setup configures an end. Zero values mean the defaults of the transport.
 type Setup struct {
 	Run, Name  string
-	Peers      []string // the node itself is left out
-	Key        string   // of which member the key is; empty for that of Name
+	Peers      []string // the node itself is ignored
+	Key        string   // the member whose key to use; empty for that of Name
 	Fleet      [32]byte
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 	MaxFrame   int
 	Logger     *slog.Logger
-	Way        *Way // how the broker is dialed; nil for directly
+	Way        *Way // how to dial the broker; nil means directly
 }
 
-// Secret is the member's key.
+// Secret returns the member's key.
 func (s *Setup) Secret() ed25519.PrivateKey {
 	if s.Key != "" {
 		return Member(s.Key)
@@ -49,7 +49,7 @@ func (s *Setup) Secret() ed25519.PrivateKey {
 	return Member(s.Name)
 }
 
-// Neighbors are the peers as a configuration has them.
+// Neighbors returns the peers in the form of a configuration.
 func (s *Setup) Neighbors() (all []transport.Peer) {
 	for _, p := range s.Peers {
 		if p != s.Name {
@@ -62,7 +62,7 @@ func (s *Setup) Neighbors() (all []transport.Peer) {
 // Opener opens an end at a broker.
 type Opener func(s Setup) (End, error)
 
-// Open opens an end that is closed when the test ends.
+// Open opens an end and closes it when the test ends.
 func (o Opener) Open(t testing.TB, s Setup) End {
 	t.Helper()
 	e, err := o(s)
@@ -86,24 +86,24 @@ func Member(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// Public returns the public half.
+// Public returns the public key of a member.
 func Public(name string) ed25519.PublicKey { return Member(name).Public().(ed25519.PublicKey) }
 
-// Within returns a context for something that has to happen soon.
+// Within returns a context with the time limit [Soon].
 func Within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), Soon)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Long returns a context for a whole run, even on a slow machine.
+// Long returns a context with enough time for a whole run, even on a slow machine.
 func Long(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Send sends a frame, which must succeed.
+// Send sends a frame and fails the test on an error.
 func Send(t testing.TB, tr End, to string, frame []byte) {
 	t.Helper()
 	if err := tr.Send(Within(t), to, frame); err != nil {
@@ -111,7 +111,7 @@ func Send(t testing.TB, tr End, to string, frame []byte) {
 	}
 }
 
-// Receive waits for the frame that must come next.
+// Receive waits for the next frame and checks its sender and content.
 func Receive(t testing.TB, tr End, from string, frame []byte) {
 	t.Helper()
 	name, got, err := tr.Recv(Within(t))
@@ -178,7 +178,7 @@ func (s *Buffer) String() string {
 
 // Way is a network that can be cut.
 type Way struct {
-	// Base makes the connections; nil stands for package net.
+	// Base makes the connections; nil means package net.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
@@ -217,10 +217,10 @@ func (w *Way) Set(cut bool) {
 	}
 }
 
-// Mosquitto returns the path of the broker's program and skips the test if there is none.
+// Mosquitto returns the path of the broker's program and skips the test if it is not installed.
 func Mosquitto(t testing.TB) string {
 	t.Helper()
-	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto"} { // seldom in the PATH of anybody but root
+	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto"} { // rarely in the PATH of a user other than root
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -229,7 +229,7 @@ func Mosquitto(t testing.TB) string {
 	return ""
 }
 
-// Listens waits until somebody listens at a TCP address.
+// Listens waits until a TCP address accepts connections.
 func Listens(t testing.TB, address string) {
 	t.Helper()
 	Eventually(t, "something listens at "+address, func() bool {

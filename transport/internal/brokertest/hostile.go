@@ -12,24 +12,24 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Message is a message that a member published or is to read. From and To are tags of members.
+// Message is a message that a member published or is about to read. From and To are tags of members.
 type Message struct {
 	From, To, Place string
 	Data            []byte
 }
 
-// Hostile is a broker for one run under the test's control: it confirms what members publish, and the test decides what
-// they read.
+// Hostile is a broker for one run under the control of the test: it confirms what members publish, and the test decides
+// what they read.
 type Hostile interface {
 	End(s Setup) (End, error)    // an Opener
-	Set(do func(m Message))      // what is done with each message, under a lock; nil for nothing
-	Give(m Message)              // lets the member To read a message on the way from From
-	All(see func(all []Message)) // shows, under the lock, all messages that were ever published
+	Set(do func(m Message))      // sets the handler of each message, called under a lock; nil for none
+	Give(m Message)              // delivers a message from From to the member To
+	All(see func(all []Message)) // calls see, under the lock, with all messages ever published
 }
 
-// RunOverHostile makes a whole run over a broker that drops, delays, repeats, alters and moves messages, inserts
-// messages of another run of the same members, and for a while delivers nothing. The models must be those of the quiet
-// run, to the bit. The brokers are for the runs "run" and "earlier run".
+// RunOverHostile executes a whole run over a broker that drops, delays, repeats, alters and moves messages, inserts
+// messages of another run of the same members, and delivers nothing for a while. The models must equal those of the
+// quiet run bit for bit. The brokers are for the runs "run" and "earlier run".
 func RunOverHostile(t *testing.T, h, honest Hostile) {
 	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)

@@ -21,10 +21,10 @@ type Broker interface {
 	End(s Setup) (End, error) // an Opener
 	Stop()
 	Start()
-	HangUp() // ends all connections in the middle, if it can
+	HangUp() // closes all connections abruptly, if it can
 }
 
-// fate controls one member: it cuts off its network or ends its process.
+// fate controls one member: it cuts the member's network or ends its process.
 type fate struct {
 	Way
 	mu   sync.Mutex
@@ -34,7 +34,8 @@ type fate struct {
 // errKilled ends a process without warning.
 var errKilled = errors.New("killed")
 
-// live runs a member through process after process, each with its own transport and node, until its run is over.
+// live executes a member's run in one process after another, each with its own transport and node, until the run is
+// over.
 func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) ([]float32, error) {
 	for {
 		process, kill := context.WithCancelCause(ctx)
@@ -51,7 +52,7 @@ func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tiny
 
 func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) (_ []float32, err error) {
 	setup := n.Setup(n.Fleet.Members[i])
-	way := &Way{Base: f.DialContext} // of this process: nothing more gets out when it is killed
+	way := &Way{Base: f.DialContext} // for this process: nothing leaves after a kill
 	setup.Way = way
 	tr, err := b.End(setup)
 	if err != nil {
@@ -75,7 +76,7 @@ func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tiny
 	return node.Model(), nil
 }
 
-// pausing slows a round down, so that faults fall into it.
+// pausing slows a round down, so that faults occur during it.
 type pausing struct{ zoest.Oracle }
 
 func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
@@ -83,16 +84,15 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// faultRun is a run of a network over a broker, in which members are cut off and killed.
+// faultRun is a run of a network over a broker in which members are cut off and killed.
 type faultRun struct {
 	fates  []fate
 	models [][]float32
 	errs   []error
-	over   chan int // the members whose run has ended
-	ended  int      // received from over
+	over   chan int // members whose run has ended
+	ended  int      // number of values received from over
 }
 
-// start starts all members. The first error of one calls fail.
 func (n *Network) start(ctx context.Context, fail func(), b Broker) *faultRun {
 	members := len(n.Fleet.Members)
 	l := &faultRun{fates: make([]fate, members), models: make([][]float32, members), errs: make([]error, members),
@@ -124,8 +124,8 @@ func (l *faultRun) end(t *testing.T, want [][]float32) {
 	}
 }
 
-// Faults makes runs over brokers, with broker restarts, cut networks and killed nodes at random moments, until it has
-// made that many restarts and kills. The models must be those of the quiet run, to the bit.
+// Faults executes runs over brokers with broker restarts, cut networks and killed nodes at random moments, until want
+// restarts and kills have occurred. The models must equal those of the quiet run bit for bit.
 func Faults(t *testing.T, want int, network func(run string) *Network, open func(t *testing.T) Broker) {
 	t.Helper()
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
@@ -171,8 +171,8 @@ func Faults(t *testing.T, want int, network func(run string) *Network, open func
 	}
 }
 
-// LongCut cuts off two members that are no neighbors, one after the other, for a while each. No member may end
-// meanwhile, and the models must be those of the quiet run.
+// LongCut cuts off two members that are not neighbors, one after the other, for the given length each. No member may
+// end during a cut, and the models must equal those of the quiet run.
 func LongCut(t *testing.T, length time.Duration, b Broker) {
 	n := Ring("long cut", 8, false, 16)
 	_, models := n.Quiet(t)

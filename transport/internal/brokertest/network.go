@@ -52,8 +52,8 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 	return n
 }
 
-// noise makes the noise of a private release a function of member and round, so that a release that a killed process
-// lost is the same when it is made again. A release reads its source once, so each read starts anew.
+// noise makes the noise of a private release a function of member and round, so that a killed process repeats a lost
+// release exactly. A release reads its source once, so each read starts a new stream.
 type noise struct {
 	client int
 	round  func() int
@@ -64,7 +64,7 @@ func (n *noise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// Node makes the node of a member. Its noise is that of [Network.Quiet].
+// Node creates the node of a member. Its noise is that of [Network.Quiet].
 func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
 	if cfg.Oracle == nil {
@@ -78,13 +78,13 @@ func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	return node, err
 }
 
-// Run runs the network as nodes over the given transports until each has its last release. It returns the transcript
-// and every node's model. released, if not nil, is called for each release.
+// Run runs the network as nodes over the given transports until each node has its last release. It returns the
+// transcript and every node's model. If released is not nil, Run calls it for each release.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
 	[][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	over := errors.New("every node has its last release") // some may wait for a final message that got lost
+	over := errors.New("every node has its last release") // some may wait for a final message that was lost
 	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
 		if round == n.Fleet.Method.Last() {
 			cancel(over)
@@ -161,7 +161,7 @@ func (n *Network) Open(t testing.TB, open Opener) (all []transport.Transport) {
 	return all
 }
 
-// SameBits runs fleets over a broker and wants the same releases as in memory, to the bit.
+// SameBits runs fleets over a broker and requires the same releases as in memory, bit for bit.
 func SameBits(t *testing.T, open Opener) {
 	for _, private := range []bool{false, true} {
 		n := Ring("private "+map[bool]string{true: "true"}[private], 8, private, 8)

@@ -15,10 +15,10 @@ import (
 // Nowhere is a host name that only the proxy of a test can resolve.
 const Nowhere = "broker.invalid"
 
-// Tunnel is an HTTP proxy that only supports CONNECT and can resolve Nowhere.
+// Tunnel is an HTTP proxy that only supports CONNECT and can resolve [Nowhere].
 type Tunnel struct {
 	net.Listener
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards the fields below
 	fault func(c net.Conn, head *http.Request) bool
 	asked []string
 	conns map[net.Conn]bool
@@ -46,7 +46,7 @@ func NewTunnel(t testing.TB) *Tunnel {
 	return p
 }
 
-// URL returns the URL of the proxy. who is "user:password", or empty.
+// URL returns the URL of the proxy with the credentials who, "user:password" or empty.
 func (p *Tunnel) URL(who string) *url.URL { return ProxyURL(p.Addr().String(), who) }
 
 // ProxyURL returns the URL of a proxy at an address.
@@ -58,7 +58,6 @@ func ProxyURL(address, who string) *url.URL {
 	return u
 }
 
-// hold keeps an open connection for HangUp.
 func (p *Tunnel) hold(c net.Conn, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +66,7 @@ func (p *Tunnel) hold(c net.Conn, open bool) {
 	}
 }
 
-// HangUp ends all connections in the middle.
+// HangUp closes all connections abruptly.
 func (p *Tunnel) HangUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +75,7 @@ func (p *Tunnel) HangUp() {
 	}
 }
 
-// Breaks replaces the proxy's answers by fault; nil restores them.
+// Breaks makes the proxy answer with fault; nil restores its own answers.
 func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 	p.mu.Lock()
 	p.fault = fault
@@ -113,7 +112,7 @@ func (p *Tunnel) serve(c net.Conn) {
 	_, _ = io.Copy(c, far)
 }
 
-// Asked returns the hosts that clients asked the proxy for.
+// Asked returns the hosts that clients requested from the proxy.
 func (p *Tunnel) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

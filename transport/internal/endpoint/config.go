@@ -17,23 +17,22 @@ const (
 	// DefaultMaxFrame is the default length limit of a frame in bytes.
 	DefaultMaxFrame = 16 << 20
 
-	// LargestMaxFrame is the largest configurable limit. It keeps every length an int on 32-bit machines.
+	// LargestMaxFrame is the largest configurable limit. It keeps every length within an int on 32-bit machines.
 	LargestMaxFrame = 1 << 30
 
-	// Window is how many frames of one peer may wait at a time: the messages of two rounds and a repeat of each.
+	// Window is the number of frames of one peer that may wait: the messages of two rounds and a repeat of each.
 	Window = 4
 
-	// MaxHello is the longest hello in bytes.
+	// MaxHello is the maximum length of a hello in bytes.
 	MaxHello = 64 << 10
 )
 
 // Faults collects the errors of a configuration.
 type Faults struct {
-	Prefix string // of each error
+	Prefix string // prefix of each error
 	list   []error
 }
 
-// Add adds an error.
 func (f *Faults) Add(format string, args ...any) {
 	f.list = append(f.list, fmt.Errorf(f.Prefix+format, args...))
 }
@@ -71,11 +70,11 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers checks the names and keys of a node's peers; checkKey has the transport's demands on a key. own is the
-// node's public key, nil if it is not known.
+// CheckPeers checks the names and keys of a node's peers; checkKey is the transport's additional check of a key. own is
+// the node's public key, nil if unknown.
 func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
 	checkKey func(ed25519.PublicKey) error) {
-	owner := make(map[string]string) // of a public key
+	owner := make(map[string]string) // by public key
 	if own != nil {
 		owner[string(own)] = name
 	}
@@ -106,7 +105,7 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame reports peers other than the known ones, with which the node was made.
+// CheckSame reports any difference between the peers and the known names with which the node was created.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
@@ -120,7 +119,7 @@ func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) 
 	}
 }
 
-// Hellos are the application's part of a connection, see the configurations of the transports. Both may be nil.
+// Hellos are the application's part of opening a connection. Both fields may be nil.
 type Hellos struct {
 	Make   func(peer string) []byte
 	Accept func(peer string, hello []byte) error
@@ -138,7 +137,7 @@ func (h Hellos) For(peer string) ([]byte, error) {
 	return hello, nil
 }
 
-// Check returns why the application refuses a peer's hello, nil if it accepts it.
+// Check returns the application's error if it refuses a peer's hello.
 func (h Hellos) Check(peer string, hello []byte) error {
 	if h.Accept == nil {
 		return nil
@@ -146,11 +145,10 @@ func (h Hellos) Check(peer string, hello []byte) error {
 	return h.Accept(peer, hello)
 }
 
-// Jitter returns a random duration between d/2 and d, so that nodes that lost the same machine do not reconnect all at
-// once.
+// Jitter returns a random duration between d/2 and d, so that nodes do not all reconnect at once.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// Level is the level of a warning, lowered for a repeated one: other members must not fill the log.
+// Level returns the level of a warning, lower for a repeated one, which must not fill the log.
 func Level(repeated bool) slog.Level {
 	if repeated {
 		return slog.LevelDebug

@@ -14,14 +14,14 @@ import (
 // prime is 2^255 - 19, the field of both curves.
 var prime = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
 
-// ExchangePublic returns the X25519 key that belongs to an Ed25519 public key: the same point on the Montgomery form of
-// the curve, u = (1+y)/(1-y) (RFC 7748, section 4.1). It refuses what [transport.CheckKey] refuses.
+// ExchangePublic returns the X25519 key that corresponds to an Ed25519 public key: the same point in the Montgomery
+// form of the curve, u = (1+y)/(1-y) (RFC 7748, section 4.1). It refuses the keys that [transport.CheckKey] refuses.
 func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 	if err := transport.CheckKey(key); err != nil {
 		return nil, err
 	}
 	b := slices.Clone(key)
-	b[31] &^= 0x80 // the sign of x, which the Montgomery form does without
+	b[31] &^= 0x80 // the sign of x, which the Montgomery form omits
 	slices.Reverse(b)
 	y := new(big.Int).SetBytes(b)
 	if y.Cmp(prime) >= 0 {
@@ -37,7 +37,7 @@ func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 
 // ExchangePrivate returns the secret half of ExchangePublic: Ed25519 hashes its seed to the same scalar (RFC 8032,
 // section 5.1.5). Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM" (2021), shows that one
-// key may serve both.
+// key can safely serve both purposes.
 func ExchangePrivate(key ed25519.PrivateKey) (*ecdh.PrivateKey, error) {
 	sum := sha512.Sum512(key.Seed())
 	return ecdh.X25519().NewPrivateKey(sum[:32])

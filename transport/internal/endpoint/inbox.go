@@ -13,17 +13,15 @@ type Item struct {
 	Frame []byte
 }
 
-// Inbox holds received frames in order of arrival until Recv returns them. The transport limits its length.
+// Inbox holds received frames in order of arrival until Take returns them. The transport limits its length.
 type Inbox struct {
-	ready chan struct{} // holds a token while there may be something to take
+	ready chan struct{} // holds a token while the queue may be nonempty
 	mu    sync.Mutex
 	queue []Item
 }
 
-// NewInbox returns an empty inbox.
 func NewInbox() *Inbox { return &Inbox{ready: make(chan struct{}, 1)} }
 
-// Put adds a frame.
 func (b *Inbox) Put(from string, frame []byte) {
 	b.Edit(func(queue []Item) []Item { return append(queue, Item{from, frame}) })
 }
@@ -67,7 +65,7 @@ func (b *Inbox) pop() (it Item, ok bool) {
 	}
 	it, b.queue[0] = b.queue[0], Item{}
 	if b.queue = b.queue[1:]; len(b.queue) > 0 {
-		Offer(b.ready, struct{}{}) // for another Take that waits
+		Offer(b.ready, struct{}{}) // for another waiting Take
 	}
 	return it, true
 }

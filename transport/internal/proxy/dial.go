@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	// patience is how long a proxy has to connect and answer.
+	// patience is the time limit for a proxy to connect and answer.
 	patience = 10 * time.Second
 	// maxAnswer limits the header of an answer, in bytes.
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is wrapped by the error of a proxy that answered and refuses to connect. A proxy that tried and failed
-// does not match.
+// ErrRefused is wrapped by the error for a proxy that answered and refused to connect, not for one that tried and
+// failed.
 var ErrRefused = errors.New("refused by the proxy")
 
-// refused is an ErrRefused with a text of its own.
+// refused is an ErrRefused with its own text.
 type refused struct{ error }
 
 func (r refused) Is(target error) bool { return target == ErrRefused }
 
-// Dialer makes connections, through a proxy if there is one. It is safe for concurrent use.
+// Dialer makes connections, directly or through a proxy. It is safe for concurrent use.
 type Dialer struct {
-	// Proxy must pass [transport.CheckProxy]; nil leaves the choice to the environment, see [Dialer.Dial].
+	// Proxy must pass [transport.CheckProxy]; if it is nil, the environment decides, see [Dialer.Dial].
 	Proxy *url.URL
 
 	// Environment returns the environment's proxy for a request, as [http.ProxyFromEnvironment] does.
 	Environment func(*http.Request) (*url.URL, error)
 
 	Direct   func(ctx context.Context, network, addr string) (net.Conn, error)
-	Patience time.Duration // how long a proxy has to connect and answer
+	Patience time.Duration // time limit for a proxy to connect and answer
 }
 
-// New returns a dialer for a proxy; nil stands for that of the environment. direct makes the connections; nil stands
-// for a net.Dialer.
+// New returns a dialer for a proxy; nil means the environment's proxy. direct makes the connections; nil means a
+// net.Dialer.
 func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
 	if direct == nil {
 		direct = new(net.Dialer).DialContext
@@ -56,14 +56,14 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 }
 
 // choose returns the proxy for "host:port", nil for none: the dialer's own, or that of HTTPS_PROXY unless NO_PROXY
-// excepts the host.
+// excludes the host.
 func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil
 	}
 	u, err := d.Environment(&http.Request{URL: &url.URL{Scheme: "https", Host: addr}})
 	switch {
-	case err != nil: // it may quote a password
+	case err != nil: // the error may quote a password
 		return nil, errors.New("HTTPS_PROXY is not a URL, want http://host:port")
 	case u == nil:
 		return nil, nil
@@ -75,7 +75,8 @@ func (d *Dialer) choose(addr string) (*url.URL, error) {
 }
 
 // Dial connects to "host:port". It also returns the URL of the proxy without credentials, even with an error; empty for
-// none. An error names the proxy if that is the cause and never contains credentials. ctx only bounds connecting.
+// none. An error names the proxy if that is the cause, and never contains credentials. ctx bounds only the time to
+// connect.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
 	u, err := d.choose(addr)
 	if err != nil {
@@ -117,7 +118,6 @@ func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) 
 	return nil, err
 }
 
-// ask turns the connection with a proxy into one with addr.
 func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
 	if u.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})
@@ -152,7 +152,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
-	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy says the latter
+	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy sends the latter
 		why = "it wants a user and a password, and there are none"
 		if user != nil {
 			why = "it does not accept the user and the password, or wants them in another way than Basic"
@@ -171,8 +171,8 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	return err
 }
 
-// header reads up to the empty line and nothing behind it, which belongs to the other end. If an answer does not begin
-// as HTTP, header returns at the first differing byte, since an empty line may never come.
+// header reads up to the empty line and nothing after it, which belongs to the other end. If an answer does not begin
+// as HTTP, header returns at the first differing byte, since an empty line may never arrive.
 func header(conn net.Conn) ([]byte, error) {
 	const begin = "HTTP/"
 	var head []byte

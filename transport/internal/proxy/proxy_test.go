@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// serve accepts connections on a loopback port until the test ends, and leaves each to handle. It closes a connection
-// when handle returns or the test ends, and the test ends when all calls of handle have returned.
+// serve accepts connections on a loopback port until the test ends, and passes each to handle. It closes a connection
+// when handle returns or the test ends, and waits at the end for all calls of handle.
 func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// dialer returns one for a proxy, without an environment.
+// dialer returns a dialer for a proxy that ignores the environment.
 func dialer(t *testing.T, proxy string) *Dialer {
 	t.Helper()
 	u, err := url.Parse(proxy)
@@ -61,13 +61,13 @@ func dialer(t *testing.T, proxy string) *Dialer {
 	return d
 }
 
-// greeter says something before it hears anything, as a NATS server does.
+// greeter sends before it receives anything, as a NATS server does.
 func greeter(c net.Conn) {
 	io.WriteString(c, "INFO first")
 	io.Copy(c, c)
 }
 
-// pass joins a client with addr, after what answer says, which may be more than the answer.
+// pass sends answer, which may be more than the answer, and then joins a client with addr.
 func pass(c net.Conn, r io.Reader, addr, answer string) {
 	far, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -139,8 +139,7 @@ func TestConnectOverTLS(t *testing.T) {
 	}
 }
 
-// TestRefusals has one clear error for each thing that a proxy can do wrong, without credentials and control
-// characters.
+// Each error of a proxy yields one clear error, without credentials and control characters.
 func TestRefusals(t *testing.T) {
 	say := func(text string) func(net.Conn) {
 		return func(c net.Conn) {
@@ -167,7 +166,7 @@ func TestRefusals(t *testing.T) {
 		"too long":   {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
 		"nothing":    {"http://", wait, "has not answered for 50ms"},
 		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closes the connection before it has answered"},
-		"closes":     {"http://", func(net.Conn) {}, ""}, // closed or reset, as it comes
+		"closes":     {"http://", func(net.Conn) {}, ""}, // closed or reset, nondeterministic
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := dialer(t, test.scheme+serve(t, test.handle))
@@ -191,7 +190,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEnds leaves no connection behind when its caller gives up, and names a proxy that is not there.
+// No connection remains when the caller gives up, and an error names a proxy that does not exist.
 func TestEnds(t *testing.T) {
 	gone := make(chan error, 1)
 	d := dialer(t, "http://"+serve(t, func(c net.Conn) {

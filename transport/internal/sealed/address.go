@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Schemes are the URL schemes of a kind of broker, besides wss and ws for its websockets.
+// Schemes are the URL schemes of a kind of broker, in addition to wss and ws for its websockets.
 type Schemes struct {
-	Prefix string // of errors
-	Plain  string // the scheme without TLS; with it, it is tls
+	Prefix string // prefix of errors
+	Plain  string // the scheme without TLS; the scheme with TLS is tls
 }
 
-// Forms lists the forms of a URL.
+// Forms lists the accepted forms of a URL.
 func (s Schemes) Forms() string {
 	return "tls://host:port or wss://host:port/path, or without TLS " + s.Plain + ":// or ws://"
 }
 
-// Check returns why text is not the URL of a broker, nil if it is. The error contains no password.
+// Check returns an error if text is not the URL of a broker. The error contains no password.
 func (s Schemes) Check(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -34,7 +34,8 @@ func (s Schemes) Check(text string) error {
 	return nil
 }
 
-// Split returns the parts of a valid URL: whether it is a websocket's, and its path without outer slashes.
+// Split returns the parts of a valid URL. web reports whether it is a websocket URL; path has no leading or trailing
+// slashes.
 func Split(text string) (u *url.URL, web bool, path string) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -49,7 +50,7 @@ func Secure(text string) bool { u, _, _ := Split(text); return u.Scheme == "tls"
 // Redacted returns a URL without its password.
 func Redacted(text string) string { u, _, _ := Split(text); return u.Redacted() }
 
-// WarnIfExposed logs a warning if a URL leads to another machine without TLS.
+// WarnIfExposed logs a warning if the URL refers to another machine without TLS.
 func (w *Watch) WarnIfExposed(text string) {
 	u, _, _ := Split(text)
 	ip := net.ParseIP(u.Hostname())

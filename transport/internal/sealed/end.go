@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// MaxPiece is the longest piece of a frame in one message, in bytes.
+	// MaxPiece is the maximum length in bytes of the piece of a frame in one message.
 	MaxPiece = 256 << 10
 
-	// Overhead bounds the bytes of a message besides its piece.
+	// Overhead bounds the bytes of a message in addition to its piece.
 	Overhead = overhead
 
-	maxPieces = 1<<16 - 1 // of a frame
+	maxPieces = 1<<16 - 1 // for one frame
 
 	window = endpoint.Window
 )
 
-// Config is the common configuration of all transports over a broker, whose own Config documents the fields.
+// Config is common to all transports over a broker. Their own Config types document the fields.
 type Config struct {
-	Prefix     string // of errors, such as "nats"
+	Prefix     string // prefix of errors, such as "nats"
 	Name       string
 	Key        ed25519.PrivateKey
 	Peers      []transport.Peer
@@ -47,7 +47,8 @@ type Config struct {
 	MaxFrame   int
 	Logger     *slog.Logger
 
-	// A stored frame is repeated after RepeatMin, and then ever less often, up to RepeatMax, until the peer is heard.
+	// A stored frame is repeated after RepeatMin, and then at increasing intervals up to RepeatMax, until the peer is
+	// heard.
 	RepeatMin, RepeatMax time.Duration
 }
 
@@ -60,7 +61,7 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
 }
 
-// checkKey returns why frames cannot be sealed to a key, nil if they can.
+// checkKey returns an error if frames cannot be sealed to a key.
 func checkKey(key ed25519.PublicKey) error {
 	_, err := endpoint.ExchangePublic(key)
 	return err
@@ -69,19 +70,19 @@ func checkKey(key ed25519.PublicKey) error {
 // Message is one message for the broker.
 type Message struct {
 	From, To string        // tags of the members, in hexadecimal
-	Place    string        // "hello", or "0" to "3": a later message in a place stands for all earlier ones there
-	Again    time.Duration // when the broker is given the frame the next time, if it has had it before; else 0
+	Place    string        // "hello", or "0" to "3": a later message in a place replaces all earlier ones there
+	Again    time.Duration // delay until this frame is next given to the broker if the broker has had it before; else 0
 	Data     []byte
 }
 
-// Line is the connection with a broker. Its methods must be safe for concurrent use.
+// Line is the connection to a broker. Its methods must be safe for concurrent use.
 type Line interface {
-	// Ready waits for a connection and returns the longest piece that fits into a message. An error other than that of
-	// ctx is the broker's; the piece is then that of the last connection, or 0.
+	// Ready waits for a connection and returns the length of the longest piece that fits into a message. An error other
+	// than that of ctx comes from the broker; piece is then that of the last connection, or 0.
 	Ready(ctx context.Context) (piece int, err error)
 
-	// Publish waits until the broker confirms a message. It retries until ctx ends; an earlier error is one that no
-	// retry can fix.
+	// Publish waits until the broker confirms a message. It retries until ctx ends; an earlier error means that no
+	// retry can succeed.
 	Publish(ctx context.Context, m Message) error
 
 	// State returns the state of the connection.
@@ -90,9 +91,9 @@ type Line interface {
 
 // End is a node's end of its edges. It implements [transport.Transport] and [transport.Notifier].
 type End struct {
-	cfg      Config           // with its defaults
-	exchange *ecdh.PrivateKey // cfg.Key on the other form of the curve
-	process  uint64           // a number drawn at start
+	cfg      Config           // including defaults
+	exchange *ecdh.PrivateKey // cfg.Key as an X25519 key
+	process  uint64           // random, drawn at start
 	hellos   endpoint.Hellos
 	line     Line
 
@@ -101,7 +102,7 @@ type End struct {
 	sorted   []*peer    // by name
 	updating sync.Mutex // held by Update
 
-	inbox  *endpoint.Inbox // the last window frames of each peer
+	inbox  *endpoint.Inbox // the last frames of each peer, up to the window
 	opened chan string
 
 	ctx    context.Context // ends with Close
@@ -111,35 +112,34 @@ type End struct {
 	finish func()
 }
 
-// peer is a neighbor.
 type peer struct {
 	name    string
 	out, in edge
 	turn    chan struct{} // holds a token while a goroutine sends to this peer
-	number  uint64        // of the last frame sent; belongs to whoever has the turn
+	number  uint64        // of the last frame sent; owned by the holder of the turn
 
-	hello chan struct{} // holds a token while a hello has to be sent
+	hello chan struct{} // holds a token while a hello is due
 
-	// Used by the reader only.
+	// The fields of the reader.
 	window   replays
 	arriving assembly
-	greeted  uint64 // the last process that the hello was sent to again
+	greeted  uint64 // the last process for which the hello was sent again
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the fields below
 	pins   []ed25519.PublicKey
-	seals  []*ecdh.PublicKey // the pins on the other form of the curve
+	seals  []*ecdh.PublicKey // the pinned keys as X25519 keys
 	ring   ring
 	status transport.PeerStatus
 }
 
-// NewEnd returns an end for a valid configuration. It does nothing before [End.Start]. The slices in cfg are copied.
+// NewEnd returns an end for a valid configuration. It is idle until [End.Start]. NewEnd copies the slices in cfg.
 func NewEnd(cfg Config, line Line) (*End, error) {
 	exchange, err := endpoint.ExchangePrivate(cfg.Key)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
 	}
 	var process [8]byte
-	if _, err := rand.Read(process[:]); err != nil { // never, see crypto/rand
+	if _, err := rand.Read(process[:]); err != nil { // cannot fail, see crypto/rand
 		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
 	}
 	cfg.Key = slices.Clone(cfg.Key)
@@ -170,7 +170,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	return e, nil
 }
 
-// Logger returns a logger that is silent for nil and limits repeated lines.
+// Logger returns a logger that limits repeated lines; for nil it is silent.
 func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
@@ -191,18 +191,17 @@ func (e *End) Start(receive func(), finish func()) {
 	}
 }
 
-// Context ends with [End.Close].
+// Context returns a context that ends with [End.Close].
 func (e *End) Context() context.Context { return e.ctx }
 
-// Log is the logger of the end.
+// Log returns the logger of the end.
 func (e *End) Log() *slog.Logger { return e.cfg.Logger }
 
-// Tags returns the tags of a run and of a member, in hexadecimal: the broker sees these instead of names.
+// Tags returns the tags of a run and of a member, in hexadecimal. The broker sees tags instead of names.
 func Tags(run, member string) (ofRun, ofMember string) {
 	return hex.EncodeToString(tag(16, run)), hex.EncodeToString(tag(8, run, member))
 }
 
-// setKeys pins valid keys.
 func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	p.pins, p.seals = nil, nil
 	for _, k := range keys {
@@ -211,15 +210,15 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	}
 }
 
-// Opened implements [transport.Notifier]. It delivers a name when the hello of a process of that member arrives and
-// when the broker lost what it stored.
+// Opened implements [transport.Notifier]. It delivers a member's name when a process of the member sends its hello and
+// when the broker lost stored messages.
 func (e *End) Opened() <-chan string { return e.opened }
 
 // MaxFrame implements [transport.Transport].
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
-// Send implements [transport.Transport]. It waits for a connection and until the broker confirms that it stores the
-// frame. A stored frame is not repeated for a while, which grows as long as nothing comes from the peer.
+// Send implements [transport.Transport]. It waits until the broker confirms that it stores the frame. A stored frame is
+// not repeated for an interval that grows while nothing arrives from the peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -248,7 +247,7 @@ func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// store gives the broker a frame for a peer, unless the broker has it.
+// store gives the broker a frame for a peer, unless the broker already has it.
 func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	return e.inTurn(ctx, p, func() error {
 		sum := sha256.Sum256(frame)
@@ -283,17 +282,17 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	}
 }
 
-// Pieces returns the number of pieces of at most size bytes in a frame. It fails if they are more than an envelope can
-// count.
+// Pieces returns the number of pieces of at most size bytes in a frame of the given length. It fails if an envelope
+// cannot count that many.
 func Pieces(length, size int) (int, error) {
-	if size < 1 || max(0, length-1)/size >= maxPieces { // a product may be more than an int has on 32 bits
+	if size < 1 || max(0, length-1)/size >= maxPieces { // a product could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, each with %d bytes of it, which is what fits "+
 			"into the longest message of the broker", length, maxPieces, max(0, size))
 	}
 	return max(1, (length+size-1)/size), nil
 }
 
-// post seals a frame piece by piece and publishes it. The caller has the peer's turn.
+// post seals a frame piece by piece and publishes it. The caller must hold the peer's turn.
 func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
 	size, err := e.line.Ready(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -323,7 +322,6 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 	return nil
 }
 
-// sendHellos sends a peer each hello that it needs.
 func (e *End) sendHellos(p *peer) {
 	for {
 		select {
@@ -341,7 +339,7 @@ func (e *End) sendHellos(p *peer) {
 	}
 }
 
-// ResendAll must be called when the broker lost what it stored: hellos are sent again, and frames may be.
+// ResendAll must be called when the broker lost stored messages. It sends hellos again and allows repeating frames.
 func (e *End) ResendAll() {
 	for _, p := range e.sorted {
 		p.mu.Lock()
@@ -361,9 +359,9 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 	return it.From, it.Frame, nil
 }
 
-// Update replaces the keys of all peers, in any order. The peers must be those given to New, each once. It reports all
-// errors together and then changes nothing. From then on it accepts nothing that an older key signed and seals nothing
-// for one; Recv still returns frames that were accepted before. The slices are copied.
+// Update replaces the keys of all peers, given in any order. The peers must be those given to New, each once. If there
+// are errors, Update reports them together and changes nothing. From then on the end accepts nothing signed with an
+// older key and seals nothing to one; Recv still returns frames accepted before. Update copies the slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
@@ -377,7 +375,7 @@ func (e *End) Update(peers []transport.Peer) error {
 		p := e.peers[c.Name]
 		p.mu.Lock()
 		p.setKeys(c.Keys)
-		p.ring.expire() // the peer may have no key any more for what was sealed before
+		p.ring.expire() // the peer may no longer have the key for earlier messages
 		p.mu.Unlock()
 	}
 	return nil
@@ -410,8 +408,8 @@ func (e *End) Peers() []transport.PeerStatus {
 	return all
 }
 
-// refuse counts a refused message in a peer's name. It logs the first hundred as warnings, and then one each time that
-// the count has doubled: a broker must not fill the disk.
+// refuse counts a refused message in a peer's name. It logs the first hundred as warnings, and then one each time the
+// count doubles, so that a broker cannot fill the disk.
 func (e *End) refuse(p *peer, reason error) {
 	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
 	p.mu.Lock()

@@ -22,16 +22,16 @@ import (
 //	2   16  tag of the run
 //	18   8  tag of the sender
 //	26   8  tag of the receiver
-//	34  32  hash of the fleet as the sender has it
+//	34  32  hash of the sender's fleet
 //	66   8  process: drawn when the sender's process started
-//	74   8  number: which frame of this process to this receiver
-//	82   2  index of the piece of the frame in this envelope
-//	84   2  how many pieces there are
+//	74   8  number of the frame from this process to this receiver
+//	82   2  index of the piece in its frame
+//	84   2  number of pieces
 //	86   4  length of the whole frame in bytes
-//	90   1  n, how many keys of the receiver can open it: 1 or 2
-//	91  32  an X25519 public key made for this envelope
+//	90   1  n, the number of the receiver's keys that can open it: 1 or 2
+//	91  32  an ephemeral X25519 public key of this envelope
 //	123 48n the content key, sealed once for each key of the receiver
-//	..      the piece, sealed by the content key: its length and 16 more
+//	..      the piece, sealed with the content key: its length plus 16
 //	..  64  the sender's signature
 const (
 	version    = 1
@@ -41,17 +41,16 @@ const (
 	tagSize    = 16 // of AES-GCM
 	maxKeys    = 2
 
-	// overhead bounds the bytes of an envelope besides its piece.
+	// overhead bounds the bytes of an envelope in addition to its piece.
 	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
 )
 
-// Kinds of envelopes.
 const (
 	kindHello = 1
 	kindFrame = 2
 )
 
-// The domains separate the hashes and signatures of this package from all others with the same keys.
+// Domain separation from all other hashes and signatures with the same keys.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -59,7 +58,7 @@ const (
 	domainWrap = "spade-edge broker 1 content key"
 )
 
-// Reasons to refuse an envelope. Only the last two are about the peer; the broker may cause the others.
+// Reasons to refuse an envelope. Only the last two concern the peer; the broker can cause the others.
 var (
 	ErrForm      = errors.New("it is no envelope")
 	ErrRun       = errors.New("it belongs to another run")
@@ -69,7 +68,7 @@ var (
 	ErrFleet     = errors.New("the sender has another fleet")
 )
 
-// tag is a name as the broker sees it: the first bytes of a hash over run and name.
+// tag is a name as the broker sees it: the first bytes of a hash of run and name.
 func tag(n int, run string, name ...string) []byte {
 	b := appendText([]byte(domainTag), run)
 	for _, s := range name {
@@ -79,12 +78,12 @@ func tag(n int, run string, name ...string) []byte {
 	return sum[:n]
 }
 
-// appendText appends a string so that different lists of strings have different forms.
+// appendText appends a string so that different lists of strings have different encodings.
 func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// edge is a direction from one member to another in a run, to which everything sent on it is bound.
+// edge is the direction from one member to another in a run. Everything sent on it is cryptographically bound to it.
 type edge struct {
 	run, from, to          string
 	runTag, fromTag, toTag []byte
@@ -94,7 +93,8 @@ func newEdge(run, from, to string) edge {
 	return edge{run: run, from: from, to: to, runTag: tag(16, run), fromTag: tag(8, run, from), toTag: tag(8, run, to)}
 }
 
-// bound is what sealing and signature cover besides the piece: the edge, and the first bytes of the envelope.
+// bound returns the data that sealing and signature cover in addition to the piece: the edge, and the first bytes of
+// the envelope.
 func (e *edge) bound(head []byte) []byte {
 	b := appendText([]byte(domainEdge), e.run)
 	b = appendText(appendText(b, e.from), e.to)
@@ -110,7 +110,7 @@ type header struct {
 	length          int
 }
 
-// pieceSize returns the length of every piece of a frame but the last.
+// pieceSize returns the length of every piece of a frame except the last.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
 // piece returns the bounds of the piece in its frame.
@@ -119,7 +119,7 @@ func (h *header) piece() (from, to int) {
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal puts one piece of a frame into an envelope that only the holders of the keys to can open.
+// seal puts one piece of a frame into an envelope that only the owners of the keys to can open.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)
@@ -168,8 +168,8 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapping returns the cipher for the content key and one key of the receiver: HKDF (RFC 5869) of the shared secret,
-// bound to everything before it in the envelope, its public key included, and to the receiver's key.
+// wrapping returns the cipher that seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared
+// secret, bound to the receiver's key and to everything before it in the envelope, including its public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -191,17 +191,17 @@ func digest(head, body []byte) []byte {
 	return h.Sum([]byte(domainSign))
 }
 
-// envelope has the right form; nothing in it is verified.
+// envelope is well-formed; nothing in it is verified.
 type envelope struct {
 	header
 	run, from, to        []byte
-	head                 []byte // up to the sealed piece
+	head                 []byte // everything before the sealed piece
 	keys                 int
 	sealed, signature    []byte
 	beforeKeys, ephemera []byte
 }
 
-// parse reads an envelope. Slices point into b.
+// parse parses an envelope. The slices of the result alias b.
 func parse(b []byte) (*envelope, error) {
 	if len(b) < offWrapped || b[0] != version {
 		if len(b) > 0 && b[0] != version {
@@ -237,8 +237,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify returns why the holder of one of the keys did not send the envelope on the edge, nil if it did. Then its
-// header is authentic.
+// verify returns an error unless the owner of one of the keys sent the envelope on the edge. Then its header is
+// authentic.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):

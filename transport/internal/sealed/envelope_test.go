@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// Both halves of a key move to the other form of the curve as the same key.
+// Both halves of a key convert to the same X25519 key.
 func TestExchangeKeys(t *testing.T) {
 	for _, name := range []string{"a", "b", "another", "one more"} {
 		private, err := endpoint.ExchangePrivate(member(name))
@@ -30,7 +30,7 @@ func TestExchangeKeys(t *testing.T) {
 	}
 }
 
-// Keys under which anybody could sign, or that are none, are refused.
+// Invalid keys, and keys under which anyone could sign, are refused.
 func TestBadKeys(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -71,7 +71,6 @@ func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 	return b, e
 }
 
-// unseal does what a receiver does.
 func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
 	v, err := parse(slices.Clone(b))
 	if err != nil {
@@ -87,7 +86,7 @@ func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
 	return v.open(&e, own)
 }
 
-// What is sealed for one or two keys is opened by the holder of each, and by nobody else.
+// The holder of each key can open an envelope for one or two keys, and nobody else can.
 func TestSealOpen(t *testing.T) {
 	for _, piece := range [][]byte{{}, []byte("x"), bytes.Repeat([]byte("frame"), 10_000)} {
 		for _, keys := range [][]string{{"b"}, {"b", "next"}, {"next", "b"}} {
@@ -111,7 +110,7 @@ func TestSealOpen(t *testing.T) {
 	}
 }
 
-// Equal frames are not equal at the broker.
+// Equal frames have different envelopes.
 func TestSealedTwice(t *testing.T) {
 	one, _ := sealed(t, []byte("the same"), "b")
 	two, _ := sealed(t, []byte("the same"), "b")
@@ -121,7 +120,7 @@ func TestSealedTwice(t *testing.T) {
 	}
 }
 
-// Whatever bit is changed, the envelope is refused.
+// An envelope with any changed bit is refused.
 func TestFlippedBits(t *testing.T) {
 	b, e := sealed(t, []byte("a frame"), "b", "next")
 	for i := range 8 * len(b) {
@@ -141,7 +140,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// An envelope is worth something on its own edge in its own run only, and the refusal says why.
+// An envelope is valid only on its own edge in its own run, and the refusal states the reason.
 func TestMovedEnvelopes(t *testing.T) {
 	b, e := sealed(t, []byte("a frame"), "b")
 	for _, c := range []struct {
@@ -160,7 +159,7 @@ func TestMovedEnvelopes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	// The tags are not all that it is bound to.
+	// An envelope is bound to more than its tags.
 	forged := newEdge("run", "a", "b")
 	forged.run = "run with the same tag"
 	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, ErrSignature) {
@@ -168,7 +167,7 @@ func TestMovedEnvelopes(t *testing.T) {
 	}
 }
 
-// A member cannot pass on as its own what another has sealed.
+// A member cannot pass off another member's envelope as its own.
 func TestStolenEnvelope(t *testing.T) {
 	b, _ := sealed(t, []byte("a frame"), "b")
 	theft := newEdge("run", "thief", "b")
@@ -183,12 +182,12 @@ func TestStolenEnvelope(t *testing.T) {
 	}
 }
 
-// Frames of many lengths come together again from pieces in any order, with repeats.
+// Frames of many lengths are reassembled from pieces in any order, with repeats.
 func TestPieces(t *testing.T) {
 	for _, length := range []int{2, 3, 10, 11, 12, 100} {
 		for total := 2; total <= length; total++ {
 			if (total-1)*pieceSize(length, total) >= length {
-				continue // is never made of so many
+				continue // never cut into so many
 			}
 			frame := make([]byte, length)
 			for i := range frame {
@@ -216,7 +215,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Frames whose rest never comes are forgotten.
+// Incomplete frames are discarded.
 func TestPiecesLost(t *testing.T) {
 	var a assembly
 	for n := range uint64(10) {
@@ -233,7 +232,7 @@ func TestPiecesLost(t *testing.T) {
 	}
 }
 
-// A frame counts once: of each process, in any order, as far as one remembers.
+// A frame counts once, for each process and in any order, as far as replays remembers.
 func TestReplays(t *testing.T) {
 	var w replays
 	if !w.mark(1, 5) || w.mark(1, 3) {
@@ -270,8 +269,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// FuzzParse reads whatever the broker may send: no panic, and what is taken for an envelope is one piece of a frame
-// that fits.
+// FuzzParse parses any bytes from the broker: there is no panic, and an accepted envelope is one piece of a frame that
+// fits.
 func FuzzParse(f *testing.F) {
 	for _, n := range []int{0, 1, 100} {
 		b, _ := sealed(f, make([]byte, n), "b", "next")
@@ -305,7 +304,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// How many pieces a frame has, up to the most, on machines of 32 bits too.
+// The number of pieces of a frame, up to the maximum, also on 32-bit machines.
 func TestPieceCount(t *testing.T) {
 	for _, c := range []struct{ length, size, want int }{{0, MaxPiece, 1}, {1, MaxPiece, 1}, {MaxPiece, MaxPiece, 1},
 		{MaxPiece + 1, MaxPiece, 2}, {endpoint.LargestMaxFrame, MaxPiece, 4096}, {maxPieces, 1, maxPieces}, {maxPieces + 1, 1, 0},

@@ -18,21 +18,21 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// toy is a broker in this process for one run: it confirms what members publish and hands it to do.
+// toy is an in-process broker for one run: it confirms what members publish and passes it to do.
 type toy struct {
 	run string
 
 	mu   sync.Mutex
 	do   func(m brokertest.Message)
-	all  []brokertest.Message               // that were ever published
-	mail map[string]chan brokertest.Message // by the tag of the receiver
+	all  []brokertest.Message               // all messages ever published
+	mail map[string]chan brokertest.Message // by the receiver's tag
 }
 
 func newToy(run string) *toy { return &toy{run: run, mail: map[string]chan brokertest.Message{}} }
 
 func (b *toy) tag(member string) string { _, tag := sealed.Tags(b.run, member); return tag }
 
-// to returns what waits for a member, open or not.
+// to returns the mailbox of a member, open or not.
 func (b *toy) to(tag string) chan brokertest.Message {
 	if b.mail[tag] == nil {
 		b.mail[tag] = make(chan brokertest.Message, 10_000)
@@ -40,7 +40,6 @@ func (b *toy) to(tag string) chan brokertest.Message {
 	return b.mail[tag]
 }
 
-// give lets the member m.To read a message.
 func (b *toy) give(m brokertest.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +54,7 @@ func (b *toy) set(do func(m brokertest.Message)) {
 	b.do = do
 }
 
-// frames returns the messages from one published on, without the hellos, and how many there are in all.
+// frames returns the messages published since index from, without hellos, and the total number of messages.
 func (b *toy) frames(from int) ([]brokertest.Message, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +101,6 @@ func (b *toy) End(s brokertest.Setup) (brokertest.End, error) {
 	return e, nil
 }
 
-// Offsets in an envelope.
 const (
 	offRun     = 2
 	offSender  = 18
@@ -111,8 +109,8 @@ const (
 	offNumber  = 74
 )
 
-// Whatever a broker does to a message, the receiver reports what is wrong and takes nothing but what was sent. All is well
-// again when the broker is.
+// Whatever a broker does to a message, the receiver reports the error and accepts only what was sent. Everything works
+// again when the broker is honest again.
 func TestHostileBroker(t *testing.T) {
 	h, other := newToy("run"), newToy("other run")
 	other.set(other.deliver)
@@ -217,7 +215,7 @@ func TestHostileBroker(t *testing.T) {
 		t.Error("a broker has made one member believe that the other means another fleet")
 	}
 	brokertest.Nothing(t, c)
-	// Late, in another order, more than once, the pieces of two frames among each other: what was sent comes, once.
+	// Late, reordered, repeated, the pieces of two frames interleaved: each frame arrives once.
 	for _, m := range []brokertest.Message{two, long[1], two, longer[1], one, longer[0], two, one, long[0], long[0], long[1]} {
 		h.give(m)
 	}
@@ -232,7 +230,7 @@ func TestHostileBroker(t *testing.T) {
 	_ = d
 }
 
-// A key is replaced: the new one is pinned beside the old, then used, then alone.
+// A key change: the new key is pinned beside the old one, then used, then alone.
 func TestRotation(t *testing.T) {
 	b := newToy("run")
 	b.set(b.deliver)
@@ -251,7 +249,7 @@ func TestRotation(t *testing.T) {
 	_ = c.Close()
 	again, stop := context.WithCancel(t.Context())
 	defer stop()
-	go func() { // sealed for both keys; a broker may give it to the connection that has just gone
+	go func() { // sealed for both keys; a broker may deliver it to the connection that just closed
 		for again.Err() == nil {
 			_ = a.Send(again, "c", []byte("two"))
 			time.Sleep(20 * time.Millisecond)
@@ -263,7 +261,7 @@ func TestRotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(frame) == "two" { // a broker may keep the first as well
+		if string(frame) == "two" { // a broker may have kept the first, too
 			break
 		}
 	}

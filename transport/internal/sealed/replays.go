@@ -3,24 +3,22 @@ package sealed
 import "slices"
 
 const (
-	processesKept = 8    // of a peer
-	numbersKept   = 1024 // of a process: a frame that is further behind the newest counts as a repeat
+	processesKept = 8    // for each peer
+	numbersKept   = 1024 // for each process: a frame that is further behind the newest counts as a repeat
 )
 
-// replays remembers which frames of a peer have arrived. It only saves work: a restarted node has forgotten everything,
-// and repeats do no harm.
+// replays records which frames of a peer have arrived. It only saves work: a restarted node begins with an empty
+// record, and repeats are harmless.
 type replays struct {
-	processes []*process // the most recently active one comes last
+	processes []*process // the most recently active is last
 }
 
-// process is one process of a peer.
 type process struct {
 	id      uint64
 	highest uint64
-	bits    [numbersKept / 64]uint64 // by number modulo numbersKept
+	bits    [numbersKept / 64]uint64 // indexed by number modulo numbersKept
 }
 
-// find returns a known process, nil for an unknown one.
 func (w *replays) find(id uint64) *process {
 	i := slices.IndexFunc(w.processes, func(l *process) bool { return l.id == id })
 	if i < 0 {
@@ -31,7 +29,6 @@ func (w *replays) find(id uint64) *process {
 	return l
 }
 
-// seen reports whether a frame has arrived before.
 func (w *replays) seen(id, number uint64) bool {
 	l := w.find(id)
 	if l == nil || number > l.highest {
@@ -79,11 +76,11 @@ type partial struct {
 	missing int
 }
 
-const partialsKept = 2 // of a peer: the frame that is arriving, and one whose rest may never come
+const partialsKept = 2 // for each peer: the frame that is arriving, and one that may never be completed
 
 // assembly reassembles the frames of a peer.
 type assembly struct {
-	partials []*partial // the most recently extended one comes last
+	partials []*partial // the most recently extended is last
 }
 
 // add copies a piece into its frame, and returns the frame once it is complete.

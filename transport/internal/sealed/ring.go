@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ring knows what the broker stores for a peer. The broker has a few places for each edge, and a repeated frame goes
-// into its old place. So repeats for a sleeping peer do not displace what it needs first. They become rarer as long as
-// nothing comes from the peer.
+// ring tracks what the broker stores for a peer. The broker has a few places for each edge, and a repeated frame goes
+// into its old place, so repeats for a sleeping peer do not displace the frames that it needs first. Repeats become
+// rarer while nothing arrives from the peer.
 type ring struct {
 	places [window]place
 	uses   uint64
@@ -18,12 +18,12 @@ type ring struct {
 // place is one of the places of an edge at the broker.
 type place struct {
 	sum  [sha256.Size]byte // of the frame
-	used uint64            // when in order; 0 if nothing is there
-	at   time.Time         // of the last time that the broker confirmed to have it
-	gap  time.Duration     // until it may be given again
+	used uint64            // sequence number of the last use; 0 if the place is empty
+	at   time.Time         // when the broker last confirmed the frame
+	gap  time.Duration     // minimum time until the frame is repeated
 }
 
-// find returns the place of a frame, and whether it is due: not if the broker confirmed it a short while ago.
+// find returns the place of a frame, and whether the frame is due: not if the broker confirmed it recently.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]
@@ -37,7 +37,7 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns the gap that begins once a frame is stored again in its place, 0 for a frame that is not there.
+// again returns the gap that begins when a frame is stored again in its place, 0 for a frame that is not there.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)
@@ -45,7 +45,6 @@ func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	return 0
 }
 
-// stored records that the broker has a frame.
 func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	r.uses++
 	p := &r.places[n]

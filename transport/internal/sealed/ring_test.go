@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// member returns the secret key of a member of tests.
 func member(name string) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, name)
@@ -15,7 +14,7 @@ func member(name string) ed25519.PrivateKey {
 
 func public(name string) ed25519.PublicKey { return member(name).Public().(ed25519.PublicKey) }
 
-// The ring says where frames go: an equal one where it was, a new one where the oldest is.
+// The ring determines where frames go: an equal frame to its old place, a new one to the oldest place.
 func TestRing(t *testing.T) {
 	r := ring{repeatMin: 1, repeatMax: 4}
 	now := time.Now()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Wycheproof's edge cases of AES-GCM through what seals frames: those with the lengths that frames have, nonces of 12
+// Wycheproof's edge cases of AES-GCM through the code that seals frames: those with the lengths of frames, nonces of 12
 // bytes and tags of 16.
 func TestVectorsOfGCM(t *testing.T) {
 	text, err := os.ReadFile("../../../../shared/vectors/wycheproof_aes_gcm.json")

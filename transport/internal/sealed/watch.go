@@ -11,23 +11,23 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// State is the state of the connection with a broker.
+// State is the state of the connection to a broker.
 type State struct {
 	Up     bool
-	Since  time.Time // of the last change of Up
+	Since  time.Time // time of the last change of Up
 	Where  string    // the server, without credentials, if up
-	Proxy  string    // through which it was dialed, if up; empty for none
-	Ended  int       // how many connections have
-	LostBy error     // why the last of them has
-	Err    error     // the last fault
+	Proxy  string    // the proxy through which it was dialed, if up; empty for none
+	Ended  int       // ended connections
+	LostBy error     // why the last one ended
+	Err    error     // the last error
 }
 
-// Watch tracks a connection that is made again whenever it ends. It is safe for concurrent use.
+// Watch tracks a connection that is reestablished whenever it ends. It is safe for concurrent use.
 type Watch struct {
-	prefix string // of errors
+	prefix string // prefix of errors
 	log    *slog.Logger
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards the fields below
 	state State
 	now   context.Context // ends at the next change of Up
 	over  context.CancelFunc
@@ -40,7 +40,7 @@ func NewWatch(prefix string, log *slog.Logger) *Watch {
 	return w
 }
 
-// Connected records a connection and where it leads.
+// Connected records a connection and its destination.
 func (w *Watch) Connected(where, proxy string) {
 	w.change(State{Up: true, Where: where, Proxy: proxy})
 	if proxy != "" {
@@ -58,7 +58,7 @@ func (w *Watch) Disconnected(err error) {
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed records a fault. The same fault is a warning only once until a connection succeeds.
+// Failed records an error. The same error is logged as a warning only once until a connection succeeds.
 func (w *Watch) Failed(err error) {
 	w.mu.Lock()
 	old := w.state.Err
@@ -68,14 +68,14 @@ func (w *Watch) Failed(err error) {
 	w.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
-// Worked records that the broker did what it was asked.
+// Worked records that the broker fulfilled a request.
 func (w *Watch) Worked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Err = nil
 }
 
-// change sets a new state and adds the time and the count of ended connections.
+// change sets a new state and updates the time and the count of ended connections.
 func (w *Watch) change(to State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *Watch) State() State {
 	return w.state
 }
 
-// Period returns a context that ends when the connection comes or goes, and whether there is one.
+// Period returns a context that ends at the next change of Up, and the current value of Up.
 func (w *Watch) Period() (period context.Context, up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,8 +2,7 @@
 
 package cpu
 
-// Best returns the instruction set that the processor has and whose registers the operating system saves. Processors
-// without AVX2, about ten years old and more, run the Go code.
+// Best returns the best instruction set that processor and operating system support.
 func Best() uint8 {
 	const (
 		osxsave = 1 << 27 // leaf 1, ECX
@@ -12,7 +11,7 @@ func Best() uint8 {
 		avx512f = 1 << 16
 
 		xcrAVX    = 1<<1 | 1<<2   // XCR0: XMM, YMM
-		xcrAVX512 = xcrAVX | 7<<5 // and masks, upper halves of Z0-Z15, Z16-Z31
+		xcrAVX512 = xcrAVX | 7<<5 // plus masks, upper halves of Z0-Z15, Z16-Z31
 	)
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 7 {
 		return Go
@@ -32,8 +31,8 @@ func Best() uint8 {
 	return AVX512
 }
 
-// DirtyUpper reports whether the upper halves of a vector register are in use, which slows down later scalar code. ok
-// is false if the processor does not tell.
+// DirtyUpper reports whether the upper half of a vector register is in use, which slows down scalar code. ok is false
+// if the processor cannot report it.
 func DirtyUpper() (dirty, ok bool) {
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 13 || Best() == Go {
 		return false, false
@@ -44,9 +43,8 @@ func DirtyUpper() (dirty, ok bool) {
 	return xgetbv(1)&(1<<2|1<<6) != 0, true
 }
 
-// cpuid returns the registers of the instruction CPUID.
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
-// xgetbv returns the lower half of an extended control register: 0 has the register states that the operating system
-// saves, 1 those in use.
+// xgetbv returns the lower half of an extended control register: register 0 has the states that the operating system
+// saves, register 1 those in use.
 func xgetbv(index uint32) uint32

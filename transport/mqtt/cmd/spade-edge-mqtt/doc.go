@@ -1,5 +1,5 @@
-// Command spade-edge-mqtt is spade-edge for nodes that meet at an MQTT broker: devices that have no other way out, or
-// sleep.
+// Command spade-edge-mqtt is spade-edge for nodes that communicate through an MQTT broker: devices that sleep, or that
+// cannot reach anything else.
 //
 //	spade-edge-mqtt run NODEFILE [-json]
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mqtt"
 )
 
-// overMQTT is spade-edge whose nodes meet at a broker.
+// overMQTT is spade-edge for nodes that communicate through a broker.
 var overMQTT = program.Program{
 	Name: "spade-edge-mqtt",
 	Accept: func(node *fleetfile.Node) error {
@@ -44,7 +44,7 @@ var overMQTT = program.Program{
 
 func main() { overMQTT.Main() }
 
-// config is what a node needs to meet its neighbors. Files are read for each connection.
+// config returns the configuration of a node's transport. The transport reads files again for each connection.
 func config(d *device.Device) mqtt.Config {
 	f, name, at := d.Fleet.Fleet, d.File.Name, d.File.Transport.(*broker.MQTT)
 	cfg := mqtt.Config{
@@ -57,7 +57,6 @@ func config(d *device.Device) mqtt.Config {
 	return cfg
 }
 
-// ask says how the broker answers.
 func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) []program.Answer {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -24,7 +24,6 @@ import (
 
 const secret = "s3cr3t"
 
-// call runs a command and returns all that it says.
 func call(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
 	var out brokertest.Buffer
@@ -35,7 +34,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// newBroker starts Mosquitto with lines of configuration, and returns where it is.
+// newBroker starts Mosquitto with lines of configuration and returns its address.
 func newBroker(t *testing.T, conf string) string {
 	t.Helper()
 	program := brokertest.Mosquitto(t)
@@ -59,7 +58,7 @@ func newBroker(t *testing.T, conf string) string {
 	return "mqtt://" + at
 }
 
-// newFleet is what init makes for three private nodes at a broker.
+// newFleet creates three private nodes at a broker with init.
 func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "pumps")
@@ -70,7 +69,7 @@ func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	return dir, func(i int) string { return filepath.Join(dir, "node-"+strconv.Itoa(i), "node.json") }
 }
 
-// What init -mqtt makes, a private fleet, runs as it is, with users and an access list of one pattern.
+// The private fleet that init -mqtt creates runs unchanged, with users and an access list of one pattern.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
 	passwords, list := filepath.Join(dir, "passwords"), filepath.Join(dir, "acl")
@@ -129,7 +128,7 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// What is wrong with a call, a file or a broker is said before anything is done, by run and by check.
+// run and check report errors of a call, a file or a broker before they do anything.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))
@@ -178,7 +177,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// A node of three waits for the others at a broker: what it says of itself, and that it ends when it is told to.
+// One of three nodes waits for the others at a broker: it reports its status, and ends on request.
 func TestStatus(t *testing.T) {
 	_, node := newFleet(t, newBroker(t, "allow_anonymous true"))
 	var log brokertest.Buffer

@@ -1,6 +1,5 @@
-// Command idle is a program with a node in it as a device has one: a fleet file, a node file, a state and a ledger on disk,
-// and an MQTT broker. With the build tag without it has the node and not the broker, beside TLS and websockets, to show
-// what this module adds.
+// Command idle is a program with a node like a device's: a fleet file, a node file, a state and a ledger on disk, and
+// an MQTT broker. With the build tag "without" it has no broker, to show what this module adds to TLS and websockets.
 package main
 
 import (
@@ -10,7 +9,7 @@ import (
 	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/broker" // node files name a broker
+	_ "github.com/spade-dfl/spade-edge/sdk/broker" // for node files that name a broker
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, set in the environment of the test's binary, makes a node's release noise a function of member and
+// seededNoise is an environment variable of the test binary that makes a node's release noise a function of member and
 // round.
 const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
@@ -31,7 +31,7 @@ func init() {
 	}
 }
 
-// roundNoise begins anew with every read: a release reads its source once.
+// roundNoise restarts with every read: a release reads its source once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -42,7 +42,7 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newPrivate is a private fleet in a row, each with a ledger.
+// newPrivate creates a private fleet in a row, each member with a ledger.
 func newPrivate(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t)
@@ -78,10 +78,9 @@ func (f *fleet) edit(t *testing.T, name, before, now string) {
 	f.write(t, name, strings.Replace(string(text), before, now, 1))
 }
 
-// node is a process at work.
 type node struct {
 	cmd      *exec.Cmd
-	out, log bytes.Buffer // to be read when it has ended
+	out, log bytes.Buffer // read only after it ended
 	over     chan struct{}
 }
 
@@ -93,7 +92,7 @@ func (f *fleet) start(t *testing.T, name string, env ...string) *node {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = n.cmd.Wait() // the exit code says it all
+		_ = n.cmd.Wait() // the exit code has all information
 		close(n.over)
 	}()
 	t.Cleanup(n.kill)
@@ -105,7 +104,6 @@ func (n *node) kill() {
 	<-n.over
 }
 
-// ends waits for the end and checks the exit code and what is said.
 func (n *node) ends(t *testing.T, code int, words ...string) {
 	t.Helper()
 	<-n.over
@@ -116,7 +114,6 @@ func (n *node) ends(t *testing.T, code int, words ...string) {
 	}
 }
 
-// all runs every member to its end.
 func (f *fleet) all(t *testing.T) {
 	t.Helper()
 	var nodes []*node
@@ -138,7 +135,7 @@ func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	return l.Head().Seq
 }
 
-// copyAll makes files in one folder what they are in another.
+// copyAll replaces files in one folder by those in another.
 func copyAll(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -154,8 +151,8 @@ func copyAll(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A fleet over a broker comes to its end, and all its states are deleted: no node begins again. Then b's ledger is put
-// back to the time before, and another run begins: its neighbors show it what it has signed.
+// A fleet over a broker completes its run, and then all its states are deleted: no node restarts. Then b's ledger is
+// rolled back to before the run, and another run begins: its neighbors present the releases that it signed.
 func TestAttackMemory(t *testing.T) {
 	f := newPrivate(t)
 	copyAll(t, f.dir, f.path("before"), "b.ledger", "b.ledger.mark")
@@ -195,7 +192,7 @@ func TestAttackMemory(t *testing.T) {
 	c.kill()
 }
 
-// Private nodes with signed releases are killed now and then: the models are those of the quiet run, to the bit, and
+// Private nodes with signed releases are killed repeatedly: the models equal those of the quiet run bit for bit, and
 // each ledger has every release once.
 func TestAttackKills(t *testing.T) {
 	f := newPrivate(t)
@@ -219,7 +216,7 @@ func TestAttackKills(t *testing.T) {
 				if life < len(pauses[i]) {
 					select {
 					case <-last[i].over:
-					case <-time.After(pauses[i][life]): // every moment is as good
+					case <-time.After(pauses[i][life]): // any moment is as good
 						last[i].kill()
 					}
 				}

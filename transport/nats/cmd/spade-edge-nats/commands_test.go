@@ -24,7 +24,6 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// call runs a command and returns all that it says.
 func call(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
 	var out logged
@@ -32,7 +31,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// The commands of a device work on a node over a broker: before it runs, while it does, and after.
+// The commands of a device work on a node over a broker: before, during and after its run.
 func TestCommands(t *testing.T) {
 	f := newFleet(t)
 	has := func(want string, args ...string) {
@@ -72,7 +71,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// authority makes a certificate that signs for itself, for a broker on this machine and for its users.
+// authority creates a self-signed certificate for a broker on this machine and for its users.
 func authority(t *testing.T, dir string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -99,8 +98,8 @@ func authority(t *testing.T, dir string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// Each way of being known to a broker works, from a file that only its owner may read; without it the broker refuses the
-// node. Nothing says a secret.
+// Each way of authenticating to a broker works, from a file that only its owner may read; without it the broker refuses
+// the node. No output contains a secret.
 func TestCredentials(t *testing.T) {
 	const secret = "s3cr3t"
 	f := newFleet(t)
@@ -133,7 +132,7 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name, fields, wrong, why string // the fields of a node, others, and what is said of those
+		name, fields, wrong, why string // a node's fields, wrong fields, and the error for those
 		options                  server.Options
 	}{
 		{"nkey", `, "nkey_file": "seed"`, `, "nkey_file": "token"`, "transport.nkey_file: ",

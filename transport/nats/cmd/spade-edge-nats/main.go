@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/nats"
 )
 
-// overNATS is spade-edge whose nodes meet at a broker.
+// overNATS is spade-edge for nodes that communicate through a broker.
 var overNATS = program.Program{
 	Name:   "spade-edge-nats",
 	Accept: accept,
@@ -34,13 +34,12 @@ var overNATS = program.Program{
 
 func main() { overNATS.Main() }
 
-// of returns a node's broker, or nil if it has none.
 func of(node *fleetfile.Node) *broker.NATS {
 	n, _ := node.Transport.(*broker.NATS)
 	return n
 }
 
-// accept says whether a node meets its neighbors at a broker, with credentials that can be read.
+// accept returns an error unless a node uses a broker, with readable credentials.
 func accept(node *fleetfile.Node) error {
 	if of(node) == nil {
 		return errors.New(`transport is missing, want {"nats": "tls://host:port"}; ` +
@@ -50,7 +49,7 @@ func accept(node *fleetfile.Node) error {
 	return err
 }
 
-// config is what a node needs to meet its neighbors.
+// config returns the configuration of a node's transport.
 func config(d *device.Device) (nats.Config, error) {
 	f, name := d.Fleet.Fleet, d.File.Name
 	options, err := credentials(of(d.File))
@@ -61,7 +60,7 @@ func config(d *device.Device) (nats.Config, error) {
 	}, err
 }
 
-// ask says how the broker answers, and whom of the neighbors it knows.
+// ask reports how the broker answers, and which neighbors it knows.
 func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) (all []program.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -27,7 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// asProgram, if it is set, makes the test's binary the program.
+// asProgram is an environment variable that turns the test binary into the program.
 const asProgram = "SPADE_EDGE_NATS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Exit codes.
 const (
 	exitDone     = 0
 	exitUsage    = 64
@@ -54,10 +53,9 @@ type fleet struct {
 	file *fleetfile.File
 }
 
-// newBroker starts a server, and returns where it is.
+// newBroker starts a server and returns its URL.
 func newBroker(t *testing.T) (url string) { return brokerWith(t, server.Options{}) }
 
-// brokerWith starts a server with more options.
 func brokerWith(t *testing.T, o server.Options) (url string) {
 	t.Helper()
 	o.Host, o.Port, o.JetStream, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true, true
@@ -104,7 +102,7 @@ func (f *fleet) write(t *testing.T, name, text string) {
 	}
 }
 
-// clients returns what a simulation needs of every member.
+// clients returns the inputs of a simulation for every member.
 func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []sim.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
@@ -129,7 +127,6 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 	return clients
 }
 
-// want returns the hashes of the models of a simulation.
 func (f *fleet) want(t *testing.T) []string {
 	t.Helper()
 	network, err := sim.New(f.clients(t, nil))
@@ -146,7 +143,7 @@ func (f *fleet) want(t *testing.T) []string {
 	return hashes
 }
 
-// Three processes, killed now and then as a power cut would: the models of the simulation, to the bit.
+// Three processes, repeatedly killed as by a power failure: their models equal the simulation's bit for bit.
 func TestProcesses(t *testing.T) {
 	f := newFleet(t)
 	want := f.want(t)
@@ -167,7 +164,7 @@ func TestProcesses(t *testing.T) {
 				var out, log bytes.Buffer
 				c := exec.CommandContext(ctx, os.Args[0], "run", "-anyway", filepath.Join(f.dir, name+".json"), "-json")
 				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
-				if life == 0 { // each dies at its first word once, however quick the machine is
+				if life == 0 { // each dies once at its first write, however fast the machine is
 					c.Stderr = onFirstWrite{&log, sync.OnceFunc(func() { _ = c.Process.Kill() })}
 				}
 				if err := c.Start(); err != nil {
@@ -203,7 +200,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("%d kills", killed.Load())
 }
 
-// onFirstWrite calls then before it writes for the first time.
+// onFirstWrite calls then before its first write.
 type onFirstWrite struct {
 	io.Writer
 	then func()
@@ -214,7 +211,7 @@ func (w onFirstWrite) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// What spade-edge init -nats makes, a private fleet, runs as it is.
+// The private fleet that spade-edge init -nats creates runs unchanged.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pumps")
 	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3",
@@ -241,7 +238,7 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// What is wrong with a call or a file is said before anything is done.
+// Errors of a call or a file are reported before anything is done.
 func TestUsage(t *testing.T) {
 	f := newFleet(t)
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
