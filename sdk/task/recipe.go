@@ -202,7 +202,7 @@ func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) 
 	return t.data(r.Classes).keep(), nil
 }
 
-// clean fills missing cells and standardizes, as far as the recipe is complete.
+// clean fills missing cells and standardizes, if the recipe has these steps.
 func (r *Recipe) clean(d *Data) (_ *Data, err error) {
 	if r.Missing != nil && r.Missing.Fill != nil {
 		d, err = r.fill(d)

@@ -260,8 +260,8 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange lists single values that are far from the data that a recipe was fitted on, one suspicion a column, if they
-// are more than one in a thousand: for such a row the model guesses. The example is the first such value, with the
+// Strange lists single values that are far from the data that a recipe was fitted on, one suspicion a column, if at
+// least one in a thousand is: for such a row the model guesses. The example is the first such value, with the
 // number of its row, from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
