@@ -18,7 +18,7 @@ type codec struct {
 	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
 	// next reads the next message from a reader with a buffer of maxMessage bytes. The message is valid until the next
 	// call. With io.EOF, rest is the length of an incomplete message.
-	next func(r *bufio.Reader) (message []byte, rest int, err error)
+	next      func(r *bufio.Reader) (message []byte, rest int, err error)
 	unmarshal func(message []byte, v any) error
 	show      func(message []byte) string // for people
 	// The expected messages, for people.
