@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// One line of the file lists the members that may end a run early, and the hash covers it. An invalid entry is refused
+// One line of the file says how many members can end a run early, and the hash covers it. An invalid value is refused
 // with its location.
 func TestStop(t *testing.T) {
 	f := sample()
