@@ -94,7 +94,7 @@ type Device struct {
 	store   *state.Dir
 	ledger  *state.Ledger // nil without a ledger
 	link    Link
-	unlink  func() error // closes the listener of link
+	unlink  func() error // closes link, once
 	node    *sdk.Node
 	monitor *monitor.Monitor
 	manager *notifier
