@@ -29,13 +29,13 @@ func ringOf(n int) [][]int {
 	return graph
 }
 
-// seeded is the noise of a client of a simulation.
+// seeded is the noise of a simulated client.
 func seeded(client int) io.Reader {
 	s := rng.New(77, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 	return &s
 }
 
-// private gives a configuration noise.
+// private adds noise to a configuration.
 func private(i int, c *admm.Config) {
 	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.05}, seeded(i)
 }
@@ -69,7 +69,7 @@ func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Conf
 	return network
 }
 
-// finish takes a simulation to its end and returns the transcript.
+// finish runs a simulation to its end and returns the transcript.
 func finish(t testing.TB, network *sim.Sim) string {
 	t.Helper()
 	if err := network.Run(t.Context(), nil); err != nil {
@@ -78,13 +78,13 @@ func finish(t testing.TB, network *sim.Sim) string {
 	return network.Transcript()
 }
 
-// onCores runs f with so many processors.
+// onCores runs f with GOMAXPROCS n.
 func onCores(n int, f func()) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	f()
 }
 
-// awful is a network on which everything goes wrong that can.
+// awful is a network with all faults.
 func awful(seed uint64) sim.FaultSchedule {
 	return tinytest.Chain(
 		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),

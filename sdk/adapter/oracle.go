@@ -45,7 +45,7 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 		if err := o.expand(queries[:n]); err != nil {
 			return err
 		}
-		_ = zoest.Ask(ctx, o.of, o.queries, losses[:n], 0) // a failed query is NaN, and is retried alone
+		_ = zoest.Ask(ctx, o.of, o.queries, losses[:n], 0) // a failed query gets NaN, and the caller retries it
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -91,6 +91,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // The page is one HTML file that includes its style and script.
+//
 //go:embed page.html
 var pageHTML string
 
