@@ -79,7 +79,7 @@ func TestCoresChangeNoBit(t *testing.T) {
 	}
 }
 
-// A run on a network that loses everything stops with an error instead of waiting indefinitely.
+// A simulation that can make no more progress stops with an error instead of running indefinitely.
 func TestStandstill(t *testing.T) {
 	network := simOf(t, kite, 2, nil)
 	network.Faults = tinytest.Partition(0, math.MaxInt, 4)
