@@ -49,7 +49,6 @@ func CheckStore(open OpenStore, size int) error {
 // lostError means that the store is in an unknown state.
 type lostError struct{ error }
 
-// storeTrial is a store under test.
 type storeTrial struct {
 	open  OpenStore
 	size  int
@@ -57,7 +56,6 @@ type storeTrial struct {
 	kept  []state.Record // expected content, newest first
 }
 
-// restart closes the store and opens it again.
 func (c *storeTrial) restart() (err error) {
 	if c.store != nil {
 		if err := c.store.Close(); err != nil {

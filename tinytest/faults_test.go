@@ -89,7 +89,6 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// share returns the fraction of n calls for which f is true.
 func share(n int, f func(k int) bool) float64 {
 	count := 0
 	for k := range n {

@@ -35,7 +35,6 @@ func seeded(client int) io.Reader {
 	return &s
 }
 
-// private adds noise to a configuration.
 func private(i int, c *admm.Config) {
 	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.05}, seeded(i)
 }
@@ -59,7 +58,6 @@ func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []sim
 	return clients
 }
 
-// simOf returns a simulation of clientsOf.
 func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *sim.Sim {
 	t.Helper()
 	network, err := sim.New(clientsOf(graph, dim, change))
@@ -92,7 +90,6 @@ func awful(seed uint64) sim.FaultSchedule {
 	)
 }
 
-// numbered returns names of n members.
 func numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -101,7 +98,6 @@ func numbered(n int) []string {
 	return names
 }
 
-// oracleFunc is an oracle that never fails.
 type oracleFunc func(x []float32, sample int) float64
 
 func (f oracleFunc) Loss(_ context.Context, x []float32, sample int) (float64, error) {

@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// networkOf returns a ring of n nodes, private or not.
 func networkOf(n int, private bool) *tinytest.Network {
 	f := &sdk.Fleet{
 		Run: "kit", Dim: 5, Members: numbered(n),

@@ -85,7 +85,6 @@ func (s *memStore) Close() error {
 	return nil
 }
 
-// copyOf returns states with copies of their bytes.
 func copyOf(states []state.Record) []state.Record {
 	all := slices.Clone(states)
 	for i := range all {

@@ -39,7 +39,6 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 	})
 }
 
-// rule is a part of an interface's contract.
 type rule struct {
 	name  string
 	check func() error
@@ -56,7 +55,6 @@ func tryRules(of string, rules []rule) error {
 	return errors.Join(errs...)
 }
 
-// oracleTrial is an oracle under test.
 type oracleTrial struct {
 	oracle    zoest.Oracle
 	questions []question

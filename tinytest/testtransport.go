@@ -51,7 +51,6 @@ type trial struct {
 	pending map[int]chan arrival
 }
 
-// arrival is the result of a Recv.
 type arrival struct {
 	from  string
 	frame []byte
@@ -74,7 +73,6 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 	return check(tr)
 }
 
-// async runs f in a new goroutine.
 func async[T any](f func() T) chan T {
 	c := make(chan T, 1)
 	go func() { c <- f() }()
@@ -83,7 +81,6 @@ func async[T any](f func() T) chan T {
 
 var errLate = fmt.Errorf("still waits after %v", patience)
 
-// await waits for a result.
 func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
@@ -127,7 +124,6 @@ func (tr *trial) frame(from, length int) []byte {
 	return b
 }
 
-// send calls Send with a time limit.
 func (tr *trial) send(from int, to string, frame []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -191,7 +187,6 @@ func (tr *trial) known(at int, a arrival) error {
 	return nil
 }
 
-// pairs returns all ordered pairs of different members.
 func (tr *trial) pairs() (all [][2]int) {
 	for from := range tr.names {
 		for to := range tr.names {

@@ -57,7 +57,6 @@ func loss(x []float32, d *digit) float64 {
 	return -vec.Log(max(p[d.label], 2e-9))
 }
 
-// accuracy returns the share of digits that the network classifies correctly.
 func accuracy(x []float32, digits []digit) float64 {
 	right := 0
 	for i := range digits {
@@ -151,13 +150,11 @@ func tuneAdapter(a *adapter.Adapter, digits []digit, steps int) []float32 {
 	return c
 }
 
-// entry is a nonzero entry of A.
 type entry struct {
 	at   int
 	sign float32
 }
 
-// columnsOf returns the columns of A.
 func columnsOf(a *adapter.Adapter) [][]entry {
 	d := a.Spec().Dim
 	zero, x, c := make([]float32, params), make([]float32, params), make([]float32, d)
@@ -176,7 +173,6 @@ func columnsOf(a *adapter.Adapter) [][]entry {
 	return columns
 }
 
-// member is the oracle of one member: the losses of its digits.
 type member []digit
 
 // Loss returns the loss of one digit.

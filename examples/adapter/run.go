@@ -28,7 +28,6 @@ func subspace() *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: 256, Of: params, Seed: 1}
 }
 
-// way has the settings of a run.
 type way struct {
 	spec      *adapter.Spec
 	step, mu  float64 // step of a round along the gradient, and smoothing radius, in a run without noise
@@ -81,7 +80,6 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// outcome is the result of a run.
 type outcome struct {
 	accuracy float64 // of the first member's final model, on the held-out digits
 	bytes    int64   // sent by a member to all neighbors in a round, without signatures

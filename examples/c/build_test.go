@@ -54,7 +54,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// need skips the test if a program is missing.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -133,7 +132,6 @@ func (to *target) once(t *testing.T, what string, make func() (string, error)) s
 	return b.path
 }
 
-// fault is the error of a command, with its output.
 type fault struct {
 	error
 	said string
@@ -149,7 +147,6 @@ func quietly(cmd *exec.Cmd) error {
 	return nil
 }
 
-// process is a running program.
 type process struct {
 	out, log bytes.Buffer
 	cmd      *exec.Cmd
@@ -188,7 +185,6 @@ func (p *process) wait(t *testing.T, code int) string {
 	return p.out.String()
 }
 
-// model reads the model that a program wrote.
 func model(t *testing.T, path string) []float32 {
 	t.Helper()
 	raw, err := os.ReadFile(path)

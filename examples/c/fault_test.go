@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// alone makes a fleet of one.
 func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet) {
 	t.Helper()
 	dir = t.TempDir()

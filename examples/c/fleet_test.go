@@ -122,7 +122,6 @@ func ofGo(t *testing.T, fleet *sdk.Fleet) [][]float32 {
 	return models
 }
 
-// same fails the test unless two models have the same bits.
 func same(t *testing.T, who string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -57,7 +57,6 @@ func (l *loss) end() {
 	l.x = nil
 }
 
-// say passes a line to the host.
 func (n *node) say(line string) {
 	text := C.CString(line)
 	defer C.free(unsafe.Pointer(text))
@@ -88,7 +87,6 @@ func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	})
 }
 
-// text copies a text into the memory of the host.
 func text(to *C.char, size C.size_t, from []byte) int64 {
 	if to != nil && size > 0 {
 		room := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
@@ -97,7 +95,6 @@ func text(to *C.char, size C.size_t, from []byte) int64 {
 	return int64(len(from))
 }
 
-// bytesOf copies a text of the host.
 func bytesOf(from *C.char, length C.size_t) []byte {
 	if from == nil {
 		return nil

@@ -95,7 +95,6 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 	return nil
 }
 
-// errPower stops a node in the middle of the study.
 var errPower = errors.New("the power has failed")
 
 // run runs the hospital's node until the study ends, or until release number failing. Called again, it continues from

@@ -188,7 +188,6 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	return models
 }
 
-// newNode makes the node that a node file describes, on a network in memory.
 func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	t.Helper()
 	file, err := fleetfile.ReadNode(path)

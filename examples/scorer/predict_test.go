@@ -36,7 +36,6 @@ func patients(n int, seed uint64, gaps, strangers bool) string {
 	return b.String()
 }
 
-// numpy returns a Python that has NumPy.
 func numpy(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} {

@@ -225,7 +225,6 @@ func signs(of int, seed uint64) []float32 {
 	return x
 }
 
-// asked is an oracle that records the sizes of calls.
 type asked struct {
 	calls []int // number of queries in each call
 }

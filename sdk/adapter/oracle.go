@@ -54,7 +54,6 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return nil
 }
 
-// expand sets o.queries to queries with expanded points.
 func (o *Oracle) expand(queries []zoest.Query) error {
 	d := o.spec.Of
 	if len(o.x) < len(queries)*d {

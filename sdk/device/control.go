@@ -154,7 +154,6 @@ func AskStop(ctx context.Context, state string) error {
 	return ctx.Err()
 }
 
-// answerEnd answers a request for an early end.
 func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 	last, err := strconv.Atoi(r.URL.RawQuery)
 	if err == nil {

@@ -86,7 +86,6 @@ func Example() {
 	// b: 5 rounds, done: true
 }
 
-// start runs the node of a file.
 func start(ctx context.Context, path string, net *mem.Net) (*device.Outcome, error) {
 	file, err := fleetfile.ReadNode(path)
 	if err != nil {

@@ -59,7 +59,6 @@ type Local struct {
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
 
-// outcome reports a run that has ended.
 func (d *Device) outcome(began time.Time) *Outcome {
 	model, st := d.node.Model(), d.node.Status()
 	o := &Outcome{

@@ -21,7 +21,6 @@ func newServiceManager(t testing.TB, address string) serviceManager {
 	return serviceManager{c}
 }
 
-// next returns the next message, or "" if none arrives in time.
 func (m serviceManager) next(t testing.TB, within time.Duration) string {
 	t.Helper()
 	if err := m.SetReadDeadline(time.Now().Add(within)); err != nil {

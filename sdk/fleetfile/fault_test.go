@@ -21,7 +21,6 @@ type change struct {
 
 func one(old, new, want string) change { return change{old, new, []string{want}} }
 
-// check applies a change to a text and compares the errors.
 func (c change) check(t *testing.T, text string, parse func(string) error) {
 	t.Helper()
 	if strings.Count(text, c.old) < 1 && c.old != "" {
@@ -339,13 +338,11 @@ func TestSharingFaults(t *testing.T) {
 	}
 }
 
-// and adds an expected error.
 func (c change) and(want string) change {
 	c.want = append(slices.Clone(c.want), want)
 	return c
 }
 
-// mend replaces the last expected error.
 func (c change) mend(want string) change {
 	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
 	return c

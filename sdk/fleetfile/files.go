@@ -38,7 +38,6 @@ func folder(dir string) loader {
 	}
 }
 
-// create writes a new file durably.
 func create(path string, data []byte, mode os.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

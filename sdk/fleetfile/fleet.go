@@ -229,5 +229,4 @@ func (f *File) start() []byte {
 
 func hexSum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
-// moves reports whether a start vector is not zero.
 func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }

@@ -23,7 +23,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files afresh: read the difference before it is committed")
 
-// keyOf returns a key derived from a name.
 func keyOf(name string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte(name))
 	return ed25519.NewKeyFromSeed(seed[:])
@@ -67,7 +66,6 @@ func sharing() *File {
 	return f
 }
 
-// plain is the smallest valid fleet.
 func plain() *File {
 	return &File{
 		Fleet: &sdk.Fleet{
@@ -257,7 +255,6 @@ func tree(t *testing.T) map[string]any {
 	return m
 }
 
-// hashOf parses a tree and returns the hash of its fleet.
 func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
 	t.Helper()
 	text, err := json.Marshal(m) // sorted keys, no white space
@@ -383,7 +380,6 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// identity checks whether a node can be a member.
 func identity(f *File, name string, key ed25519.PrivateKey, listen string) error {
 	return (&Node{Name: name, Listen: listen}).CheckIdentity(f, key)
 }

@@ -13,12 +13,10 @@ import (
 // MaxFile bounds a fleet file, a node file or a recipe, in bytes.
 const MaxFile = 16 << 20
 
-// maxFaults is how many errors of a file are reported in full. The rest is counted.
 const maxFaults = 50
 
 const version = 1
 
-// faults are the errors of a file.
 type faults []error
 
 // when adds an error if is holds.

@@ -57,7 +57,6 @@ func (k kinds[T]) register(kind string, parse func(json.RawMessage, string) (T, 
 
 func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k.parse)), ", ") }
 
-// read reads a section by its kind.
 func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
 	var fields map[string]json.RawMessage
 	if err := dpmech.ReadJSON(section, &fields); err != nil || fields == nil {

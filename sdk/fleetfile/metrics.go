@@ -18,7 +18,6 @@ type Metrics struct {
 	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with the CA of the collector's certificate; empty for none
 }
 
-// validate checks the values and resolves the paths, relative to dir.
 func (m *Metrics) validate(dir string) (errs faults) {
 	for _, path := range []*string{&m.Token, &m.Certificate, &m.CertificateKey, &m.ClientCA} {
 		*path = Resolve(dir, *path)

@@ -118,7 +118,6 @@ type Deviations struct {
 // errors of Open are about unreadable data or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
-// mismatch is an ErrMismatch with a specific text.
 type mismatch struct{ error }
 
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }

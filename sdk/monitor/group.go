@@ -25,7 +25,6 @@ type compared struct {
 	Accuracy Value  `json:"accuracy"` // share in [0, 1]
 }
 
-// groupReply is the content of /status for a group.
 type groupReply struct {
 	Version    int         `json:"version"` // of this format: 1
 	Run        string      `json:"run"`

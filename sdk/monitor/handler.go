@@ -15,7 +15,6 @@ import (
 	"strings"
 )
 
-// source is the data of a handler.
 type source interface {
 	statuses() []Status // of every node
 	reply() any         // for /status

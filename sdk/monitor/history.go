@@ -16,7 +16,6 @@ type Point struct {
 	Accuracy       Value   `json:"accuracy"` // likewise; share in [0, 1]
 }
 
-// maxPoints is the maximum number of points in a history.
 const maxPoints = 512
 
 // history is the content of /history: the points of a run in bounded memory. When it is full, it drops every second

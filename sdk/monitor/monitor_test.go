@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// pair is a fleet of two.
 func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
 	f := &sdk.Fleet{
 		Run: "pair", Dim: 3, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// serve runs a server with a handler until the test ends, and returns its address.
 func serve(t *testing.T, h http.HandlerFunc) (address string, stop func()) {
 	t.Helper()
 	l, err := Listen("127.0.0.1:0")
@@ -35,7 +34,6 @@ func serve(t *testing.T, h http.HandlerFunc) (address string, stop func()) {
 	return l.Addr().String(), stop
 }
 
-// dial connects, and writes a text.
 func dial(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)

@@ -330,7 +330,6 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	}
 }
 
-// early returns the fleet with an early end of its run applied.
 func early(f *sdk.Fleet, end int) *sdk.Fleet {
 	if end == 0 {
 		return f

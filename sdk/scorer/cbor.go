@@ -11,7 +11,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// cborFrames is the codec of [CBOR].
 var cborFrames = codec{
 	appendQuery: appendFrame, next: nextFrame, unmarshal: unmarshalFrame, show: shownFrame,
 	wantHello:  "a hello, a map of the keys 1 (version), 2 (dim), 3 (samples) and perhaps 4 (adapter)",

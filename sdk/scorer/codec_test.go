@@ -15,7 +15,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// said is an answer as the caller gets it.
 type said struct {
 	id   uint64
 	loss float64

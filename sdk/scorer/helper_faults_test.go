@@ -15,7 +15,6 @@ func hang() {
 	}
 }
 
-// misbehave does something wrong instead of answering.
 func misbehave(p *program, how, path string, q question) {
 	good := map[string]any{"id": q.ID, "loss": lossOf(q.X, q.Sample)}
 	p.flush()

@@ -56,7 +56,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// children lists this process's children, if the system allows it.
 func children() string {
 	var all []byte
 	tasks, _ := os.ReadDir("/proc/self/task")
@@ -74,7 +73,6 @@ const (
 	trigger = 13
 )
 
-// lossOf is the loss that the program computes.
 func lossOf(x []float32, sample int) float64 {
 	sum := float64(sample) / 8
 	for i, v := range x {
@@ -91,7 +89,6 @@ type question struct {
 	X      []float32 `json:"x"`
 }
 
-// program is a running scoring program.
 type program struct {
 	format string
 	in     *bufio.Reader
@@ -296,7 +293,6 @@ func (p *program) fast(d int) {
 	}
 }
 
-// total returns the sum of the numbers in b, as many as x has.
 func total(b []byte, x []float32) (sum float64) {
 	for i := range x {
 		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))

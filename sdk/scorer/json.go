@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// jsonLines is the codec of [JSON].
 var jsonLines = codec{
 	appendQuery: appendLine, next: nextLine, unmarshal: unmarshalLine, show: shown,
 	wantHello: `a hello such as {"hello":1,"dim":3,"samples":20}`, wantAnswer: `an answer such as {"id":1,"loss":0.5}`,

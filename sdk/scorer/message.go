@@ -12,7 +12,6 @@ import (
 
 const version = 1
 
-// codec is an encoding of a stream's messages.
 type codec struct {
 	// appendQuery appends an encoded query. Its parameters are finite.
 	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
@@ -127,7 +126,6 @@ func (l *loss) parse(text string) (err error) {
 	return nil
 }
 
-// shown quotes a program's output for an error.
 func shown(b []byte) string {
 	const most = 60
 	if len(b) > most {

@@ -219,7 +219,6 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 	awaitFailure(t, s, want)
 }
 
-// awaitFailure waits until the latest failure contains want.
 func awaitFailure(t *testing.T, s *scorer.Oracle, want string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {

@@ -47,7 +47,6 @@ type Oracle struct {
 	newest   error      // the latest failure, or why the latest failed query has no loss
 }
 
-// newOracle returns an oracle without its workers.
 func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	o := &Oracle{name: cfg.Command[0], codec: codecs[cmp.Or(cfg.Format, JSON)], tasks: make(chan *task)}
 	if cfg.Program, err = cfg.ready(); err != nil {
@@ -141,7 +140,6 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return all[0].err
 }
 
-// check returns an error if a query is invalid.
 func (o *Oracle) check(q zoest.Query) error {
 	if len(q.Point) != o.dim {
 		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), o.dim)
@@ -241,7 +239,6 @@ type query struct {
 	err        error
 }
 
-// settle stores the answer to the i-th open query.
 func (t *task) settle(i int, loss float64, err error) {
 	t.left[i].loss, t.left[i].err = loss, err
 	t.left = slices.Delete(t.left, i, i+1)

@@ -21,7 +21,7 @@ const (
 	limbo = 5 * time.Second        // to disappear after it was killed
 )
 
-// process is a running program in its own process group, with its three pipes.
+// process is a running program in its own process group.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -102,7 +102,6 @@ func (p *process) wait() {
 	close(p.over)
 }
 
-// signal sends a signal to the group of the process unless the process has ended.
 func (p *process) signal(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +130,6 @@ func (p *process) end() {
 	}
 }
 
-// exits reports whether the process ends within some time.
 func (p *process) exits(within time.Duration) bool {
 	select {
 	case <-p.exited:
@@ -168,7 +166,6 @@ func (p *process) lost(what string) error {
 	return errors.New(what + " and goes on running")
 }
 
-// lastWords returns the process's last output to standard error, for the end of an error.
 func (p *process) lastWords() string {
 	text, cut := p.errors.text()
 	switch {
@@ -180,7 +177,6 @@ func (p *process) lastWords() string {
 	return fmt.Sprintf("; standard error: %q", text)
 }
 
-// tail keeps the last bytes of its input.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

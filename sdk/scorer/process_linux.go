@@ -13,7 +13,6 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// signalGroup sends a signal to a process group whose members may be gone.
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
 
 // sweep kills every process with a variable in its environment that begins with mark. It does not find a process that

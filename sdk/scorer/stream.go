@@ -58,7 +58,6 @@ type worker struct {
 	asked  int   // how many of the task's first open queries the process has
 }
 
-// message is the output of a process.
 type message struct {
 	hello  hello
 	answer answer
@@ -288,7 +287,6 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 	return nil
 }
 
-// settle delivers an answer.
 func (w *worker) settle(p *process, a *answer) error {
 	held := w.task.left[:w.asked]
 	i := slices.IndexFunc(held, func(q *query) bool { return q.id == *a.ID })
@@ -307,7 +305,6 @@ func (w *worker) settle(p *process, a *answer) error {
 	return nil
 }
 
-// stray is the error for an answer to a query that the process does not hold.
 func stray(id uint64) error {
 	return fmt.Errorf("answered query %d, which it does not hold: it was never asked, or has answered", id)
 }

@@ -50,7 +50,6 @@ func open(t testing.TB, cfg scorer.StreamConfig) *scorer.Oracle {
 	return s
 }
 
-// works asks questions with known answers.
 func works(t *testing.T, o zoest.Oracle) {
 	t.Helper()
 	for h := range samples {

@@ -26,7 +26,6 @@ func blank(cell string, number bool) bool {
 	return false
 }
 
-// absent reports whether a cell stands for a missing value in this file.
 func (r *csvFile) absent(cell string) bool {
 	return slices.ContainsFunc(r.na, func(text string) bool {
 		a, err := strconv.ParseFloat(text, 64)
@@ -95,7 +94,6 @@ const (
 	timeFault  = "is a date or a time, want a number: leave the column out, or write a number of days or years"
 )
 
-// wrongNumber says why a cell is not a number.
 func wrongNumber(cell string) string {
 	switch {
 	case isTime(cell):

@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults is how many wrong cells of a file are described; the rest is only counted.
+// maxFaults limits how many wrong cells of a file are described; the rest is only counted.
 const maxFaults = 10
 
-// column is one column that is read from a CSV file. Its Categories are in the order of their numbers.
+// column is a column of a CSV file. Its Categories are in the order of their numbers.
 type column struct {
 	Column
 	at     int            // position in the file
@@ -139,7 +139,7 @@ func filled(record []string) []string {
 	return record[:last]
 }
 
-// column returns the column with a name. If there is none, it records the error missing.
+// column returns the named column. If there is none, it records the error missing.
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
@@ -160,7 +160,6 @@ func (l layout) marked(na []string) layout {
 	}
 }
 
-// columns is the layout of a Spec: all columns but Label, Person and Drop are features.
 func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
 	r.open = true
@@ -222,7 +221,6 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	return r, errors.Join(r.faults...)
 }
 
-// records reads the rows as CSV records.
 func (r *csvFile) records() {
 	for r.stop == nil {
 		record, err := r.Read()
@@ -244,7 +242,7 @@ func (r *csvFile) fault(cell int, format string, args ...any) {
 	}
 }
 
-// line returns the line of a cell of the current row, also of a cell that is not there.
+// line returns the line of a cell of the current row, even if the row has no such cell.
 func (r *csvFile) line(cell int) int {
 	if r.at > 0 {
 		return r.at
@@ -279,7 +277,6 @@ func (r *csvFile) row(record []string) {
 	}
 }
 
-// whose records the person of the current row.
 func (r *csvFile) whose(cell string) {
 	if cell == "" {
 		r.fault(r.person.at, "column %s: empty, want whose row this is", short(r.person.Name))
@@ -295,8 +292,8 @@ func (r *csvFile) whose(cell string) {
 	r.people = append(r.people, n)
 }
 
-// cell returns the value of a cell of the current row for a column: the number, or the number of its category, or NaN
-// for a missing cell if there is a rule for missing cells.
+// cell returns the value of a cell for a column: the number, the number of its category, or NaN for a missing cell if
+// there is a rule for missing cells.
 func (r *csvFile) cell(c *column, cell string) (v float32) {
 	_, known := c.number[cell]
 	wrong := ""
@@ -381,7 +378,7 @@ func (r *csvFile) end() {
 	}
 }
 
-// table makes one column of each category, in the fixed order if there is one, and otherwise sorted.
+// table makes one column of each category, in the fixed order if any, and otherwise sorted.
 func (r *csvFile) table() *table {
 	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)

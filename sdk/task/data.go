@@ -49,7 +49,7 @@ func (d *Data) Select(idx []int) *Data {
 	return &s
 }
 
-// pick returns the entries of list at idx; nil for a nil list.
+// pick returns list[idx], or nil for a nil list.
 func pick[T any](list []T, idx []int) []T {
 	if list == nil {
 		return nil
@@ -108,7 +108,6 @@ func (d *Data) checkColumns(want int) error {
 	return checkLabels(d.Y, d.Classes)
 }
 
-// checkLabels returns an error if there are fewer than two classes or a label is not one of them.
 func checkLabels(y []int, classes int) error {
 	if classes < 2 {
 		return fmt.Errorf("task: data set of %d classes, want at least 2", classes)
@@ -125,7 +124,7 @@ func checkLabels(y []int, classes int) error {
 // identifier, and its categories would exhaust memory.
 const maxValues = 1000
 
-// table is the content of a source before classes are chosen: rows of numbers, each with its label in the source.
+// table is the content of a source before classes are chosen.
 type table struct {
 	name     string   // the file or folder, for errors
 	names    []string // of all columns of a CSV file
@@ -185,8 +184,8 @@ func numbered(values []string) map[string]int {
 	return places
 }
 
-// classNames returns the labels that become classes 0, 1, ...: those wanted, or else all labels of the tables, sorted.
-// test may be nil.
+// classNames returns the labels of classes 0, 1, ...: wanted, or else all labels of the tables, sorted. test may be
+// nil.
 func classNames(wanted []string, train, test *table) ([]string, error) {
 	found := slices.Clone(train.labels)
 	if test != nil {

@@ -22,7 +22,6 @@ func random(n, dim, classes int, seed uint64) *Data {
 	return d
 }
 
-// digest hashes the bits of numbers.
 func digest[T float32 | float64 | int](values ...T) uint64 {
 	h := fnv.New64a()
 	var b [8]byte

@@ -103,7 +103,6 @@ func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	return r, nil
 }
 
-// foreign returns why the start of a file is not CSV in UTF-8.
 func foreign(start []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(start, []byte(prefix)) }
 	switch {

@@ -94,7 +94,6 @@ func extend(basis, vectors [][]float64) [][]float64 {
 	return basis
 }
 
-// combine returns linear combinations of the vectors; each row of mix holds the coefficients of one.
 func combine(vectors, mix [][]float64) [][]float64 {
 	out := newMatrix(len(mix), len(vectors[0]))
 	for l, row := range mix {

@@ -119,7 +119,6 @@ func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	return t, nil
 }
 
-// mostData is the maximum size of a data file in bytes.
 const mostData = 1 << 36
 
 func openFile(path string, rule rowRule, l layout) (*csvFile, error) {

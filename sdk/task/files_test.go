@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// hospitals writes each text to a file and returns the files' names.
 func hospitals(t *testing.T, texts ...string) (files []string) {
 	t.Helper()
 	dir := t.TempDir()

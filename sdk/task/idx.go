@@ -51,8 +51,7 @@ func findIDX(dir, name string) string {
 	return ""
 }
 
-// loadIDXPair reads the images and labels whose names begin with one of two prefixes. It returns nil if there are
-// none.
+// loadIDXPair reads the images and labels with one of two name prefixes. It returns nil if there are none.
 func loadIDXPair(dir, prefix, other string) (*table, error) {
 	exists := func(p string) bool {
 		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""
@@ -86,7 +85,6 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	return t, nil
 }
 
-// loadIDXFile returns the elements of a file, its size in each dimension, and its path.
 func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, path string, err error) {
 	if path = findIDX(dir, name); path == "" {
 		return nil, nil, "", fmt.Errorf("task: %s: no %s there, plain or with .gz", dir, name)

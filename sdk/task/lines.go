@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// rowRule defines what a row of a CSV file is.
 type rowRule int
 
 const (

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// ownFile writes a file and returns its source.
 func ownFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.csv")

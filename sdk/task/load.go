@@ -132,7 +132,7 @@ func (s Spec) Validate() error {
 // mostNumbers is how many classes of a CSV file may be numbers if the user did not choose them.
 const mostNumbers = 20
 
-// checkClasses refuses classes that the user did not choose and that look like measurements.
+// checkClasses refuses classes that look like measurements, unless the user chose them.
 func (s Spec) checkClasses(names []string) error {
 	numbers := 0
 	for _, v := range names {
@@ -149,7 +149,6 @@ func (s Spec) checkClasses(names []string) error {
 
 const asTarget = "name it as target in place of label to predict the number"
 
-// csvField is a field that names columns of a CSV file.
 type csvField struct {
 	name    string
 	columns []string
@@ -186,7 +185,6 @@ func checkFraction(f float64) error {
 	return nil
 }
 
-// kind returns the part of Source before the colon.
 func (s Spec) kind() string {
 	kind, _, _ := strings.Cut(s.Source, ":")
 	return kind

@@ -140,7 +140,6 @@ func TestSpecFaults(t *testing.T) {
 	}
 }
 
-// realData returns the path of a folder of real data.
 func realData(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", "shared", "data", name)

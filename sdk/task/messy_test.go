@@ -88,7 +88,6 @@ func TestMessyFiles(t *testing.T) {
 	}
 }
 
-// numbered21 has rows with 21 values.
 var numbered21 = func() string {
 	var b strings.Builder
 	for i := range 21 {

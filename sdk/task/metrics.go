@@ -242,7 +242,6 @@ func around(v, se float64) Estimate {
 	return Estimate{v, v / f, float64(v * f)}
 }
 
-// share95 is a share of trials; nil if there are none.
 func share95(hits, trials int) *Estimate {
 	if trials == 0 {
 		return nil

@@ -33,7 +33,6 @@ var judged = []struct {
 	{"only said", 3, []int{0, 0}, []int{1, 1}, nil},
 }
 
-// ratio is NaN if trials is 0.
 func ratio(hits, trials float64) float64 { return hits / trials }
 
 func TestClassMetricsAreTheirDefinitions(t *testing.T) {

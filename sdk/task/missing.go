@@ -105,7 +105,6 @@ func firstOf(columns []Column) []int {
 	return first
 }
 
-// fill returns a copy without missing numbers.
 func (r *Recipe) fill(d *Data) (*Data, error) {
 	m := r.Missing
 	if err := d.checkColumns(len(m.Fill)); err != nil {
@@ -137,7 +136,6 @@ func (r *Recipe) fill(d *Data) (*Data, error) {
 	return out, nil
 }
 
-// validate checks the recipe's rules for missing cells.
 func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
 	want(m.Rule != "" && r.Source == "csv", "missing.rule is %q, want one only where the source is csv", m.Rule)
 	raw := r.raw()

@@ -251,7 +251,7 @@ func (m *Model) loss(x []float32, sample int) float64 {
 	return float64(off * off)
 }
 
-// score returns the output of a model with a target for a sample, before the sigmoid.
+// score returns the output for a target, before the sigmoid.
 func (m *Model) score(x []float32, sample int) float64 {
 	var u units
 	return vec.Dot(m.last(&u, x, sample))
@@ -327,8 +327,7 @@ func (l linear) loss(w, a []float32, class int) float64 {
 	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
 }
 
-// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as
-// equal.
+// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare equal.
 func (l linear) logit(w, a []float32, class int) float64 {
 	const large = math.MaxFloat32
 	return min(max(vec.Dot(w[class*len(a):(class+1)*len(a)], a), -large), large)

@@ -195,7 +195,6 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 	return parts
 }
 
-// pathological cuts the samples, sorted by label, into shards and assigns those.
 func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]int {
 	shards := cut(slices.Concat(shuffledClasses(y, classes, seed)...), clients*p.shards)
 	s := partitionStream(seed, shardStream, 0, 0)
@@ -242,7 +241,6 @@ func byClass(y []int, classes int) [][]int {
 	return members
 }
 
-// shuffledClasses lists the samples of each class in random order.
 func shuffledClasses(y []int, classes int, seed uint64) [][]int {
 	members := byClass(y, classes)
 	for c, m := range members {

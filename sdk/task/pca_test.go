@@ -10,7 +10,6 @@ import (
 
 func testStream(seed uint64) rng.Stream { return rng.New(seed, rng.Address{Purpose: rng.Fault}) }
 
-// bruteCovariance is the textbook form.
 func bruteCovariance(d *Data) [][]float64 {
 	c := make([][]float64, d.Dim)
 	mean := columnMeans(d)

@@ -29,10 +29,8 @@ func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	return referenceLoss(row, x[hidden*d.Dim:], 0)
 }
 
-// perceptron returns a model with hidden units.
 func perceptron(d *Data, hidden int) *Model { return ModelSpec{PerceptronModel, hidden}.New(d) }
 
-// start returns the start of a run with a model.
 func (m *Model) start(seed uint64) []float32 { return m.spec.Start(m.data.Dim, m.data.Classes, seed) }
 
 func TestPerceptronLoss(t *testing.T) {

@@ -31,7 +31,6 @@ func (d *Data) Places() (most int) {
 	return most
 }
 
-// samplesOf returns the increasing indices of all samples of some persons.
 func samplesOf(each [][]int, persons []int) (all []int) {
 	for _, p := range persons {
 		all = append(all, each[p]...)

@@ -135,7 +135,6 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 	return classes, nil, within(t.name, err)
 }
 
-// within adds the name of the file to an error of this package.
 func within(file string, err error) error {
 	if err == nil {
 		return nil
@@ -186,7 +185,6 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	return cmp.Or(test, train), err
 }
 
-// layout is the recipe's, with or without the label.
 func (p *Predictor) layout(labels bool) layout {
 	r := *p.recipe
 	return func(h *csvFile) []*column {
@@ -320,7 +318,6 @@ func (p *Predictor) outputs(row []float64) []float64 {
 	return products(w, row)
 }
 
-// products returns the scalar product of a row with each row of weights.
 func products(weights, row []float64) (z []float64) {
 	for w := range slices.Chunk(weights, len(row)) {
 		z = append(z, dot(w, row))
@@ -342,7 +339,6 @@ func (p *Predictor) score(z []float64, class int) float64 {
 	return z[class] - sum/float64(len(z))
 }
 
-// softmax turns logits into probabilities.
 func softmax(z []float64) {
 	top, sum := math.Inf(-1), 0.0
 	for _, v := range z {

@@ -16,7 +16,6 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// rangeOf returns the range of some targets, see Spec.Target.
 func rangeOf(targets []float32) (*Range, error) {
 	n := float64(len(targets))
 	mean, square := 0.0, 0.0
@@ -51,12 +50,10 @@ func (r *Range) side(y float32) int {
 	return 1
 }
 
-// scale brings a target to [0, 1].
 func (r *Range) scale(y float32) float64 {
 	return min(max((float64(y)-r.Low)/(r.High-r.Low), 0), 1)
 }
 
-// at returns the number at a share of the range.
 func (r *Range) at(share float64) float64 { return r.Low + float64((r.High-r.Low)*share) }
 
 func (r *Range) scaled(targets []float32) []float64 {

@@ -69,7 +69,7 @@ func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	return &r, r.Validate()
 }
 
-// raw returns how many columns the data has before PCA.
+// raw returns the number of columns before PCA.
 func (r *Recipe) raw() int {
 	n := r.Pixels
 	for _, c := range r.Columns {
@@ -78,7 +78,7 @@ func (r *Recipe) raw() int {
 	return n
 }
 
-// full returns how many columns the data has after missing cells are filled.
+// full returns the number of columns after missing cells are filled.
 func (r *Recipe) full() int {
 	if r.Missing != nil {
 		return r.raw() + len(r.Missing.Columns)
@@ -86,7 +86,7 @@ func (r *Recipe) full() int {
 	return r.raw()
 }
 
-// classes returns how many classes the data has; a target has its two sides.
+// classes returns the number of classes; a target has its two sides.
 func (r *Recipe) classes() int {
 	if r.Target != nil {
 		return len(sides)
@@ -94,7 +94,6 @@ func (r *Recipe) classes() int {
 	return len(r.Classes)
 }
 
-// width returns how many columns the model gets.
 func (r *Recipe) width() int {
 	n := r.full()
 	if r.PCA != nil {
@@ -202,7 +201,6 @@ func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) 
 	return t.data(r.Classes).keep(), nil
 }
 
-// clean fills missing cells and standardizes, if the recipe has these steps.
 func (r *Recipe) clean(d *Data) (_ *Data, err error) {
 	if r.Missing != nil && r.Missing.Fill != nil {
 		d, err = r.fill(d)
@@ -213,7 +211,6 @@ func (r *Recipe) clean(d *Data) (_ *Data, err error) {
 	return d, err
 }
 
-// prepare turns data into the columns of the model.
 func (r *Recipe) prepare(d *Data) (*Data, error) {
 	d, err := r.clean(d)
 	if err == nil && r.PCA != nil {

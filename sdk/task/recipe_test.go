@@ -108,7 +108,6 @@ func someDigits(t *testing.T) string {
 	return folder(t, files)
 }
 
-// handmade is a recipe that was not fitted on data.
 func handmade() *Recipe {
 	return &Recipe{
 		FittedOn: "nobody", Source: "csv", Columns: []Column{{Name: "b"}, {Name: "ward", Categories: []string{"z", "x"}},

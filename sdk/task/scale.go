@@ -13,7 +13,6 @@ const (
 	mostScale  = 1e3
 )
 
-// checkScale validates Scale, as far as possible without data.
 func (s Spec) checkScale(want func(ok bool, field, format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {
 		by := s.Scale[name]
@@ -58,7 +57,6 @@ func (s Spec) scales(r *Recipe) ([]float64, error) {
 	return scale, nil
 }
 
-// scaleText lists the columns of Scale for people.
 func (s Spec) scaleText() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {

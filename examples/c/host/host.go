@@ -223,7 +223,6 @@ const (
 	Stopped  = 5
 )
 
-// codes are the errors that have a specific code.
 var codes = []struct {
 	code int
 	errs []error

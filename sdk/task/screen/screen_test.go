@@ -112,7 +112,6 @@ func text(p *screen.Report) string {
 	return strings.Join(all, "\n")
 }
 
-// kinds lists suspicions, as kind and column.
 func kinds(p *screen.Report) (all []string) {
 	for _, s := range p.Suspicions {
 		all = append(all, s.Kind+" "+s.Column)
