@@ -231,7 +231,7 @@ type Lifetime struct {
 	Adversary string   `json:"adversary"` // of Epsilon
 	LifetimeAgainst
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
-	Text       string           `json:"text"`                  // both for people
+	Text       string           `json:"text"`                  // both figures, for people
 }
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].

@@ -36,8 +36,8 @@ const (
 	pathological = "pathological"
 )
 
-// The ranges of ParsePartition. At the smallest concentration each client has one class, at the largest all clients
-// have equal shares.
+// The ranges of ParsePartition. At the smallest concentration one share of a draw is nearly 1; at the largest all
+// shares are nearly equal.
 const (
 	minAlpha  = 1e-3
 	maxAlpha  = 1e6

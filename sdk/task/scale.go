@@ -65,7 +65,7 @@ func (s Spec) scaleText() string {
 	return strings.Join(all, ", ")
 }
 
-// declared reports whether a declaration can have made the scale of a file.
+// declared reports whether Scale is one that a Spec can declare.
 func (s *Standardizer) declared() bool {
 	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
 		return !inScale(by)

@@ -10,7 +10,7 @@ import (
 const (
 	shuffles  = 499
 	chance    = 15   // shuffles that do as well, from which on labels are suspicious: 3 of 100
-	mostRows  = 5000 // of more rows, as many are taken, evenly spaced
+	mostRows  = 5000 // maximum number of rows; more are sampled at even distances
 	mostWide  = 1000 // columns; wider data is not judged
 	leastRare = 8    // samples of the rarer side from which on labels are judged
 )
