@@ -1,5 +1,5 @@
-// Command embed runs three nodes in one program, each set up as on a device: websockets, pinned keys, state and ledger
-// on disk.
+// Command embed runs three nodes in one program, as on three devices: websockets, pinned keys, state and ledger on
+// disk.
 package main
 
 import (

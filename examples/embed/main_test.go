@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Three pumps end with one model, which gives vibration about twice the weight of heat; and the whole program has 70
+// Three pumps end with one model, which gives vibration about twice the weight of heat. The whole program has 70
 // lines.
 func TestEmbed(t *testing.T) {
 	stdout := os.Stdout

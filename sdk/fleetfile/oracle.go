@@ -82,8 +82,8 @@ type Source struct {
 
 	// Test judges models on held-back samples; nil if there are none, or the losses come from a program.
 	Test Judge
-	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test is better.
-	// It comes directly from the data.
+	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test gives more
+	// information. It comes directly from the data.
 	Asked func() float64
 	// Unread has the errors of records that could not be read; only the node's operator may see them. The records
 	// count, and their losses are NaN.

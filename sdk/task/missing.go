@@ -14,8 +14,8 @@ const (
 	dropRows   = "drop"
 )
 
-// Missing says how to handle missing cells of a CSV file. A cell is missing if it is empty, or NA, N/A, #N/A, NaN,
-// null or ? in any case; in columns of numbers also if it is none, a dash or a point.
+// Missing says how to handle missing cells of a CSV file. A cell is missing if it is empty or, in upper or lower case,
+// NA, N/A, #N/A, NaN, null or ?; in columns of numbers also none, "-" or ".".
 type Missing struct {
 	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of
 	// zeros and ones that mark them; or "drop", which drops rows with a missing cell. Each rule drops rows without a

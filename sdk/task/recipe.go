@@ -25,7 +25,7 @@ type Recipe struct {
 	Pixels  int      `json:"pixels,omitempty"`  // IDX: of each image
 
 	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
-	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in any case; none with a Target
+	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in upper or lower case; none with a Target
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
 	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are dropped; if false they are an error
 	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil for classes
