@@ -304,8 +304,8 @@ func (l linear) loss(w, a []float32, class int) float64 {
 		wrong := vec.Sigmoid(z) // the probability of the other class
 		return float64(wrong * wrong)
 	}
-	// With e_k = exp(z_k - m), m the largest logit so far, the loss is 1/2 ((sum_others e)² + sum_others e²) /
-	// (e_class + sum_others e)². It has no difference of nearly equal numbers.
+	// With e_k = exp(z_k - m), m the largest logit so far, the loss is
+	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)². It has no difference of nearly equal numbers.
 	m := l.logit(w, a, class)
 	own, others, squares := 1.0, 0.0, 0.0
 	for k := range l.classes {
