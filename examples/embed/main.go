@@ -1,4 +1,4 @@
-// Command embed runs three nodes in one program, as on three devices: websockets, pinned keys, state and ledger on disk.
+// Command embed runs three nodes in one program, as on devices: websockets, pinned keys, state and ledger on disk.
 package main
 
 import (

@@ -19,7 +19,7 @@ const version = 1
 
 type faults []error
 
-// when adds an error if is holds.
+// when adds an error if its condition holds.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))

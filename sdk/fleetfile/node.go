@@ -41,11 +41,11 @@ type Node struct {
 	FleetText []byte `json:"-"`
 
 	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
-	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
+	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if unset
 	Average     bool          `json:"average"` // keep the running mean of the released models
-	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if it is not given
-	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if it is not given
-	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if it is not given
+	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if unset
+	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if unset
+	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
 // nodeForm is the JSON form of a node file. It adds the fields whose type differs in [Node].

@@ -69,7 +69,7 @@ type NumberMetrics struct {
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// JudgeClasses compares predicted classes (said) with true ones (is); there are 2 or more. Said is -1 where there is
+// JudgeClasses compares predicted classes (said) with true ones (is), for 2 or more classes. Said is -1 where there is
 // no prediction. For two classes, probability has the probability of class 1 for each sample, or is nil.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)

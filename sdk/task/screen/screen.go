@@ -100,7 +100,7 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	return p
 }
 
-// Among compares the tables of several sites with each other if nothing was agreed between them: each column of
+// Among compares the tables of several sites that have agreed on no expected values. It compares each column of
 // numbers with the median of the same column at the others, of which at least two must have it. The reports must be of
 // one recipe.
 func Among(all []*Report) {
