@@ -8,8 +8,8 @@
 //   - a node in each hospital, which keeps its state in a folder: hospital.go;
 //   - connections: websockets, with the keys of the others pinned (package transport/ws).
 //
-// At the end each holds the rule, and a certificate that bounds what it revealed about its patients. Anyone can verify
-// it.
+// At the end each holds the rule, and a certificate that bounds what it revealed about its patients and that anyone
+// can verify.
 //
 //	go run ./examples/hospital
 //

@@ -1,5 +1,5 @@
 // Package adapter trains a few numbers instead of all parameters of a model: x = x0 + A c, where x has D parameters,
-// the fleet trains the d numbers c, and A is public. Use it for a model too large to train on the device, such as a
+// the fleet trains the d numbers c, and A is public. Use it for a model that cannot be trained on the device, such as a
 // frozen network of millions of parameters whose runtime only supports inference.
 //
 // A [Spec] describes A in one of four forms, and an [Adapter] applies it:

@@ -113,8 +113,7 @@ func Listen(addr string) (net.Listener, error) {
 
 // Guard passes on only requests from this machine: from a loopback address, not forwarded by a proxy, with "localhost"
 // or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). It answers others with
-// 403 and the reason. It sets headers that keep browsers from guessing types, from framing the answer, and from
-// storing it.
+// 403 and the reason. Its headers keep browsers from guessing types, from framing the answer, and from storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

@@ -34,9 +34,9 @@ func (r *csvFile) absent(cell string) bool {
 	})
 }
 
-// numbers parses the numbers of one file. Either all have decimal points, or all have decimal commas. A number such as
-// 1,234 is ambiguous, and the other numbers of the file decide. Each text describes the first number of its kind and
-// is empty if there is none.
+// numbers parses the numbers of one file, which all have decimal points or all have decimal commas. A number such as
+// 1,234 is ambiguous, and the other numbers decide. Each text describes the first number of its kind and is empty if
+// there is none.
 type numbers struct {
 	point, comma, either string
 

@@ -12,9 +12,8 @@ const (
 	clinicalSlope    = 2    // log odds per unit of risk
 )
 
-// clinicalColumns has the mean, standard deviation and range of each column, as in a cardiology outpatient clinic, and
-// the precision of the record. The last two numbers are the effect of disease severity on the column, in standard
-// deviations, and the effect of the column on the risk.
+// clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column, severity
+// the effect of disease severity on it in standard deviations, and risk its effect on the risk.
 var clinicalColumns = [...]struct {
 	name                 string
 	mean, std, low, high float64
@@ -33,7 +32,7 @@ var clinicalColumns = [...]struct {
 // (class 0 no, 1 yes). About half of the patients have an event.
 //
 // Disease severity shifts all columns together a little. The risk of an event is logistic in the sum of the columns;
-// HDL lowers it. One column alone predicts about two thirds of the events correctly, the best linear rule about 90 %.
+// HDL lowers it. One column alone classifies two thirds of the patients correctly, the best linear rule about 90 %.
 // Patient i depends only on seed and i, and describes no real person.
 func Clinical(n int, seed uint64) *Data {
 	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}

@@ -39,9 +39,9 @@ func (p *projector) project(z []float64, row []float32) {
 	}
 }
 
-// covariance returns the products of the covariance matrix of d with vectors; mean holds the column means of d. It
-// never forms the matrix, and it uses all processors. Each sum runs in the order of the rows or of the columns, so the
-// result does not depend on the number of processors.
+// covariance returns the products of the covariance matrix of d, with column means mean, and vectors. It never forms
+// the matrix, and uses all processors. Each sum runs in the order of the rows or of the columns, so the number of
+// processors does not change the result.
 func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	p, z, out := newProjector(mean, vectors), newMatrix(d.Len(), len(vectors)), newMatrix(d.Dim, len(vectors))
 	share(d.Len(), func(from, to int) {

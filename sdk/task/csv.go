@@ -192,10 +192,10 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	return append(columns, found[s.Target])
 }
 
-// readCSV reads a CSV file with a header line. It trims spaces around cells. A column of categories becomes one column
-// of zeros and ones for each category (an empty cell is a category; 1 and 1.0 are two). Every other cell must be a
-// number that fits a float32. readCSV detects the separator and the decimal mark. It skips rows without content, and
-// empty cells behind the last named column.
+// readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
+// ones for each category (an empty cell is a category; 1 and 1.0 are two). Every other cell must be a number that fits
+// a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty cells behind the last
+// named column.
 func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
 	r, below, err := openCSV(in, name, rule, l)
 	if err != nil {

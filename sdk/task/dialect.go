@@ -15,8 +15,8 @@ const (
 )
 
 // openCSV detects the separator of a file and reads its header. It picks the first separator with which the header has
-// all columns of the layout, or else the one that yields most columns. The Reader is then positioned below the header.
-// If rows are lines, the separator depends only on the lines of the header, and below holds all later lines.
+// all columns of the layout, or else the one that yields most columns. It leaves the Reader below the header. If rows
+// are lines, the separator depends only on the header, and below holds all later lines.
 func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)

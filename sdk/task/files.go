@@ -44,9 +44,9 @@ func ClientFiles(source string) (files []string, err error) {
 }
 
 // LoadFiles is [Load] for several clients, each with a CSV file; s.Source is not used. Preprocessing is fitted on the
-// training samples of all files together; classes and categories come from all of their rows. Every file must have all
-// columns except dropped ones, in any order, and gets its own test part. all has the samples of all files in sequence,
-// and each[i] those of files[i]. Errors name the file.
+// training samples of all files together; classes and categories come from all rows. Every file must have all columns
+// except dropped ones, in any order, and has its own test part. all has the samples of all files in sequence, and
+// each[i] those of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = Load(s); err != nil {

@@ -45,8 +45,8 @@ type Prediction struct {
 	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data
 	// that the recipe was fitted on, or at zero without standardization and PCA. The score is Number for a target, the
 	// log odds of class 1 for two classes, and otherwise the logit of Class less the mean of all logits. For softmax
-	// the contribution is the weight times the standardized value, summed over the columns that a column of categories
-	// becomes, and the one that marks it as missing. It is nil for images.
+	// the contribution is weight times standardized value, summed over the columns that a column of categories
+	// becomes, and the column that marks it as missing. It is nil for images.
 	Contribution []float64
 }
 
@@ -82,7 +82,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 
 // Predict applies the model to each sample of a source of the recipe's kind, as [Spec] has it; "csv:-" reads stdin.
 // From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells for which the recipe
-// has a rule. From images it takes the test set if there is one. seed is for generated patients. Errors are those of
+// has a rule. Of images it uses the test set if there is one. seed is for generated patients. Errors are those of
 // [Recipe.Apply].
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)

@@ -115,15 +115,15 @@ func (r *Recipe) Start(seed uint64) []float32 {
 
 // Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
 // Whole, Records and Seed of s. A device need not have samples of all classes. On the data that the recipe was fitted
-// on, the result has the same bits as that of [Load]. Errors name the file, line and column: all errors in a header,
-// or ten in the cells.
+// on, the result has the bits of [Load]'s. Errors name the file, line and column: all errors in a header, or ten in
+// the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
-// on its content. A line is lost if it is empty, has another number of cells than the header, has a stray or open
-// quote, a cell that is not a number or not a category of its column, a missing cell without a rule for it, or a label
-// that is missing or not one of the classes, even if the recipe has a Subset. The loss of a lost line is NaN in Train,
-// for all parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not
-// separate the cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
+// on its content. A line is lost, even if the recipe has a Subset, if it is empty or has another number of cells than
+// the header, a stray or open quote, a cell that is not a number or not a category of its column, a missing cell
+// without a rule for it, or a label that is missing or not a class. The loss of a lost line is NaN in Train, for all
+// parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not separate the
+// cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
 // [Recipe.ForRecords] says which recipes are refused.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {

@@ -16,9 +16,9 @@ const (
 )
 
 // Relation compares how strongly the columns are related to the most frequent class (or to a half of the range of a
-// target) with their relation to shuffled labels. It is a permutation test on the sum of squared correlations (Goeman
-// et al., "A global test for groups of genes", 2004). It finds 97 of 100 cases of shuffled labels, whatever the data.
-// Labels that are almost unrelated to the columns are suspicious, too.
+// target) and to shuffled labels. It is a permutation test on the sum of squared correlations (Goeman et al., "A
+// global test for groups of genes", 2004). It finds 97 of 100 cases of shuffled labels, whatever the data. Labels
+// almost unrelated to the columns are suspicious, too.
 type Relation struct {
 	Class    string `json:"class"`
 	Rare     int    `json:"rare"`     // rows of the rarer side; too few are not judged

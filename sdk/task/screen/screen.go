@@ -66,9 +66,9 @@ type Suspicion struct {
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table checks samples as [task.Recipe.Raw] returns them. With own, the recipe was fitted on these samples, and there
-// are no expected values to compare with. unknown counts the values that are not a category of a column, by column and
-// value; it may be nil. Table does not change the data.
+// Table checks samples as [task.Recipe.Raw] returns them. With own, the recipe was fitted on these samples, so there
+// are no expected values. unknown counts the values that are not a category, by column and value; it may be nil. Table
+// does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	for c, name := range d.ClassNames {
@@ -100,9 +100,8 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	return p
 }
 
-// Among compares the tables of several sites that have agreed on no expected values. It compares each column of
-// numbers with the median of the same column at the others, of which at least two must have it. The reports must be of
-// one recipe.
+// Among compares the tables of several sites that have agreed on no expected values: each column of numbers with the
+// median of that column at the others, of which at least two must have it. The reports must be of one recipe.
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
